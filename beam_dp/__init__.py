@@ -39,12 +39,12 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.mean import Variance as Variance
     from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
+    from beam_dp.mechanisms.metrics.preprocessed import Preprocessed as Preprocessed
+    from beam_dp.mechanisms.metrics.preprocessed import TrimmedMean as TrimmedMean
+    from beam_dp.mechanisms.metrics.quantiles import Median as Median
+    from beam_dp.mechanisms.metrics.quantiles import Quantile as Quantile
+    from beam_dp.mechanisms.metrics.quantiles import Quantiles as Quantiles
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
-    from beam_dp.mechanisms.metrics.rows import Median as Median
-    from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
-    from beam_dp.mechanisms.metrics.rows import Quantiles as Quantiles
-    from beam_dp.mechanisms.metrics.spread import Preprocessed as Preprocessed
-    from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
     from beam_dp.mechanisms.metrics.totals import Count as Count
     from beam_dp.mechanisms.metrics.totals import DistinctCount as DistinctCount
     from beam_dp.mechanisms.metrics.totals import MaxFrequency as MaxFrequency

@@ -23,10 +23,10 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_loss
-from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.removal_loss import measures_of

@@ -32,9 +32,9 @@ from beam_dp.beam_yaml.mappings import columns_of, partitions_of
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import takes
+from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.plan import cost
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.choose import BY_WORD, build_search
 from beam_dp.transforms import release_record

@@ -36,15 +36,35 @@ class ZeroNoise(Noise):
 
 
 class Asked(ZeroNoise):
-    """Zero noise that remembers the rates of the Laplace noise."""
+    """Zero noise that remembers what was asked for: the kind, its rate or variance, its size."""
 
     def __init__(self):
-        object.__setattr__(self, "rates", [])
+        object.__setattr__(self, "asked", [])
+
+    @property
+    def rates(self):
+        """The rates of the Laplace noise."""
+        return [rate for kind, rate, _ in self.asked if kind == "laplace"]
+
+    @property
+    def variances(self):
+        """The variances of the Gaussian noise."""
+        return [variance for kind, variance, _ in self.asked if kind == "gaussian"]
+
+    def geometric(self, rate, size):
+        """Return zeros."""
+        self.asked.append(("geometric", rate, size))
+        return super().geometric(rate, size)
 
     def discrete_laplace(self, rate, size):
         """Return zeros."""
-        self.rates.append(rate)
+        self.asked.append(("laplace", rate, size))
         return super().discrete_laplace(rate, size)
+
+    def discrete_gaussian(self, variance, size):
+        """Return zeros."""
+        self.asked.append(("gaussian", variance, size))
+        return super().discrete_gaussian(variance, size)
 
 
 def choices(program: Program, index: int) -> tuple[Choice, ...]:

@@ -14,9 +14,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import search
 from beam_dp.mechanisms.candidates import defaults
-from beam_dp.mechanisms.metrics import REGISTRY, ratio, rows, spread
+from beam_dp.mechanisms.metrics import REGISTRY, preprocessed, profiled, quantiles, ratio
 from beam_dp.mechanisms.profiles import coverage, from_summaries
-from beam_dp.mechanisms.releases import two_phase
 from beam_dp.transforms.steps import draw
 from docs import tables, visits
 from pipelines import aggregate
@@ -193,7 +192,7 @@ def test_the_tutorial_shows_releases_of_that_file() -> None:
 
 
 def test_every_metric_has_a_place() -> None:
-    elsewhere = {module.__name__ for module in (ratio, spread)}  # docs/ratios_and_spreads.md
+    elsewhere = {module.__name__ for module in (ratio, preprocessed)}  # docs/ratios_and_spreads.md
     public = [kind.__name__ for kind in REGISTRY.values() if kind.__module__ not in elsewhere]
     assert len(public) >= 16 and all(hasattr(dp, name) for name in public)
     for name in public:
@@ -285,9 +284,9 @@ def test_the_small_numbers_in_the_text() -> None:
     assert "(17 bits up to 2^63)" in words and defaults._TOTAL_BITS == 17
     assert "are 0.1% apart" in words and defaults._DIGITS == 4
     assert "A tenth of the budget finds a floor" in words and "Three tenths choose C" in words
-    assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-    assert "a fifth of the budget" in words and rows._CLIP_SHARE == Fraction(1, 5)
-    assert "a twentieth of the budget" in words and rows._COUNT_SHARE == Fraction(1, 20)
+    assert profiled.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
+    assert "a fifth of the budget" in words and quantiles._CLIP_SHARE == Fraction(1, 5)
+    assert "a twentieth of the budget" in words and quantiles._COUNT_SHARE == Fraction(1, 20)
 
 
 def test_the_table_of_epsilons_is_right() -> None:

@@ -21,7 +21,6 @@ FLOORS = (
     "ratio",
     "search",
     "preprocessing",
-    "releases",
     "metrics",
     "sensitivity",
     "planning",
@@ -31,11 +30,8 @@ FLOORS = (
 LIBRARY = sorted(path for path in ROOT.glob("beam_dp/**/*.py") if path.name != "__init__.py")
 ONE_IDEA = {
     "block_votes.py",  # of black boxes: the lines, and the step that asks the function
-    "clipped.py",  # a clip and noise: what metrics request, and the release
     "monotone.py",  # statistics: their profile by search, and the check of the claim
     "person_epsilon.py",  # everybody's own epsilon: lines, metric, release
-    "ratio.py",  # the metric and its release
-    "shifted_inverse.py",  # the release and its transform
 }
 """The names of files that stand twice, for the same idea on two floors."""
 TWICE = {"Released"}  # what was released: of one metric as numbers, and of all as a table

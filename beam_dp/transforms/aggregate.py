@@ -225,7 +225,7 @@ class PrivateAggregate(PrivateTransform):
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
-    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `releases.clipped`
+    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `metrics.clipped`
     and `planning.program`.
     """
 

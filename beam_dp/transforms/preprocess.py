@@ -8,7 +8,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown, takes
 from beam_dp.mechanisms.metrics.person_epsilon import personalised
-from beam_dp.mechanisms.metrics.spread import Preprocessing, preprocessed
+from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.transforms.aggregate import OneMetric

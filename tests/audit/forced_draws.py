@@ -30,6 +30,7 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Looks
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise, Taken
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
@@ -37,7 +38,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.intervals import exp_interval
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.releases.clipped import ClippedSum, PoolNoise, Taken
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.draws import Stop
 from beam_dp.mechanisms.search.price_search import PriceSearch

@@ -24,7 +24,8 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
-from beam_dp.mechanisms.metrics import clipped as clip_metrics
+from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -37,14 +38,12 @@ from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, Question, compile_program
-from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
-from tests.mechanisms.releases.test_pool import noise_of_smaller_clips, worst_of_pool
+from tests.mechanisms.metrics.test_clipped import noise_of_smaller_clips, worst_of_pool
 from tests.reference import (
     Row,
     concatenate,
@@ -455,14 +454,14 @@ def _undoubled_alarm(self):
     return gaussian_bound(self.variance, 4 * self.delta)
 
 
-COSTS, SETTLE, KEEP = clip_metrics._costs, Bounder.settle, TruncatedGeometric.keep
+COSTS, SETTLE, KEEP = clipped._costs, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 PEOPLE, DRAW, NOISE = histograms.summarise_people, ClipChoice.draw, Pool.noise
 
 MUTANTS = [
     Mutant(
         "2 scale by one bound only: the partitions are forgotten",
-        clip_metrics,
+        clipped,
         "_costs",
         _noise_of_one_partition,
         the_noise_has_the_scale_of_all_partitions,
@@ -596,7 +595,7 @@ MUTANTS = [
     ),
     Mutant(
         "the second look is not taken from the noise",
-        clip_metrics,
+        clipped,
         "_costs",
         _whole_noise_after_a_first_look,
         two_looks_spend_the_whole_once,

@@ -12,8 +12,8 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
+from beam_dp.mechanisms.metrics.ratio import RatioRelease
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases.ratio import RatioRelease
 from tests.audit.test_ratio_audit import distribution, people
 
 BOTH = [ratio.ADD_REMOVE, ratio.SUBSTITUTION]

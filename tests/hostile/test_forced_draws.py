@@ -17,11 +17,10 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics import clipped as clip_metrics
+from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool, PoolNoise
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
 from tests.mechanisms.noise.test_one_draw import SMALL, law
 
@@ -208,7 +207,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 
 # ---------------------------------------------------------------- mutants
 
-COSTS, CLIP, LOWEST = clip_metrics._costs, clipped._clip, ordering.lowest
+COSTS, CLIP, LOWEST = clipped._costs, clipped._clip, ordering.lowest
 NOISE, DRAW, RELEASED = Pool.noise, PoolNoise.draw, ClippedSum.released
 
 
@@ -254,7 +253,7 @@ def _each_partition_by_itself(self, clips, noise):
 
 
 MUTANTS = {
-    "a cost counted twice": (clip_metrics, "_costs", _choice_not_taken_from_the_noise, "spent"),
+    "a cost counted twice": (clipped, "_costs", _choice_not_taken_from_the_noise, "spent"),
     "a clip one too high": (clipped, "_clip", _clip_one_too_high, "spent"),
     "an interval from true counts": (ClippedSum, "released", _interval_from_true_counts, "differs"),
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),

@@ -22,8 +22,8 @@ from beam_dp.mechanisms.metrics import (
     extremes,
     mean,
     own_function,
-    rows,
-    spread,
+    preprocessed,
+    quantiles,
     totals,
 )
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
@@ -72,9 +72,9 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         dp.Ratio("v", method="kulesza_suresh_wang"),
         extremes.KthLargest("v", 2, unit=unit),
         extremes.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
-        rows.Quantile("v", 0.3, unit=unit),
-        rows.Quantile("v", 0.3, unit=unit, per="person"),
-        rows.Median("v", unit=unit, candidates=LISTED),
+        quantiles.Quantile("v", 0.3, unit=unit),
+        quantiles.Quantile("v", 0.3, unit=unit, per="person"),
+        quantiles.Median("v", unit=unit, candidates=LISTED),
         totals.DistinctCount("v"),
         totals.MaxFrequency("v"),
         totals.SumOfSquares("v"),
@@ -85,8 +85,8 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         mean.Variance("v", unit=unit, **OLD, person_value="last", last_by="t"),
         mean.Variance("v", unit=unit, **OLD, sample=True, sensitivity=LEAST),
         mean.StandardDeviation("v", unit=unit, **OLD, sensitivity=MOST),
-        spread.Preprocessed("v", "mean", unit=unit, empty=MOST),
-        spread.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
+        preprocessed.Preprocessed("v", "mean", unit=unit, empty=MOST),
+        preprocessed.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
         dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
         dp.BlackBox("v", sum, candidates=LISTED, unit=unit, blocks=50, person_value="sum"),
     ]
@@ -94,9 +94,9 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         ways: list[dict[str, Any]] = [{}, {"search": dp.AboveThreshold}, {"candidates": LISTED}]
         found += [extreme("v", unit=unit, **way) for way in ways]
     for value in ("mean", "sum", "max", "min"):
-        found += [spread.TrimmedMean("v", unit=unit, person_value=value)]
+        found += [preprocessed.TrimmedMean("v", unit=unit, person_value=value)]
         for of in ("mean", "median", "maximum", "minimum"):
-            found += [spread.Preprocessed("v", of, unit=unit, person_value=value)]
+            found += [preprocessed.Preprocessed("v", of, unit=unit, person_value=value)]
     return found
 
 

@@ -136,6 +136,12 @@ class Budget:
         return f"{name}={readable(self.amount)}{delta})"
 
 
+def cost_of_all(costs: Sequence[Budget]) -> Budget:
+    """Return what several things cost together: pure ones, or zCDP ones, without any delta."""
+    amount = sum((cost.amount for cost in costs), Fraction(0))
+    return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
+
+
 def readable(value: Fraction) -> str:
     """Return `value` as a short decimal number, for people; also beyond the range of floats."""
     exponent = value.numerator.bit_length() - value.denominator.bit_length()

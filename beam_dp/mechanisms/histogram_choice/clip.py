@@ -107,7 +107,8 @@ class Evidence:
         Args:
             noisy: (rows, sides, buckets).
         """
-        first, second = (self._shown(noisy, np.full((1, self.buckets), c)) for c in self._alike)
+        alike = (np.full((1, self.buckets), chance / self.buckets) for chance in NOBODY)
+        first, second = (self._shown(noisy, chances) for chances in alike)
         sure = np.where(first.any(axis=(1, 2), keepdims=True), first, second)
         anchor = _last(sure).max(axis=1)
         if self.anchored:
@@ -117,11 +118,6 @@ class Evidence:
             noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST_CHANCE)
         )
         return np.where((anchor >= 0)[:, None], _last(sure | near), -1)
-
-    @property
-    def _alike(self) -> tuple[float, ...]:
-        """The chances of `NOBODY` for each bucket."""
-        return tuple(chance / self.buckets for chance in NOBODY)
 
     def _shown(self, noisy: np.ndarray, chances: np.ndarray) -> np.ndarray:
         """Return which buckets show people, with these chances where nobody is: (rows, buckets)."""

@@ -11,9 +11,9 @@ from beam_dp.mechanisms.metrics.extremes import KthLargest, Max, Min
 from beam_dp.mechanisms.metrics.histogram import Histogram
 from beam_dp.mechanisms.metrics.mean import Mean, StandardDeviation, Variance
 from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
+from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
+from beam_dp.mechanisms.metrics.quantiles import Median, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.ratio import Ratio
-from beam_dp.mechanisms.metrics.rows import Median, Quantile, Quantiles
-from beam_dp.mechanisms.metrics.spread import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.metrics.totals import (
     Count,
     DistinctCount,

@@ -1,31 +1,719 @@
-"""Metrics that choose a clip: what a person adds is cut at it, then noise of that size is added."""
+"""Release sums and counts: what a person adds is cut at a private clip, then noise of that size.
 
-import abc
+Numbers of one partition share one draw of noise (`Pool`). All computations are on integers (units);
+only the result is turned into the user's scale.
+"""
+
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
 
-from beam_dp.mechanisms.accounting.budget import Budget
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import beside_others, shares
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.part import Context
-from beam_dp.mechanisms.metrics.profiled import Profiled
-from beam_dp.mechanisms.numerics import checks, integers, options
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, shares
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut, Losses
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.released import (
+    ALPHA,
+    Chooser,
+    Crowd,
+    Description,
+    Foreseen,
+    Release,
+    Released,
+    Spending,
+)
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.profiles import coverage
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Part
+from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_CLIPS = ("shared", "partition")
+_CHUNK = 1 << 21
+_LARGE = 1 << 30  # a clip of so many units is near to one of any number
+_MOST_ROWS = 1 << 62
+_IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
+STEPS = 1024
+"""A person above the clip has a share of it in so many steps."""
 _ROW_CLIPS = 41
 _MOST_CLIPS = 4096
-_LARGEST_CLIP = 1 << 200
 _UNKNOWN = 10
 """For how many partitions a shared clip is chosen where their number is not public."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pool:
+    """The numbers of one partition that share one draw of noise, and what they pay for it.
+
+    Each number pays the noise that it would have had alone; together they have the noise of the sum
+    of these costs for all of them (`OneDraw`), which is smaller for each. What a number pays
+    depends on the look at its histogram, which was released before: given the looks, histograms and
+    noise cost together what the numbers may spend, whatever the looks were.
+
+    Attributes:
+        signed: for each number, whether a person moves it both ways.
+        costs: for each number what it pays, by the look at its histogram.
+        weight: that of the metrics of a pool; each weight has a pool of its own.
+        partitions: how many partitions share the draw too: 1, or all of them.
+    """
+
+    signed: tuple[bool, ...]
+    costs: tuple[tuple[Budget, ...], ...]
+    weight: Fraction = Fraction(1)
+    partitions: int = 1
+
+    def noise(self, looks: Sequence[int] | None = None) -> "PoolNoise":
+        """Return the noise.
+
+        Args:
+            looks: which look each number took; None: the last ones.
+        """
+        taken = looks or [-1] * len(self.costs)
+        costs = [each[look] for each, look in zip(self.costs, taken, strict=True)]
+        return PoolNoise(cost_of_all(costs), self.signed, self.partitions)
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolNoise:
+    """The noise of a pool, whatever its clips: of one number alone that of `AdditiveNoise`.
+
+    Attributes:
+        budget: what all numbers together cost.
+        signed: for each number, whether a person moves it both ways.
+        partitions: how many partitions share the draw. A person may move the numbers of all of
+            them, as far as the clips say: that is the theorem of `OneDraw` for all these numbers,
+            and no bound on partitions is needed.
+    """
+
+    budget: Budget
+    signed: tuple[bool, ...]
+    partitions: int = 1
+
+    @property
+    def _sides(self) -> tuple[bool, ...]:
+        """For each number of each partition, whether a person moves it both ways."""
+        return tuple(np.repeat(self.signed, self.partitions).tolist())
+
+    @property
+    def name(self) -> str:
+        """The distribution, for the plan."""
+        numbers = len(self._sides)
+        return (
+            AdditiveNoise(self.budget).name if numbers == 1 else f"one draw for {numbers} numbers"
+        )
+
+    def draw(self, clips: Sequence[np.ndarray], noise: Noise) -> list[np.ndarray]:
+        """Return the noise of each number, in partitions with these clips."""
+        if len(self._sides) == 1:
+            nothing = np.zeros(len(clips[0]), np.int64)
+            return [AdditiveNoise(self.budget).add(nothing, clips[0], noise)]
+        if self.partitions > 1:
+            drawn = OneDraw(self.budget, self._of_all(clips), self._sides).draw(noise)
+            parts = np.split(integers.concatenate(drawn), len(clips))
+            return [integers.narrow(part) for part in parts]
+        drawn = [np.zeros(len(each), object) for each in clips]
+        for together, indexes in _alike(clips).items():
+            added = OneDraw(self.budget, together, self.signed).draw(noise, len(indexes))
+            for column, each in zip(drawn, added, strict=True):
+                column[indexes] = each
+        return [integers.narrow(column) for column in drawn]
+
+    def _of_all(self, clips: Sequence[np.ndarray]) -> tuple[int, ...]:
+        """Return the clips of all partitions: they must be here together, as they share a draw."""
+        sizes = {len(each) for each in clips}
+        checks.require(sizes == {self.partitions}, "PoolNoise", "clips", "be of all partitions")
+        return tuple(clip for each in clips for clip in each.tolist())
+
+    def bounds(self, place: int, clips: Sequence[np.ndarray], alpha: Fraction) -> np.ndarray:
+        """Return how far the noise of a number strays, except with probability alpha.
+
+        Args:
+            place: its place in the pool.
+            clips: the clips of all numbers in some partitions.
+            alpha: the chance that the noise is further from 0.
+        """
+        if len(self._sides) == 1:
+            adder = AdditiveNoise(self.budget)
+            different, group_of = np.unique(clips[0], return_inverse=True)
+            own = [adder.bound(int(clip), alpha) for clip in different]
+            return np.array(own, object)[group_of]
+        if self.partitions > 1:
+            one = OneDraw(self.budget, self._of_all(clips), self._sides)
+            bound = one.bound(place * self.partitions, alpha)
+            return np.full(self.partitions, bound, object)
+        found = np.zeros(len(clips[0]), object)
+        for together, indexes in _alike(clips).items():
+            found[indexes] = OneDraw(self.budget, together, self.signed).bound(place, alpha)
+        return found
+
+    def scale(self, place: int) -> float:
+        """Return the scale of a number's noise for a clip of 1: Laplace's, or Gauss's deviation."""
+        if len(self._sides) == 1:
+            return AdditiveNoise(self.budget).scale
+        deviation = self._large.deviation(place * self.partitions) / _LARGE
+        return deviation if self.budget.is_zcdp else deviation / math.sqrt(2)
+
+    def mean_error(self, place: int) -> float:
+        """Return the mean absolute noise for a clip of 1, about."""
+        if len(self._sides) == 1:
+            return AdditiveNoise(self.budget).mean_error
+        return self._large.mean_error(place * self.partitions) / _LARGE
+
+    @property
+    def _large(self) -> OneDraw:
+        return OneDraw(self.budget, (_LARGE,) * len(self._sides), self._sides)
+
+
+def _alike(clips: Sequence[np.ndarray]) -> dict[tuple[int, ...], list[int]]:
+    """Return the indexes of the partitions whose numbers have the same clips."""
+    if len(clips[0]) and all((each == each[0]).all() for each in clips):
+        return {tuple(int(each[0]) for each in clips): list(range(len(clips[0])))}
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index, together in enumerate(zip(*(each.tolist() for each in clips), strict=True)):
+        groups.setdefault(together, []).append(index)
+    return groups
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Taken:
+    """The numbers of some partitions before their noise, and the clips that were chosen.
+
+    Attributes:
+        totals: in units, every person clipped: private.
+        clips: the clip of each partition, in units.
+        look: the look at the histogram that was taken.
+        shown: whether the histogram of a partition shows anybody.
+        losses: where each partition has a clip: what people lose at it, for each side.
+        choice: what was drawn to choose a shared clip; None: nothing.
+        partitions: how many partitions share it.
+    """
+
+    totals: np.ndarray
+    clips: np.ndarray
+    look: int
+    shown: np.ndarray
+    losses: tuple[Losses, ...] = ()
+    choice: Choice | None = None
+    partitions: int = 1
+
+    @classmethod
+    def joined(cls, parts: Sequence["Taken"]) -> "Taken":
+        """Return the numbers of several lists of partitions as those of one list."""
+        return cls(
+            integers.concatenate([part.totals for part in parts]),
+            integers.concatenate([part.clips for part in parts]),
+            parts[0].look,
+            np.concatenate([part.shown for part in parts]),
+            tuple(map(Losses.joined, zip(*(part.losses for part in parts), strict=True))),
+        )
+
+
+def draw_together(
+    numbers: Sequence["ClippedSum"], views: Sequence[PartitionView], noise: Noise
+) -> list[Released]:
+    """Draw the numbers of a pool, with one draw of noise per partition.
+
+    Args:
+        numbers: all numbers of one pool, in its order; or one number that has no pool.
+        views: the partitions, as each of them reads them.
+        noise: the randomness.
+    """
+    taken = [number.taken(view, noise) for number, view in zip(numbers, views, strict=True)]
+    shared = numbers[0].in_pool.noise([each.look for each in taken])
+    clips = [each.clips for each in taken]
+    drawn = shared.draw(clips, noise)
+    triples = zip(numbers, taken, drawn, strict=True)
+    return [number.released(each, added, clips, shared) for number, each, added in triples]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedSum(Release):
+    """A sum or a count by a privately chosen clip C, then noise of sensitivity C.
+
+    Let s_i be what person i adds to a partition. A noisy histogram of the |s_i| over the public
+    thresholds, in which each person is in one bucket, chooses C (`ClipChoice`). The sum of the s_i
+    cut to [-C, C], the difference of two non-negative sums of which a person touches one, then
+    moves by at most C per person, and noise of that sensitivity is added: once, not per sign.
+
+    *Shared.* With `shared` the clip is chosen once for all partitions, on the largest |s_i| that a
+    person has in any partition. One person moves that histogram by 1 however many partitions they
+    reach, so the choice is paid once instead of once per partition, and small partitions do not
+    suffer.
+
+    *Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
+    same histogram (`Losses`), in all: C is the only thing that cuts, so the true sum is between
+    the released number - n - L of the negative side, and + n + L of the positive one. n is proved;
+    L assumes that what is beyond the highest bucket that shows people goes on falling. A partition
+    has its share of L (`Cut`).
+
+    *Nobody shown.* Where no bucket shows people, there is no clip: a sum is NaN. A number of rows
+    is taken with C = 1, which needs no choice: it is at least the released number - n, and nothing
+    is known on the other side. So are distances from a centre, where most people may have none: and
+    nothing is known on either side.
+
+    Attributes:
+        source: the field or ROWS.
+        signed: whether numbers below 0 count (else they are taken as 0).
+        thresholds: the public clips, in units.
+        unit: what one unit is worth.
+        looks: the costs of the looks at the histogram; none where there is one threshold only.
+        noise_costs: for each look the cost of the noise, per partition.
+        shared: choose one clip for all partitions.
+        anchored: whether the numbers are numbers of rows: most people are at the first threshold.
+        bounded: whether a public bound cuts rows before; the interval is open where they count.
+        numbers: how many partitions share the clip, or about so many.
+        alpha: the chance that the noise strays further than the interval says.
+        early: as in `ClipChoice`.
+        borrowed: whether the clip is chosen, and paid, by another number that has the same measure.
+        sure: whether nobody can count for more than the one clip that there is.
+        counted: the field that says how many values a person has, for a `centre`.
+        per_person: whether the centre is taken off once for each person who has a value.
+        centre: the numbers are sums of distances from it, in units; or of squared distances.
+        totals: for squared distances, the field that sums the values.
+        folded: whether one histogram of magnitudes serves both signs: people are about as far on
+            one side as on the other, and each may lose what both lose.
+        jointly: whether all partitions share one draw of noise, which costs the same for a person
+            in one of them or in all.
+        pool: the numbers that share its noise; None: it has noise of its own.
+        place: its place among these.
+    """
+
+    source: int
+    signed: bool
+    thresholds: tuple[int, ...]
+    unit: Fraction
+    looks: tuple[Budget, ...]
+    noise_costs: tuple[Budget, ...]
+    shared: bool = True
+    anchored: bool = False
+    bounded: bool = False
+    numbers: int = 1
+    alpha: Fraction = ALPHA
+    early: bool = False
+    borrowed: bool = False
+    sure: bool = False
+    counted: int = PEOPLE
+    per_person: bool = False
+    centre: int = 0
+    totals: int | None = None
+    folded: bool = False
+    jointly: bool = False
+    pool: Pool | None = None
+    place: int = 0
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """One histogram per sign."""
+        return tuple(self._measure(sign) for sign in self._signs)
+
+    def _measure(self, sign: int) -> Measure:
+        if not self.centre:
+            return Measure(self.source, sign, self.thresholds)
+        return Measure(
+            self.source,
+            sign,
+            self.thresholds,
+            counted=self.counted,
+            once=self.per_person,
+            centre=self.centre,
+            totals=self.totals,
+        )
+
+    @property
+    def _signs(self) -> tuple[int, ...]:
+        return (1, -1) if self.signed else (1,)
+
+    @property
+    def shared_measure(self) -> Measure | None:
+        """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
+        if not self.shared or not self.looks:
+            return None
+        return self._measure(0 if self.signed else 1)
+
+    @property
+    def origin(self) -> float:
+        """The centre, in the user's scale."""
+        return float(self.centre * self.unit) if self.totals is None else 0.0
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The noise, and the choice of the clip; of two looks the whole, as either may be used.
+
+        The parts differ by look, and so do their squares, by which a ledger in rho adds up.
+        """
+        noise = self.noise_costs[-1]
+        if len(self.looks) > 1 and not self.borrowed:
+            return (Spending(cost_of_all([noise, self.looks[-1]]), "clip and noise"),)
+        return (Spending(noise, "noise", self.jointly), *self.spends_on_clip)
+
+    @property
+    def spends_on_clip(self) -> tuple[Spending, ...]:
+        """The choice of the clip alone."""
+        if self.borrowed:
+            return ()
+        return tuple(Spending(look, "clip", self.shared) for look in self.looks[-1:])
+
+    @property
+    def chooser(self) -> Chooser | None:
+        """This release, if it chooses a shared clip."""
+        return self if self.shared_measure is not None and not self.borrowed else None
+
+    @property
+    def choice(self) -> ClipChoice:
+        """How the clip is chosen."""
+        sides = 1 if self.folded else len(self._signs)
+        of = self.looks, self.thresholds, sides, self.anchored
+        return ClipChoice(*of, numbers=self.numbers, early=self.early)
+
+    @property
+    def shift(self) -> int:
+        """How many people above the clip may go unseen, typically."""
+        return math.ceil(self.choice.evidence(len(self.looks) - 1).unseen) if self.looks else 0
+
+    def choose_shared(self, view: PartitionView, noise: Noise) -> Choice:
+        """Return the histogram for all partitions, from each person's largest number."""
+        people, _ = view.histogram(0, len(self._signs) * self.choice.buckets)
+        sides = people.reshape(1, len(self._signs), self.choice.buckets)
+        return self.choice.draw(self._folded(sides), noise)
+
+    def _folded(self, sides: np.ndarray) -> np.ndarray:
+        """Return the histograms of both signs, as one where they are not told apart."""
+        return sides.sum(axis=1, keepdims=True) if self.folded else sides
+
+    def told(self, choice: Choice, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
+        """Return the histogram, and the clips that were taken; none where nobody was shown."""
+        unit = float(self.unit)
+        histogram = HistogramNoise(self.looks[choice.look])
+        return {
+            "clips": [clip for clip, _ in taken],
+            "noise_scales": [scale for _, scale in taken],
+            "look": f"{choice.look + 1} of {len(self.looks)}",
+            "cost_of_the_look": str(self.looks[choice.look].amount),
+            "cost_of_the_noise_per_partition": str(self.noise_costs[choice.look].amount),
+            "scale_of_the_histogram": histogram.scale,
+            "people_up_to": [edge * unit for edge in self.thresholds],
+            "noisy_people": choice.noisy[0].tolist(),
+        }
+
+    def largest(self, choice: Choice) -> int | None:
+        """Return, in units, up to where the histogram shows people; None: nowhere."""
+        index = int(self.choice.clips(choice, 0.0)[0])
+        return None if index < 0 else self.thresholds[index]
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one noisy sum per partition, with noise of its own."""
+        [released] = draw_together([self], [view], noise)
+        return released
+
+    def taken(self, view: PartitionView, noise: Noise) -> Taken:
+        """Return what is released but for its noise; the clip of each partition is drawn.
+
+        Args:
+            view: the partitions; with the choice of a shared clip, if there is one.
+            noise: the randomness.
+        """
+        if view.clip is not None or not self.looks:
+            return self._at_shared(view)
+        # Where each partition has a clip, the choice reads the whole histogram.
+        size = max(1, _CHUNK // (len(self._signs) * self.choice.buckets))
+        starts = range(0, max(1, view.size), size)
+        return Taken.joined([self._at_each(view.part(i, i + size), noise) for i in starts])
+
+    def _at_shared(self, view: PartitionView) -> Taken:
+        """Return the numbers of partitions with one clip."""
+        look, index, shown = len(self.noise_costs) - 1, 0, True
+        if view.clip is not None:
+            look = view.clip.look
+            index = int(self.choice.clips(view.clip, self.price, view.total)[0])
+            shown, index = index >= 0, max(index, 0)
+        indexes = np.full(view.size, index)
+        clips = self._edges(indexes)
+        totals = self._clipped(view, indexes, clips)
+        seen = np.full(view.size, shown)
+        return Taken(totals, clips, look, seen, choice=view.clip, partitions=view.total)
+
+    def _at_each(self, view: PartitionView, noise: Noise) -> Taken:
+        """Return the numbers of partitions each of which has a clip."""
+        sides = [view.histogram(side, self.choice.buckets)[0] for side in range(len(self._signs))]
+        choice = self.choice.draw(self._folded(np.stack(sides, axis=1)), noise)
+        indexes = self.choice.clips(choice, self.price)
+        shown, indexes = indexes >= 0, np.maximum(indexes, 0)
+        clips = self._edges(indexes)
+        losses = tuple(self.choice.losses(choice, indexes))
+        return Taken(self._clipped(view, indexes, clips), clips, choice.look, shown, losses)
+
+    def released(
+        self, taken: Taken, drawn: np.ndarray, clips: Sequence[np.ndarray], noise: PoolNoise
+    ) -> Released:
+        """Return the numbers with their noise, and how far the truth may be from them.
+
+        Args:
+            taken: what `taken` returned.
+            drawn: the noise that was drawn, in units.
+            clips: the clips of all numbers of the pool.
+            noise: the distribution of the noise.
+        """
+        values = integers.scale(integers.add(taken.totals, drawn), self.unit)
+        bound = self._noise_bounds(clips, noise)
+        unshown = self._unshown(values, bound)
+        if taken.losses:
+            unit = float(self.unit)
+            losses = [loss.beside(bound / unit) * unit for loss in taken.losses]
+            below = losses[-1] if self.signed else np.zeros(len(values))
+            seen = self._opened(Released.between(values, bound + below, bound + losses[0]))
+            return seen.where(taken.shown, unshown)
+        if not taken.shown.all():  # one clip for all: nobody was shown for any of them
+            return unshown
+        noise_only = Released.within(values, bound)
+        if taken.choice is None or self.bounded or not len(values):
+            return self._opened(noise_only)
+        return dataclasses.replace(noise_only, cut=self._cut(taken, float(bound[0]), noise))
+
+    def _opened(self, released: Released) -> Released:
+        """Return the numbers with an open interval where a bound on rows has cut them."""
+        if not self.bounded:
+            return released
+        above = np.full(len(released.values), math.inf)
+        return Released.between(released.values, above if self.signed else released.below, above)
+
+    def _unshown(self, values: np.ndarray, bound: np.ndarray) -> Released:
+        """Return what is known where nobody was shown, and the smallest clip was taken."""
+        if self.anchored:
+            return Released.at_least(values, bound)
+        if self.folded or self.totals is not None:
+            return Released.within(values, np.full(len(values), math.inf))
+        return Released.within(np.full(len(values), math.nan), np.full(len(values), math.inf))
+
+    def _edges(self, indexes: np.ndarray) -> np.ndarray:
+        """Return the clips of these indexes, in units."""
+        reached = self.thresholds[: int(indexes.max(initial=0)) + 1]
+        return np.asarray(integers.narrow(np.array(reached, object))[indexes])
+
+    @property
+    def price(self) -> float:
+        """The scale of the noise for a clip of 1, as it is before any look: public."""
+        return self._usual.scale(self.place)
+
+    @property
+    def _usual(self) -> PoolNoise:
+        """The noise where every clip took its last look."""
+        return self.in_pool.noise()
+
+    @property
+    def in_pool(self) -> Pool:
+        """The numbers that share its noise: itself alone if there are no others."""
+        return self.pool or Pool((self.signed,), (self.noise_costs,))
+
+    def _noise_bounds(self, clips: Sequence[np.ndarray], noise: PoolNoise) -> np.ndarray:
+        """Return how far the noise strays at the clips of all numbers, in the user's scale."""
+        bounds = noise.bounds(self.place, clips, self.alpha)
+        different, group_of = np.unique(bounds, return_inverse=True)
+        return np.array([float(bound * self.unit) for bound in different], np.float64)[group_of]
+
+    def _foreseen_bound(self, index: int) -> float:
+        """Return the same for partitions where all numbers have this clip."""
+        noise, edges = self._usual, self._edges(np.full(self.in_pool.partitions, index))
+        return float(self._noise_bounds([edges] * len(noise.signed), noise)[0])
+
+    def _cut(self, taken: Taken, bound: float, noise: PoolNoise) -> Cut:
+        """Return what people lose at a clip that partitions share, in the user's scale."""
+        assert taken.choice is not None
+        index = self.thresholds.index(int(taken.clips[0]))
+        deviations = ALONE if taken.partitions == 1 else TOGETHER
+        losses = self.choice.losses(taken.choice, np.array([index]), deviations)
+        clip = float(self.thresholds[index] * self.unit)
+        # Distances have both signs: the few people beyond the top are not all on one side.
+        unit, alone = float(self.unit), taken.partitions == 1 and not self.folded
+        losses = losses * (1 + self.folded)
+        return Cut.of(bound, clip, noise.scale(self.place), losses, unit=unit, alone=alone)
+
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+        """Return the statistic per partition, each person clipped."""
+        clipped = np.zeros(view.size, np.int64)
+        for side, sign in enumerate(self._signs):
+            clipped = integers.add(clipped, sign * _clip(view, side, indexes, clip))
+        return clipped
+
+    def with_lost(self, released: Released, share: float) -> Released:
+        """Return the sums with what people had where they were cut."""
+        return released.plus_lost(share, self.signed)
+
+    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+        """Return the interval that people as they are guessed get, if bounds cut none of them."""
+        value, look, noise = crowd.total, len(self.noise_costs) - 1, self._usual
+        if not self.looks:
+            value = crowd.people if self.sure else value
+            bound = self._foreseen_bound(0)
+            low = value - bound
+            return Foreseen(value, max(low, 0.0) if self.sure else low, value + bound)
+        people, partitions = crowd.people, 1
+        if self.shared:
+            people, partitions = crowd.everybody, crowd.partitions
+        histogram = np.zeros((1, self.choice.sides, self.choice.buckets))
+        histogram[0, 0] = crowd.histogram(self.thresholds, self.unit, people)
+        choice = Choice(histogram, look)
+        indexes = self.choice.clips(choice, self.price, partitions)
+        if indexes[0] < 0:
+            return Foreseen(value, -math.inf, math.inf)
+        clips = self._edges(indexes)
+        taken = Taken(clips, clips, look, clips > 0, choice=choice, partitions=partitions)
+        cut = self._cut(taken, self._foreseen_bound(int(indexes[0])), noise)
+        size = cut.sizes(np.array([value]))[0]
+        sums = np.array([size, size**2]) * partitions
+        [below], [above] = cut.widths(np.array([value]), sums)
+        return Foreseen(value, value - below, value + above)
+
+    def describe(self) -> Description:
+        """Describe the noise in clips where a clip is chosen, else in the user's scale."""
+        noise, place = self._usual, self.place
+        if self.looks:
+            where = ("each partition", "all partitions")[self.shared]
+            return clip_then_noise(where, noise, self.shift, place)
+        clip = float(self.thresholds[0] * self.unit)
+        note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
+        sizes = noise.scale(place), noise.mean_error(place)
+        scale, error = (f"{size * clip:.4g}" for size in sizes)
+        return Description(noise.name, scale, 0, error, note)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedShare(ClippedSum):
+    """The rows of a kind among those that have a value, or the others, each person weighed.
+
+    Person i with b_i rows that have a value, a_i of them of the kind, weighs w_i = min(1, C / b_i):
+    they count for w_i a_i, in units of 1 / 1024 row and rounded down, which is at most C, and keep
+    their own share a_i / b_i whatever C is. So a person who is added moves the number by 0 to C.
+    C is chosen on the b_i, once for the rows of the kind and the others (`borrowed`).
+
+    Attributes:
+        part: the field that holds a_i.
+        rest: whether the others are counted: b_i - a_i.
+    """
+
+    part: int = PEOPLE
+    rest: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """By b_i: what people have, and their share of it in steps."""
+        parts = (Part(self.part, self.rest, steps) for steps in (0, STEPS))
+        return tuple(dataclasses.replace(self._measure(1), part=part) for part in parts)
+
+    def _measure(self, sign: int) -> Measure:
+        rows = tuple(edge // STEPS for edge in self.thresholds)
+        return Measure(self.source, sign, rows, once=self.sure)
+
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+        whole, _ = view.cut(0, indexes)
+        shares = view.above(1, indexes)
+        steps = np.full(1, STEPS, np.int64)
+        weighed = integers.product(shares, integers.divide(clip, STEPS))
+        return integers.add(integers.product(whole, steps), weighed)
+
+
+def people_of(
+    cost: Budget, source: int = PEOPLE, alpha: Fraction = ALPHA, *, jointly: bool = False
+) -> ClippedSum:
+    """Return the number of people per partition, plus noise: a person adds at most 1.
+
+    Args:
+        cost: the cost of the noise, per partition.
+        source: PEOPLE; or a field, to count the people whose number there is above 0.
+        alpha: the chance that the noise strays further than the interval says.
+        jointly: as in `ClippedSum`.
+    """
+    noise = (cost,)
+    return ClippedSum(
+        source, False, (1,), Fraction(1), (), noise, sure=True, alpha=alpha, jointly=jointly
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedValues(ClippedSum):
+    """A number that is computed from who has how many rows of which value, each person clipped.
+
+    *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
+    that a person has. The statistic is the most values that can be covered when every person covers
+    at most C of their own (a maximum flow, `coverage.capped`): one person more raises it by 0 to C,
+    and it is never above the true number. Of the people who have a value, only one must have room
+    for it, so the true number is above it by at most what people lose.
+
+    *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
+    the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the
+    maximum over v of sum_i min(c_iv, C).
+
+    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
+    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
+
+    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
+    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
+    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
+    the s_i, which `ClippedSum` estimates by the same histogram.
+
+    Attributes:
+        relation: who has.
+        distinct: whether different values are counted; else rows of the most frequent one.
+    """
+
+    relation: Relation = dataclasses.field(default_factory=Relation)
+    distinct: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The histogram that the clip is chosen on, and the rows of the values."""
+        return (*super().measures, self.relation)
+
+    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+        """Return nothing: how many people have the same value is not guessed."""
+        return None
+
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+        count = _values if self.distinct else _most_rows
+        pairs = zip(view.owned(len(super().measures)), clip.tolist(), strict=True)
+        return np.array([count(lines, cap) for lines, cap in pairs], np.int64)
+
+
+def _values(lines: Lines, cap: int) -> int:
+    return coverage.capped(lines.people, lines.items, cap)
+
+
+def _most_rows(lines: Lines, cap: int) -> int:
+    """Return the most rows of a value, of each person at most `cap`."""
+    if not len(lines.items):
+        return 0
+    codes = ordering.numbered(lines.items.view(np.uint64)[None])
+    rows = np.zeros(int(codes.max()) + 1, np.int64)
+    np.add.at(rows, codes, np.minimum(lines.counts, min(cap, _MOST_ROWS)))
+    return int(rows.max())
+
+
+def clip_then_noise(where: str, noise: PoolNoise, shift: int, place: int = 0) -> Description:
+    """Describe a release that chooses a clip, then adds noise of that size.
+
+    Args:
+        where: the partitions that the clip is chosen for, in words.
+        noise: the noise.
+        shift: how many people may be cut.
+        place: the place of the number among those that share the noise.
+    """
+    mechanism = f"clip for {where}, then {noise.name}"
+    error = f"{noise.mean_error(place):.4g} clips + cut"
+    return Description(mechanism, f"{noise.scale(place):.4g} clips", shift, error)
+
+
+def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
+    below, above = view.cut(measure, indexes)
+    return integers.add(below, integers.product(clip, above))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,123 +849,3 @@ def row_clips(depth: int | None) -> tuple[int, ...]:
 def value_clips() -> tuple[int, ...]:
     """Return the clips of a sum: powers of two."""
     return tuple(1 << power for power in range(VALUE_CLIPS))
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Sided(Profiled):
-    """A metric that has two sides: by a privately chosen clip and noise, or one-sided.
-
-    Attributes:
-        one_sided: release by the shifted inverse mechanism: never above the true value but for
-            5%, and below it by the contributions of about `shift` people. Else clip and noise.
-        clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
-            suits partitions of thousands of people whose contributions differ by magnitudes. Or a
-            number, if you know without the data that nobody counts for more in a partition: then
-            nothing is spent on a choice, and whoever has more counts for that much. The interval
-            holds the truth if nobody has.
-        candidates: the public clips, of which such are used as are at least a factor of 2 apart,
-            the largest among them; or the public outputs if one-sided; None: a geometric
-            grid that is wide enough for anything.
-        clip_share: the part of the metric's budget that chooses the clip; None: two fifths for
-            one partition, or a fourth where that shows enough; an eighth where partitions are
-            selected privately; and 0.8 / sqrt(partitions x those of a person), from 1/32 to two
-            fifths, where they are public (`histogram_choice.clip`).
-        search: how a one-sided release searches.
-        beta: how often a one-sided release may be above the true value, or too far below it.
-
-    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
-    without.
-    """
-
-    several_owners: ClassVar[bool] = True
-
-    one_sided: bool = False
-    clip: str | checks.Real = "shared"
-    clip_share: checks.Real | None = None
-    search: SearchKind = AboveThreshold
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        owner = type(self).__name__
-        if isinstance(self.clip, str):
-            checks.one_of(owner, "clip", self.clip, _CLIPS)
-        else:
-            mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
-            checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
-        if self.clip_share is not None:
-            checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)
-        checks.boolean(owner, "one_sided", self.one_sided)
-        self._check_side()
-
-    def _check_side(self) -> None:
-        """Refuse options of the clip in a one-sided release, and those of the search in others."""
-        if self.one_sided:
-            because = "with one_sided=True, which searches for the output and clips nobody"
-            options.refuse(self, options.CLIP, because, "Leave one of the two out.")
-            return
-        because = "with one_sided=False, which chooses a clip and does not search for the output"
-        # Two phases are what is meant: with one owner by default, with several if asked for.
-        searched = options.SEARCH[1:] if self.search == TWO_PHASE else options.SEARCH
-        options.refuse(self, searched, because, "Write one_sided=True beside it, or leave it out.")
-        if not isinstance(self.clip, str):
-            because = "with a clip, which leaves none to choose"
-            refuse = ("candidates", "clip_share")
-            options.refuse(self, refuse, because, 'Write clip="shared", or leave it out.')
-        if self.candidates is not None and self.candidates.size == 1:
-            because = "with candidates of one value, which leave no clip to choose"
-            options.refuse(self, options.CLIP, because, "Give several candidates, or leave it out.")
-
-    @property
-    def pooled(self) -> bool:
-        """Whether its noise is drawn together with that of others: by clip and noise."""
-        return not self.one_sided
-
-    @property
-    def clipping(self) -> Clipping:
-        """How its clip is chosen, or which it is."""
-        owner, clip, share = type(self).__name__, self.clip, self.clip_share
-        if not isinstance(clip, str):
-            clip = checks.decimal(owner, "clip", clip)
-        share = None if share is None else checks.number(owner, "clip_share", share)
-        return Clipping(clip, share, self.candidates)
-
-    @abc.abstractmethod
-    def clipped(self, context: Context, share: Budget) -> Release:
-        """Return the release by clip and noise."""
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release by clip and noise, or one-sided; of several owners by its profile."""
-        if not self.one_sided:
-            return self.clipped(context, share)
-        checks.require(
-            self.search != TWO_PHASE or context.several_owners,
-            type(self).__name__,
-            "search",
-            'not be "two_phase" with one_sided=True where rows have one owner: two '
-            "phases err to both sides",
-            "Leave both out: two phases are the default there.",
-        )
-        return super().build(context, share)
-
-    def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
-        """Return it one-sided, as `Profiled` says."""
-        because = f"in {owner}, which searches for the output and clips nobody"
-        options.refuse(self, options.CLIP, because, "Leave it out.")
-        return super().from_below(owner, {**chosen, "one_sided": True})
-
-    def for_several_owners(self, owner: str) -> Metric:
-        """Return it as it is released where rows have several owners: by its removal profile.
-
-        In two phases, if no search is asked for.
-        """
-        because = "where rows have several owners, which are released by their removal profile"
-        options.refuse(self, options.CLIP, because, "Leave it out.")
-        checks.require(
-            not (self.one_sided and self.search == TWO_PHASE),
-            type(self).__name__,
-            "search",
-            'not be "two_phase" with one_sided=True: two phases err to both sides',
-            "Leave one of the two out.",
-        )
-        search = self.search if self.one_sided else TWO_PHASE
-        return dataclasses.replace(self, one_sided=True, search=search)

@@ -2,40 +2,61 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.base import (
     Command,
+    Context,
     Metric,
+    MetricPart,
     OfPeople,
     check_indexes,
     check_not_preprocessed,
 )
 from beam_dp.mechanisms.metrics.clipped import row_clips
-from beam_dp.mechanisms.metrics.part import Context, MetricPart
-from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled
-from beam_dp.mechanisms.metrics.spread import preprocessed
+from beam_dp.mechanisms.metrics.preprocessed import preprocessed
+from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
+from beam_dp.mechanisms.metrics.quantiles import (
+    RowClip,
+    RowClips,
+    places_of,
+    rows_of,
+    spends_of,
+    stated,
+    worth_of,
+)
+from beam_dp.mechanisms.metrics.released import (
+    Description,
+    OfLines,
+    Profiler,
+    Release,
+    Released,
+    Spending,
+    people,
+)
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme, present
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
 from beam_dp.mechanisms.numerics.user_functions import People
 from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
-from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, RowClips
-from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments, order_of
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
-from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
+_HALF = 0.5
 _OF_SEARCH = ("candidates", "search", "beta", "low", "high")
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
@@ -260,3 +281,170 @@ def kth_of_records(k: int) -> Exact:
         return (values[level] if level >= 0 else -math.inf for level in levels)
 
     return Exact(statistic, profile)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtremeRelease(Release):
+    """The largest number of one per person, or the k-th largest, by `TailSearch`.
+
+    With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
+    it), the released value is above all data; else the largest number is above the candidate before
+    it. Of the k-th largest the error of its rank is released. Where more than a tenth of the people
+    may be beyond the value, nothing is said of the largest number (`stated`); where more than half
+    of them may be, or people are too few, it is NaN.
+
+    Attributes:
+        measure: one number per person, in buckets of the candidates; the sign says whether they
+            are mirrored, for the smallest.
+        search: the search, with its budget, in whole people.
+        candidates: the public outputs, mirrored where the numbers are.
+        ranked: whether the error is one of the rank.
+    """
+
+    measure: Measure
+    search: TailSearch
+    candidates: Candidates
+    ranked: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measure alone."""
+        return (self.measure,)
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.search.cost),)
+
+    @property
+    def shift(self) -> int:
+        """How far the rank may be off, in people."""
+        return self.search.rank_error(self.candidates)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        drawn = [
+            self.search.choose_at(
+                Node.of(occupied, numbers, self.candidates.size),
+                self.candidates,
+                noise,
+            )
+            for occupied, numbers in view.tallies(0)
+        ]
+        sign = self.measure.sign
+        if not self.ranked:
+            drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
+        values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
+        errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
+        if self.ranked:
+            return Released.ranked(values, errors)
+        steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
+        return Released.at_least(values, np.where(np.isfinite(errors), steps, math.inf), sign)
+
+    def _step(self, index: int | None) -> float:
+        """Return how far the candidate before is; the truth is above that one."""
+        return float(self.candidates[index] - self.candidates[index - 1]) if index else math.inf
+
+    def describe(self) -> Description:
+        """Describe how many people the release passes over."""
+        floor = self.search.floor(self.candidates)
+        reason = f"NaN where fewer than about {floor} people are"
+        mechanism = "walk from the outside, each person counts once"
+        return Description(mechanism, "-", self.shift, people(self.shift), reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class KthRelease(OfLines):
+    """The k-th largest of all rows: at most C rows of each person count, and ranks are searched.
+
+    Let c_i(y) be the rows of person i at or above y. A `TailSearch` walks from the top to where
+    A(y) = sum_i min(c_i(y), C) / C reaches (k - 1/2) / C: the C largest rows of each person weigh
+    1 / C, at most 1 in all, so that its theorem holds for every C that was fixed before. A(y) C is
+    at most the number of rows at or above y, and less by sum_i max(0, c_i(y) - C).
+
+    *Which C.* Few rows of a person may be near the k-th largest, however many they have in all. So
+    a histogram of all rows says how many of each person are enough to have 2 k of them together,
+    roughly; a first walk with so many finds a place with about k rows at or above it; and a
+    histogram of the rows that each person has from there on chooses C (`RowClips`). The four parts
+    are private for every outcome of those before, which they depend on, and their costs add up.
+
+    *Rank error*: that of the walk, in C rows each, and what people above C lose by the histogram.
+
+    Attributes:
+        unit: what one unit is worth.
+        whole: the histogram of all rows.
+        near: the first walk; None: C is 1, which needs no choice, and the error is one of people.
+        rows: how C is chosen.
+        search: the second walk; `worth` is put in.
+        candidates: the public outputs.
+    """
+
+    unit: Fraction
+    whole: RowClips
+    near: TailSearch | None
+    rows: RowClips
+    search: TailSearch
+    candidates: Candidates
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """Both walks, and both histograms."""
+        walks = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
+        return spends_of((self.whole.look, self.rows.look), *walks)
+
+    @property
+    def shift(self) -> int:
+        """How far the rank may be off, in people."""
+        return self.search.rank_error(self.candidates)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no shared clip."""
+        drawn = [self._answer(lines, noise) for lines in view.owned(0)]
+        values = as_array([answer.value(self.candidates) for answer in drawn])
+        return Released.ranked(values, np.array([answer.error for answer in drawn], np.float64))
+
+    def _answer(self, lines: Lines, noise: Noise) -> Answer:
+        indexes = places_of(lines.items, self.unit, self.candidates)
+        order = order_of(lines.people, self.candidates.size - 1 - indexes)
+        own = Lines(lines.owners[:, order], indexes[order], lines.counts[order])
+        clip = self._clip(own, noise)
+        search = dataclasses.replace(self.search, worth=clip.rows)
+        answer = self._walked(own, search, noise)
+        return answer._replace(error=stated(clip.error(answer.error), answer.people * clip.rows))
+
+    def _clip(self, own: Lines, noise: Noise) -> RowClip:
+        """Return C, by the rows from the place on where the first walk ends."""
+        least = 0
+        if self.near is not None:
+            worth = self.whole.reaching(rows_of(own), 2 * self.near.rank, noise)
+            near = dataclasses.replace(self.near, worth=worth)
+            least = self._walked(own, near, noise).candidate or 0
+        above = own.items >= least
+        upper = Lines(own.owners[:, above], own.items[above], own.counts[above])
+        return self.rows.choose(rows_of(upper), self.search.usual_error, noise)
+
+    def _walked(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
+        """Return the answer for the largest rows of each person; lines fall for each of them."""
+        people, indexes, counts = _largest(own, search.worth)
+        weights = increments(people, indexes, counts, clip=search.worth)
+        return search.choose_at(Node.of(*weights, self.candidates.size), self.candidates, noise)
+
+    def describe(self) -> Description:
+        """Describe how many rows of a person count, and how far the rank may be off."""
+        floor = self.search.floor(self.candidates)
+        reason = f"NaN where fewer than about {floor} people are"
+        if self.near is None:
+            mechanism = "walk from the outside, each person counts once"
+            return Description(mechanism, "-", self.shift, people(self.shift), reason)
+        mechanism = "clip on rows for each partition, then walk from the outside"
+        return Description(mechanism, "-", self.shift, worth_of(self.shift), reason)
+
+
+def _largest(own: Lines, most: int) -> Sequence[np.ndarray]:
+    """Return people, places and counts of the `most` largest rows of each person."""
+    if not len(own.items):
+        return own.people, own.items, own.counts
+    starts = np.flatnonzero(ordering.changes(own.people.view(np.uint64)[None]))
+    counts = ordering.first_rows(own.counts, starts, most)
+    kept = counts > 0
+    return own.people[kept], own.items[kept], counts[kept]

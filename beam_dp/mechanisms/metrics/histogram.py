@@ -24,20 +24,26 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
+    Context,
     Metric,
     Output,
     check_unit,
     interval_outputs,
 )
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.released import (
+    Crowd,
+    Description,
+    Foreseen,
+    Release,
+    Released,
+    Spending,
+)
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
@@ -95,12 +101,9 @@ class Histogram(Metric):
     @property
     def outputs(self) -> tuple[Output, ...]:
         """The columns of each bin: its number of people, and the ends of the interval."""
-        names = (f"{self.output}_{_word(low)}_{_word(high)}" for low, high in self._bins)
+        bins = itertools.pairwise(map(_edge, self.edges))
+        names = (f"{self.output}_{_word(low)}_{_word(high)}" for low, high in bins)
         return tuple(output for name in names for output in interval_outputs(name, True))
-
-    @property
-    def _bins(self) -> list[tuple[Edge, Edge]]:
-        return list(itertools.pairwise(_edge(each) for each in self.edges))
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the counts plus noise; a partition's share is for all of its bins."""

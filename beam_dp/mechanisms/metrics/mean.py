@@ -24,28 +24,25 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
-    Command,
-    Metric,
-    OfPeople,
-    check_unit,
-    ends_of,
-    joined,
-)
-from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips, value_clips
-from beam_dp.mechanisms.metrics.part import (
     CentreRequest,
+    Command,
     Context,
     Ends,
+    Metric,
     MetricPart,
+    OfPeople,
     PooledPart,
+    check_unit,
+    ends_of,
     ends_of_totals,
+    joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.spread import Preprocessing, preprocessed
+from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips, value_clips
+from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
+from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.releases.clipped import people_of
-from beam_dp.mechanisms.releases.released import Release, Released
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59

@@ -27,15 +27,23 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
-    Command,
+    Context,
     Metric,
     check_candidates,
     check_indexes,
     check_unit,
 )
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.preprocessed import order_of
 from beam_dp.mechanisms.metrics.profiled import Profiled
-from beam_dp.mechanisms.metrics.spread import order_of
+from beam_dp.mechanisms.metrics.released import (
+    Description,
+    OfLines,
+    Profiler,
+    Release,
+    Released,
+    Spending,
+    counted,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
@@ -47,18 +55,9 @@ from beam_dp.mechanisms.numerics.user_functions import (
 )
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
-from beam_dp.mechanisms.releases.released import (
-    Description,
-    Release,
-    Released,
-    Spending,
-    counted,
-)
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
-from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import check_person_value
@@ -67,8 +66,6 @@ from beam_dp.mechanisms.summaries.worker_limits import LINES
 _BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
 MOST_BLOCKS = 1 << 20
 """The votes of one partition are held together."""
-NO_CANDIDATES = Candidates.of([0])
-"""What stands for candidates that a command line gives by another option; known by identity."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,14 +96,6 @@ class CustomProfile(Profiled):
     word: ClassVar[str] = "custom"
     most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("profile",)
-    command: ClassVar[Command] = Command(
-        "COLUMN=MODULE:NAME",
-        "a monotone statistic of your own, by the Python function of its removal profile, whose "
-        "module must be installed on the workers; needs --candidates",
-        "a monotone statistic of your own, by the Python function of its removal profile, whose "
-        "module must be installed on the workers",
-    )
-
     column: str
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
@@ -138,11 +127,6 @@ class CustomProfile(Profiled):
             return self.profile(tuple(map(tuple, rows)))
 
         return Exact(lambda people: next(iter(profile(people))), profile, of_values=True)
-
-    @classmethod
-    def from_command(cls, column: str | None, **words: Any) -> Metric:
-        """Return the metric; its candidates are an option of its own."""
-        return cls(str(column), words["function"], candidates=NO_CANDIDATES)
 
     @property
     def _prefix(self) -> str:
@@ -235,7 +219,7 @@ class BlackBox(Metric):
 
     def columns(self) -> tuple[Column, ...]:
         """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *order_of(self.last_by))
+        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the median of its answers, with a number of blocks that suits the budget."""
@@ -243,7 +227,7 @@ class BlackBox(Metric):
         search = search_of(each)
         relation = BlockRelation(
             context.index(self.source),
-            order=context.index(next(iter(order_of(self.last_by)), None)),
+            order=context.index(order_of(self.last_by)),
             blocks=block_count(self.blocks, search.usual_error),
             person_value=self.person_value,
             unit=unit,
@@ -286,7 +270,7 @@ def block_count(given: int | None, shift: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class BlackBoxRelease(Release):
+class BlackBoxRelease(OfLines):
     """The private median of the votes of each partition.
 
     Attributes:
@@ -300,11 +284,6 @@ class BlackBoxRelease(Release):
     cost: Budget
 
     @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
-
-    @property
     def spends(self) -> tuple[Spending, ...]:
         """What the search costs."""
         return (Spending(self.cost),)
@@ -316,13 +295,10 @@ class BlackBoxRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one candidate per partition; there is no clip."""
-        lines, candidates = view.lines(0), self.relation.candidates
-        order = np.argsort(lines.indexes, kind="stable")
-        edges = np.searchsorted(lines.indexes[order], np.arange(1, view.size))
-        values = [
-            self.search.choose_at(node_of(votes, candidates), candidates, noise).value(candidates)
-            for votes in np.split(lines.items[order], edges)[: view.size]
-        ]
+        candidates = self.relation.candidates
+        nodes = [node_of(lines.items, candidates) for lines in view.owned(0)]
+        answers = [self.search.choose_at(node, candidates, noise) for node in nodes]
+        values = [answer.value(candidates) for answer in answers]
         return Released.within(np.array(values, float), np.full(len(values), np.inf))
 
     def describe(self) -> Description:

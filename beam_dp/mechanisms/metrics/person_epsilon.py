@@ -2,27 +2,68 @@
 
 The epsilons that are allowed are public, and so is which of them a person has, like their identity:
 it must not depend on what the data say of them.
+
+*Preprocessing.* With noise of scale b (steps of the grid) and Delta_i = floor(b e_i), person i pays
+Delta_i / b <= e_i for a number that they move by at most Delta_i (Cummings, Durfee 2020,
+Proposition 7.3). Here e_i is the rest of epsilon_i after the private choice of the bound R on
+people's numbers and, for extremes, of the number n of people. These cost everybody the same, a
+third and a sixth of the smallest epsilon. So each person pays epsilon_i in all, whatever the rows
+of the others are.
+
+For a person of the largest epsilon, Delta is R (sums) or 2 R / n (extremes), or the user's
+sensitivity. g is
+
+* for sums, the sum of x_i cut to [-Delta_i, Delta_i];
+* for the maximum, the least y + sum of Delta_i over all x_i > y, for y = empty or some x_i: the
+  preprocessed max(empty, largest value). That is monotone, so the bound from below never binds,
+  and to lower it to y, all people above y must go. The minimum mirrors it.
+
+*A median* is searched, and each person's vote has a weight. Person i counts w_i =
+floor(D epsilon_i / epsilon) / D of a person, epsilon the largest. By the theorem of `CentralSearch`
+a search that is epsilon-differentially private for a whole person is (w_i epsilon)-differentially
+private for somebody who has w_i in all, and w_i epsilon <= epsilon_i. This takes the place of the
+personalised exponential mechanism of Cummings and Durfee (2020, Proposition 7.5). The result is the
+median by weight: a person who asks for more privacy counts less. NaN: people weigh too little.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.metrics.base import Metric, check_indexes
-from beam_dp.mechanisms.metrics.part import Context
-from beam_dp.mechanisms.metrics.spread import Preprocessing
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.metrics.base import Context, Metric, check_indexes
+from beam_dp.mechanisms.metrics.clipped import people_of
+from beam_dp.mechanisms.metrics.preprocessed import (
+    FINE,
+    SHARES,
+    PreprocessedRelease,
+    Preprocessing,
+    grid,
+    order_of,
+)
+from beam_dp.mechanisms.metrics.quantiles import places_of
+from beam_dp.mechanisms.metrics.released import (
+    Description,
+    OfLines,
+    Release,
+    Released,
+    Spending,
+    people,
+)
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import laplace_bound
+from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.options import refuse
-from beam_dp.mechanisms.releases.clipped import people_of
-from beam_dp.mechanisms.releases.person_epsilon import PersonEpsilonRelease, WeightedMedian
-from beam_dp.mechanisms.releases.preprocessed import SHARES
-from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
 
 OWNER = "PreprocessSensitivity"
@@ -34,12 +75,153 @@ _KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
 
+def lines_of(view: PartitionView, tiers: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the numbers of each partition's people, and the index of each person's tier."""
+    for lines in view.owned(0):
+        yield lines.items, np.minimum(lines.counts, tiers) - 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PersonEpsilonRelease(PreprocessedRelease):
+    """One statistic per partition (see the module), with an epsilon for each person.
+
+    Attributes:
+        epsilons: the epsilon that each tier pays for g, per partition, in rising order.
+    """
+
+    epsilons: tuple[Fraction, ...]
+
+    def _values(
+        self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
+    ) -> np.ndarray:
+        values = np.full(view.size, 0.0)
+        of_people = lines_of(view, len(self.epsilons))
+        for partition, (numbers, tiers) in enumerate(of_people):
+            delta = self._largest(int(levels[partition]), bound)
+            values[partition] = self._drawn(integers.widen(numbers), tiers, delta, noise)
+        return values
+
+    def _largest(self, level: int, bound: int | None) -> Fraction:
+        """Return Delta in units for a person of the largest epsilon."""
+        if self.metric.statistic == "sum" and self.metric.exact_sensitivity is None:
+            assert bound is not None
+            return Fraction(bound)
+        return self._delta(level, bound)
+
+    def _drawn(
+        self, numbers: np.ndarray, tiers: np.ndarray, delta: Fraction, noise: Noise
+    ) -> float:
+        """Return g plus noise in the user's scale."""
+        coarse, resolution = grid(delta, 1)
+        per_unit = Fraction(resolution, 1 << coarse)
+        width = math.ceil(delta * per_unit) / self.epsilons[-1]
+        steps = np.array([math.floor(width * each) for each in self.epsilons], object)
+        empty = round(self.metric.exact_empty / self.metric.exact_unit * per_unit)
+        exactly = cut(self.metric.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
+        drawn = int(noise.discrete_laplace(1 / width, 1)[0])
+        step = self.metric.exact_unit / per_unit
+        return float((exactly + drawn) * step)
+
+    def describe(self) -> Description:
+        """Describe it in units of Delta, the sensitivity of a person of the largest epsilon."""
+        rate = self.epsilons[-1]
+        scale = f"{float(1 / rate):.4g} Delta"
+        parts = ", ".join(f"{float(epsilon / rate):.3g}" for epsilon in self.epsilons)
+        bound = laplace_bound(rate / FINE, self.alpha) / FINE
+        how = (
+            "given sensitivity"
+            if self.metric.exact_sensitivity is not None
+            else "private sensitivity"
+        )
+        return Description(
+            f"preprocessing for a {how} and an epsilon per person, then noise",
+            scale,
+            self.shift,
+            f"{scale} + |f - g|",
+            f"by epsilon, a person moves g by at most {parts} times Delta; noise within "
+            f"{bound:.4g} Delta for 95%",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightedMedian(OfLines):
+    """The median of one number per person, by weight; the error bound is in largest weights.
+
+    Attributes:
+        relation: one line per person with their number and tier.
+        unit: what one unit of a number is worth.
+        epsilons: the epsilons of the tiers, in rising order.
+        search: the search, with the budget of the last tier in one partition.
+        candidates: the public outputs.
+    """
+
+    unit: Fraction
+    epsilons: tuple[Fraction, ...]
+    search: CentralSearch
+    candidates: Candidates
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What one partition costs a person of the largest epsilon."""
+        return (Spending(self.search.cost),)
+
+    @property
+    def shift(self) -> int:
+        """How far the rank may be off, in people of the largest weight."""
+        return self.search.usual_error
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How much a person of each tier adds to a rank, in units of the search's resolution."""
+        top = self.epsilons[-1]
+        shares = [epsilon / top * self.search.resolution // 1 for epsilon in self.epsilons]
+        return np.array(shares, np.int64)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        answers = [
+            self.search.choose_at(self._node(numbers, tiers), self.candidates, noise)
+            for numbers, tiers in lines_of(view, len(self.epsilons))
+        ]
+        values = np.array([answer.value(self.candidates) for answer in answers], float)
+        return Released.ranked(values, np.array([answer.error for answer in answers], float))
+
+    def _node(self, numbers: np.ndarray, tiers: np.ndarray) -> Node:
+        indexes = places_of(numbers, self.unit, self.candidates)
+        return Node.of(indexes, self.weights[tiers], self.candidates.size)
+
+    def describe(self) -> Description:
+        """Describe whose ranks are searched."""
+        mechanism = "rank search, each person counts by their epsilon"
+        return Description(mechanism, "-", self.shift, people(self.shift))
+
+
+def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
+    """Return g of one partition, in steps; person i moves it by at most their sensitivity.
+
+    Args:
+        statistic: "sum", "maximum" or "minimum".
+        numbers: Python integers, one per person.
+        sensitivities: Delta_i, Python integers of at least 0.
+        empty: f of nobody, which is 0 for sums.
+    """
+    if statistic == "sum":
+        return int(np.sum(np.clip(numbers, -sensitivities, sensitivities), initial=0))
+    if statistic == "minimum":
+        return -cut("maximum", -numbers, sensitivities, -empty)
+    above = numbers > empty
+    order = np.argsort(-numbers[above], kind="stable")
+    values, prices = numbers[above][order], sensitivities[above][order]
+    paid = np.append(np.array([0], object), np.cumsum(prices))
+    return int(min(np.append(values, np.array([empty], object)) + paid))
+
+
 @dataclasses.dataclass(frozen=True)
 class PersonalisedStatistic(Preprocessing):
     """A sum or an extreme of one number per person, each person with an epsilon of their own.
 
     With an epsilon_i per person the noise has one scale b, and person i moves g by at most
-    Delta_i = b epsilon_i: see `releases.person_epsilon`. These are the statistics whose g is
+    Delta_i = b epsilon_i: see the module. These are the statistics whose g is
     known for unequal Delta_i and any number of people: sums (each person cut to Delta_i) and
     max(empty, largest value) with its mirror. A median is searched, each person with a weight
     (`weighted`); `sensitivity` and `empty` do not apply to it.
@@ -85,7 +267,7 @@ class PersonalisedStatistic(Preprocessing):
         tiers = self.columns()[-1]
         lines = TierRelation(
             context.index(self.source),
-            order=self.order(context),
+            order=context.index(order_of(self.last_by)),
             tier=context.index(tiers),
             person_value=self.person_value,
         )
@@ -111,14 +293,8 @@ class PersonalisedStatistic(Preprocessing):
         levels = (*epsilons[:-1], share.amount)
         paid = tuple((level - searched - counted) * each for level in levels)
         return PersonEpsilonRelease(
+            metric=self,
             relation=lines,
-            unit=self.exact_unit,
-            statistic=self.of,
-            trim=self.share,
-            person_value=self.person_value,
-            empty=self.exact_empty,
-            root=False,
-            sensitivity=self.exact_sensitivity,
             scale=scale,
             people=people,
             noise_cost=Budget(paid[-1]),

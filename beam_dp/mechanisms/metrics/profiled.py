@@ -1,45 +1,511 @@
-"""Metrics that are released by their removal profile: by a search, or in two phases."""
+"""Metrics that are released by their removal profile: by a search, in two phases, or by a price.
+
+A `Profiler` computes the removal profile of a statistic per partition; `DirectRelease` searches it.
+That is the shifted inverse mechanism.
+
+*Two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
+people. Where both signs of an error are alike, noise of the worth of one person errs by far less.
+The user does not have to say what that worth (the price) is: `PriceSearch` chooses it, on an
+extension of the statistic (`profiles.lipschitz_extension`). Rows with several owners pack under a
+price (`Priced`).
+"""
 
 import dataclasses
+import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
-from beam_dp.mechanisms.accounting.budget import Budget
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import (
-    default_totals,
-    default_values,
-    values_between,
-)
+from beam_dp.mechanisms.candidates.defaults import default_totals, default_values, values_between
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
+    Context,
     Metric,
     check_candidates,
     check_not_preprocessed,
     check_unit,
     ends_of,
 )
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
+from beam_dp.mechanisms.metrics.released import (
+    ALPHA,
+    Description,
+    OfLines,
+    Profiler,
+    Release,
+    Released,
+    Spending,
+    people,
+)
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
-from beam_dp.mechanisms.releases.priced import Priced
-from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
-from beam_dp.mechanisms.releases.two_phase import (
-    TwoPhase,
-    floor_removals,
-    floor_search,
-    split,
-    unit_of,
-)
-from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose
-from beam_dp.mechanisms.search.choose import (
-    TWO_PHASE,
-    WALK,
-    SearchKind,
-    build_search,
-    check_search,
-)
+from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.packed.packings import Packed
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search, why
+from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind, build_search, check_search
+from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, index_of_price, price_at
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+_BETA = 0.05  # an interval that fails more often than this is none
+SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
+"""The parts of the budget for the floor, the price and the noise."""
+COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
+"""The parts for a number of values; the first is for the number at D = 1."""
+PARTS = 64
+"""Prices per value: the least price of a number of values is a 64th of one value."""
+FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
+"""Chances of a floor too far below the statistic, and of one above it, which is then released."""
+_COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
+_TOP = index_of_price(1 << 52)  # weights are floats up to there (`value_rows`)
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectRelease(Release):
+    """The shifted inverse mechanism: search the removal loss for a value.
+
+    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
+    least f without its `shift` largest people. So the interval ends at the candidate before y on
+    one side, and is open on the other; on both if beta is above 5%.
+
+    Attributes:
+        profiler: the statistic.
+        search: the search, with its budget.
+        candidates: the public outputs, in the user's scale, mirrored where the profile is.
+        blank: release NaN for the lowest candidate. On the default grid of extremes that is a
+            number far below any data, which is chosen where there are fewer than `shift` people.
+        chosen_with: the budget with which the library chose the search; None: the user did.
+    """
+
+    profiler: Profiler
+    search: Search
+    candidates: Candidates
+    blank: bool = False
+    chosen_with: Budget | None = None
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.search.cost),)
+
+    @property
+    def shift(self) -> int:
+        """How many people the release may pass over."""
+        return self.search.shift(self.candidates.size)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        return self.released(
+            [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
+        )
+
+    def released(self, values: list[Number]) -> Released:
+        """Return drawn values, with what is known of the truth by them."""
+        below = np.array([self.below(value) for value in values], np.float64)
+        return Released.at_least(as_array(values), below, self.profiler.sign)
+
+    def below(self, value: Number) -> float:
+        """Return how far the truth may be on the side that is known.
+
+        It is above the candidate before the released one, which is f rounded up at most.
+        """
+        chosen = value * self.profiler.sign
+        unknown = math.isnan(value) or self.search.beta > _BETA
+        index = 0 if unknown else self.candidates.index(chosen)
+        return float(chosen - self.candidates[index - 1]) if index else math.inf
+
+    def draw_one(self, profile: Profile, noise: Noise) -> Number:
+        """Return the value for one profile."""
+        chosen = self.search.choose(profile, self.candidates, noise)
+        blank = self.blank and chosen == self.candidates[0]
+        return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
+
+    def describe(self) -> Description:
+        """Describe the search, and why it was chosen if the library chose it."""
+        mechanism = f"shifted inverse, {type(self.search).__name__}"
+        reason = ""
+        if self.chosen_with is not None:
+            reason = why(self.chosen_with, self.candidates.size, self.search.beta)
+        return Description(mechanism, "-", self.shift, people(self.shift), reason)
+
+
+def as_array(values: list[Number]) -> np.ndarray:
+    """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
+    large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
+    return np.array(values, object if large else None)
+
+
+def floor_search(budget: Budget, beta: float) -> AboveThreshold:
+    """Return the search for the floor, for a release that may fail with probability beta."""
+    low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
+    return AboveThreshold(budget, low, high, gate=True)
+
+
+def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
+    """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
+
+    More of the profile would be of no use: cut above the floor, the rest of it is the floor.
+    """
+    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
+
+
+def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
+    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
+
+    The result is rounded to the candidates anyway, and prices far below the gap would only be
+    chances to stop at a price where nothing but the floor is left.
+    """
+    gaps = 0 if given is None else int(given.gap / (8 * unit))
+    return unit * (1 << max(0, gaps.bit_length() - 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoPhase(Release):
+    """A floor, then a price, then noise.
+
+    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
+    2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
+    3. The extension at D is released with noise of sensitivity D, cut to the span of the
+       candidates, or rounded to the nearest candidate.
+
+    Nobody is likely to count for more than the whole statistic without some hundreds of people. So
+    the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
+    lowest candidate, or no usual price is good enough. If the lowest candidate stands for nobody
+    (it is far below any data, and so would the extension be), or no price is good enough, the rest
+    of the budget goes into the one-sided search of `DirectRelease`, which needs fewer people.
+
+    Each phase is private for every outcome of the phases before, which decides how it goes on, and
+    their costs add up. But for the noise the released number is between f and f without its `shift`
+    most important people, both cut to the span of the candidates; how much these people add is not
+    known. So only the lower end of the interval is finite (`_below`), and it is -inf where the
+    number shows nothing beyond the lowest candidate.
+
+    *No upper end.* Let the noisy output H be an upper end of f, at least f with probability
+    1 - alpha for every database, and one person be able to add any amount to f. Take a database x,
+    q = P_x(H < inf), any c < q, and T with P_x(H < T) > c. To x' one person adds T. Then
+    P_x'(H < f(x')) >= P_x'(H < T) > e^-epsilon c, so that alpha >= e^-epsilon q: H is finite with a
+    chance of alpha e^epsilon at most, 14% at epsilon 1 and alpha = 5%, whatever the data are and
+    however much of the budget is spent on it. A clip of people who own their rows alone has an
+    estimate in its place (`Losses`): a histogram of what each of them adds, of which a person
+    moves one bucket, and that it goes on falling. With several owners one person may move what
+    everybody adds. What moves little is how many people a price cuts on average up to the next one,
+    (E(2 D) - E(D)) / D, by -1 to 2, as E(2 D) moves by 0 to 2 D, and E(D) by 0 to D. With a part s
+    of epsilon it would be known to 6 / (s epsilon) people, of D each; the noise of the number alone
+    is 5 D / epsilon. So a tenth of the budget for it gives an end 12 times as far away as the
+    noise, which still says nothing of people who count for more than 2 D.
+
+    *If nobody moves f by more than D*, and so B[k] >= f - k D, no term of E(D) is below f: the last
+    one is not, as B[K] <= L but for `FLOOR_BETA`. Then the truth is as near above as below.
+
+    Attributes:
+        profiler: the statistic.
+        unit: what one unit is worth, which is the least price (`unit_of`); the release is a
+            multiple of it, or a candidate.
+        search: the search for the floor.
+        prices: the search for the price.
+        noise_cost: the cost of the noise.
+        candidates: for the floor; the release is between the first and the last candidate.
+        listed: whether a candidate is released; the interval has the distance to it.
+        blank: release NaN for the lowest candidate, as in `DirectRelease`.
+        beta: how often the search may fail.
+        alpha: the chance that the noise strays further than the interval says.
+    """
+
+    profiler: Profiler
+    unit: Fraction
+    search: AboveThreshold
+    prices: PriceSearch
+    noise_cost: Budget
+    candidates: Candidates
+    listed: bool = False
+    blank: bool = False
+    beta: float = 0.05
+    alpha: Fraction = ALPHA
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The three phases together."""
+        return (Spending(cost_of_all([self.search.cost, self.prices.cost, self.noise_cost])),)
+
+    @property
+    def removals(self) -> int:
+        """K, for the profile."""
+        return floor_removals(self.search, self.candidates)
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut."""
+        return self.prices.shift(self._top(0) + 1)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no shared clip."""
+        drawn = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
+        values = as_array([value for value, _ in drawn])
+        below = np.array([error for _, error in drawn], np.float64)
+        return Released.at_least(values, below, self.profiler.sign)
+
+    def draw_one(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
+        """Return the value for one profile, and how far the truth may be beyond it."""
+        floor = self.search.choose(profile, self.candidates, noise)
+        if floor == self.candidates[0] and self.blank:
+            return self._searched(profile, cost_of_all([self.prices.cost, self.noise_cost]), noise)
+        extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
+        usual = self._top(floor)
+        chosen = self.prices.choose(extension, self._top(0), usual, noise)
+        if chosen is None or chosen > usual:
+            return self._searched(profile, self.noise_cost, noise)
+        value, error = self._noisy(extension, price_at(chosen), noise)
+        return value * self.profiler.sign + 0, self._below(value, error, floor)  # never -0.0
+
+    def _below(self, value: Number, error: float, floor: Number) -> float:
+        """Return how far below a value f may be.
+
+        Where the floor L is not above f the extension is not either, and f is at least the value
+        without its noise; where L is, the extension is L. So a number above L is at most f. But for
+        a chance of `FLOOR_OVERSHOOT`, L is at most f rounded up to the candidates, so that f is
+        above the candidate before L; of the lowest one that says nothing.
+        """
+        if value - error > floor:
+            return error
+        index = self.candidates.index(floor)
+        if not index:
+            return math.inf
+        return max(0.0, float(Fraction(value) - Fraction(self.candidates[index - 1])))
+
+    @property
+    def least_shift(self) -> int:
+        """How many people may be passed over where the floor stands for nobody."""
+        left = cost_of_all([self.prices.cost, self.noise_cost])
+        return AboveThreshold(left, self.beta).shift(self.candidates.size)
+
+    def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> tuple[Number, float]:
+        """Return the value from below, for the budget that the first phases left, as `draw_one`."""
+        search = AboveThreshold(rest, self.beta, gate=self.blank)
+        from_below = DirectRelease(self.profiler, search, self.candidates, self.blank)
+        value = from_below.draw_one(profile, noise)
+        return value, from_below.below(value)
+
+    def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
+        """Return the extension at a price with noise, and how far that is off."""
+        adder = AdditiveNoise(self.noise_cost)
+        value = self._cut(_whole(extension, most, adder, noise))
+        bound = adder.bound(most, self.alpha) * self.unit
+        if not self.listed:
+            return value, float(bound)
+        nearest = self.candidates.nearest(value)
+        # Where candidates are given, the unit may be larger than that of the data: that rounds too.
+        return nearest, float(bound + self.unit / 2 + abs(Fraction(nearest) - Fraction(value)))
+
+    def _top(self, floor: Number) -> int:
+        """Return the index of the largest usual price for a floor; for 0, of the largest price."""
+        ends = self.candidates[0], self.candidates[-1]
+        most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
+        return index_of_price(most / self.unit)
+
+    def _cut(self, units: int) -> Number:
+        """Return units in the user's scale, cut to the span of the candidates."""
+        value: Number = scale(np.array([units], object), self.unit).tolist()[0]
+        low, high = self.candidates[0], self.candidates[-1]
+        return low if value < low else min(value, high)
+
+    def describe(self) -> Description:
+        """Describe the noise in clips, and the way of the release for few people."""
+        clipped = clip_then_noise(
+            "each partition", PoolNoise(self.noise_cost, (False,)), self.shift
+        )
+        if not self.blank:
+            return clipped
+        few = self.search.shift(self.candidates.size)
+        reason = f"from below where fewer than about {few} people are: at most "
+        return clipped._replace(reason=f"{reason}{self.least_shift} of them are passed over")
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoPhaseDistinct(OfLines):
+    """The number of different values: a person covers at most D, then noise of sensitivity D.
+
+    `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
+    when every person covers at most D of their own (`CoverExtension`), and not on how many values
+    people have: of the people who have a value, only one must have room for it. D begins at 1 / 64:
+    where every value has hundreds of owners, each covers a little of it, the noise is far below one
+    value, and rounding takes it away. The usual prices end at a noisy number of values for D = 1,
+    which a person changes by 1: that limits the damage of a rare bad draw.
+
+    The lower end of the interval is the number less its noise: what is released is, but for noise,
+    between f and f without its `shift` most important people (f the relaxed one, see
+    `profiles.coverage`), and never above f. It is -inf where no price was good enough, for that may
+    be so because the number for D = 1 was far off. The upper end is always inf (`TwoPhase`).
+
+    Attributes:
+        size_cost: the cost of the number of values at D = 1.
+        prices: the search for D.
+        noise_cost: the cost of the noise.
+        alpha: the chance that the noise strays further than the interval says.
+    """
+
+    size_cost: Budget
+    prices: PriceSearch
+    noise_cost: Budget
+    alpha: Fraction = ALPHA
+
+    @classmethod
+    def of(
+        cls, relation: Relation, budget: Budget, share: Fraction | None, alpha: Fraction
+    ) -> "TwoPhaseDistinct":
+        """Return the release for a budget; `share` of it is for the choice of D, if given."""
+        default = sum(COVER_SHARES[:2], Fraction(0))
+        chosen = default if share is None else share
+        first, second = (chosen * weight / default for weight in COVER_SHARES[:2])
+        size, pricing, noise = budget.split((first, second, 1 - chosen))
+        return cls(relation, size, PriceSearch(pricing), noise, alpha)
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The three draws together."""
+        return (Spending(cost_of_all([self.size_cost, self.prices.cost, self.noise_cost])),)
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut."""
+        return self.prices.shift(_COVER_TOP + 1)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one number per partition; there is no shared clip."""
+        drawn = [
+            self.draw_one(CoverExtension(lines.people, lines.items), noise)
+            for lines in view.owned(0)
+        ]
+        values = as_array([value for value, _ in drawn])
+        return Released.at_least(values, np.array([error for _, error in drawn], np.float64))
+
+    def draw_one(self, extension: Extension, noise: Noise) -> tuple[int, float]:
+        """Return the number for one extension, and how far below it the truth may be."""
+        most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
+        fine = _finer(extension)
+        chosen = self.prices.choose(fine, _COVER_TOP, index_of_price(PARTS * most), noise)
+        if chosen is None:
+            return most, math.inf
+        adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
+        value = round(Fraction(_whole(fine, price, adder, noise), PARTS))
+        bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
+        return value, float(bound)
+
+    def describe(self) -> Description:
+        """Describe the noise in clips."""
+        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)), self.shift)
+
+
+def _finer(extension: Extension) -> Extension:
+    """Return the extension in parts of one value, as a function of prices in such parts."""
+    return lambda most: PARTS * extension(most / PARTS)
+
+
+def _whole(extension: Extension, most: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return the extension at a price plus noise, in whole units: rounding down keeps its steps."""
+    exact = np.array([math.floor(extension(Fraction(most)))], object)
+    return int(adder.add(exact, np.array([most], object), noise)[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Priced(Release):
+    """A price D, then noise of size D: what rows pack when nobody carries more than D.
+
+    1. `PriceSearch` chooses a price on V, which is below the statistic's packing E by less than
+       D / 31 (`profiles.packed.packings`). V rises by 0 to D for a person more.
+    2. V at the price D that is `before` places before the chosen one, D_j, is released with noise
+       of sensitivity D, at least 0. D depends on the data by D_j alone.
+
+    *Why a price before.* Where people are alike D_j is up to eight times what one of them has
+    (`PriceSearch`). E is concave, so that the number of people whom D cuts, its slope, is at most
+    (E(D) - E(D_j / 8)) / (D - D_j / 8). One place before D is at least D_j / 2, and that is at most
+    1/3 of what D_j adds to its eighth, in eighths, where `PriceSearch.shift` has 1/7: 7/3 of it are
+    cut at most. Two places before D is at least D_j / 3, and 21/5 of it are. The places, and the
+    share of the budget for the price, were settled on the questions of `benchmarks.published`.
+
+    But for the noise the number, V rounded, is at most f, a whole number above V, and so is the
+    lower end of the interval. How far f is above is not known: `TwoPhase` has the proof that
+    nothing private can say it. A price far too large is chosen only if rho is large and all prices
+    between are passed: one that is 32 times too large has a chance of about 0.0003. The interval is
+    as wide then.
+
+    Attributes:
+        profiler: the statistic.
+        unit: what one unit is worth.
+        prices: the search for the price.
+        noise_cost: the cost of the noise.
+        alpha: the chance that the noise strays further than the interval says.
+    """
+
+    profiler: PackedProfiler
+    unit: Fraction
+    prices: PriceSearch
+    noise_cost: Budget
+    alpha: Fraction = ALPHA
+
+    @classmethod
+    def of(
+        cls, profiler: PackedProfiler, unit: Fraction, budget: Budget, alpha: Fraction
+    ) -> "Priced":
+        """Return the release for a budget."""
+        pricing, noise = budget.split((profiler.price_share, 1 - profiler.price_share))
+        return cls(profiler, unit, PriceSearch(pricing), noise, alpha)
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """Both draws together."""
+        return (Spending(cost_of_all([self.prices.cost, self.noise_cost])),)
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut."""
+        lost = Fraction(7, 3) if self.profiler.before == 1 else Fraction(21, 5)
+        return math.ceil(lost * self.prices.shift(_TOP + 1))
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one number per partition; there is no shared clip."""
+        drawn = [self.draw_one(self.profiler.packed(lines), noise) for lines in view.owned(0)]
+        units = np.array([value for value, _ in drawn], object)
+        values = as_array(scale(units, self.unit).tolist())
+        return Released.at_least(values, np.array([error for _, error in drawn], np.float64))
+
+    def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:
+        """Return the number in units, and how far below the truth may be in the user's scale."""
+        chosen = self.prices.choose(packed, _TOP, noise=noise)
+        price = price_at(max(0, (_TOP if chosen is None else chosen) - self.profiler.before))
+        adder = AdditiveNoise(self.noise_cost)
+        # Rounding to whole numbers keeps steps of 0 to the price, which is whole.
+        exact = np.array([math.floor(packed(Fraction(price)) + Fraction(1, 2))], object)
+        value = int(adder.add(exact, np.array([price], object), noise)[0])
+        return max(0, value), float(adder.bound(price, self.alpha) * self.unit)
+
+    def describe(self) -> Description:
+        """Describe the noise in clips."""
+        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)), self.shift)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,7 +642,7 @@ class Profiled(Searched):
 
     def _two_phase(self, context: Context, each: Budget) -> TwoPhase:
         """Return the release with a floor, a clip and noise."""
-        floor, prices, noise = split(each)
+        floor, pricing, noise = each.split(SHARES)
         candidates, beta = self.grid, float(self.beta)
         search = floor_search(floor, beta)
         removals = context.check_removals(floor_removals(search, candidates))
@@ -184,7 +650,7 @@ class Profiled(Searched):
             profiler=self.profiler(context, removals),
             unit=unit_of(self.exact_unit, self.given),
             search=search,
-            prices=prices,
+            prices=PriceSearch(pricing),
             noise_cost=noise,
             candidates=candidates,
             listed=self.given is not None,

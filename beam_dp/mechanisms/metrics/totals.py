@@ -1,16 +1,25 @@
 """Counts and sums: of rows, people and numbers, and of values that are only compared."""
 
+import abc
 import dataclasses
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Role
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
-from beam_dp.mechanisms.metrics.clipped import Sided, clipped_sum, row_clips, value_clips
-from beam_dp.mechanisms.metrics.part import Context
-from beam_dp.mechanisms.metrics.profiled import Profiled
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.metrics.clipped import (
+    ClippedValues,
+    Clipping,
+    clipped_sum,
+    people_of,
+    row_clips,
+    value_clips,
+)
+from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
+from beam_dp.mechanisms.metrics.released import Profiler, Release
+from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, occurrences, total
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
@@ -19,15 +28,135 @@ from beam_dp.mechanisms.profiles.from_summaries import (
     RowsOfSeveralOwners,
     SquaresByItem,
 )
-from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedFrequency, people_of
-from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.releases.two_phase import TwoPhaseDistinct
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import LINES, VALUES
 
+_CLIPS = ("shared", "partition")
+_LARGEST_CLIP = 1 << 200
 _COARSE = Fraction(1, 1000)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sided(Profiled):
+    """A metric that has two sides: by a privately chosen clip and noise, or one-sided.
+
+    Attributes:
+        one_sided: release by the shifted inverse mechanism: never above the true value but for
+            5%, and below it by the contributions of about `shift` people. Else clip and noise.
+        clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
+            suits partitions of thousands of people whose contributions differ by magnitudes. Or a
+            number, if you know without the data that nobody counts for more in a partition: then
+            nothing is spent on a choice, and whoever has more counts for that much. The interval
+            holds the truth if nobody has.
+        candidates: the public clips, of which such are used as are at least a factor of 2 apart,
+            the largest among them; or the public outputs if one-sided; None: a geometric
+            grid that is wide enough for anything.
+        clip_share: the part of the metric's budget that chooses the clip; None: two fifths for
+            one partition, or a fourth where that shows enough; an eighth where partitions are
+            selected privately; and 0.8 / sqrt(partitions x those of a person), from 1/32 to two
+            fifths, where they are public (`histogram_choice.clip`).
+        search: how a one-sided release searches.
+        beta: how often a one-sided release may be above the true value, or too far below it.
+
+    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
+    without.
+    """
+
+    several_owners: ClassVar[bool] = True
+
+    one_sided: bool = False
+    clip: str | checks.Real = "shared"
+    clip_share: checks.Real | None = None
+    search: SearchKind = AboveThreshold
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        if isinstance(self.clip, str):
+            checks.one_of(owner, "clip", self.clip, _CLIPS)
+        else:
+            mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
+            checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
+        if self.clip_share is not None:
+            checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)
+        checks.boolean(owner, "one_sided", self.one_sided)
+        self._check_side()
+
+    def _check_side(self) -> None:
+        """Refuse options of the clip in a one-sided release, and those of the search in others."""
+        if self.one_sided:
+            because = "with one_sided=True, which searches for the output and clips nobody"
+            options.refuse(self, options.CLIP, because, "Leave one of the two out.")
+            return
+        because = "with one_sided=False, which chooses a clip and does not search for the output"
+        # Two phases are what is meant: with one owner by default, with several if asked for.
+        searched = options.SEARCH[1:] if self.search == TWO_PHASE else options.SEARCH
+        options.refuse(self, searched, because, "Write one_sided=True beside it, or leave it out.")
+        if not isinstance(self.clip, str):
+            because = "with a clip, which leaves none to choose"
+            refuse = ("candidates", "clip_share")
+            options.refuse(self, refuse, because, 'Write clip="shared", or leave it out.')
+        if self.candidates is not None and self.candidates.size == 1:
+            because = "with candidates of one value, which leave no clip to choose"
+            options.refuse(self, options.CLIP, because, "Give several candidates, or leave it out.")
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others: by clip and noise."""
+        return not self.one_sided
+
+    @property
+    def clipping(self) -> Clipping:
+        """How its clip is chosen, or which it is."""
+        owner, clip, share = type(self).__name__, self.clip, self.clip_share
+        if not isinstance(clip, str):
+            clip = checks.decimal(owner, "clip", clip)
+        share = None if share is None else checks.number(owner, "clip_share", share)
+        return Clipping(clip, share, self.candidates)
+
+    @abc.abstractmethod
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise."""
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise, or one-sided; of several owners by its profile."""
+        if not self.one_sided:
+            return self.clipped(context, share)
+        checks.require(
+            self.search != TWO_PHASE or context.several_owners,
+            type(self).__name__,
+            "search",
+            'not be "two_phase" with one_sided=True where rows have one owner: two '
+            "phases err to both sides",
+            "Leave both out: two phases are the default there.",
+        )
+        return super().build(context, share)
+
+    def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
+        """Return it one-sided, as `Profiled` says."""
+        because = f"in {owner}, which searches for the output and clips nobody"
+        options.refuse(self, options.CLIP, because, "Leave it out.")
+        return super().from_below(owner, {**chosen, "one_sided": True})
+
+    def for_several_owners(self, owner: str) -> Metric:
+        """Return it as it is released where rows have several owners: by its removal profile.
+
+        In two phases, if no search is asked for.
+        """
+        because = "where rows have several owners, which are released by their removal profile"
+        options.refuse(self, options.CLIP, because, "Leave it out.")
+        checks.require(
+            not (self.one_sided and self.search == TWO_PHASE),
+            type(self).__name__,
+            "search",
+            'not be "two_phase" with one_sided=True: two phases err to both sides',
+            "Leave one of the two out.",
+        )
+        search = self.search if self.one_sided else TWO_PHASE
+        return dataclasses.replace(self, one_sided=True, search=search)
 
 
 class Count(Sided):
@@ -207,7 +336,7 @@ class DistinctCount(Sided):
             return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
         values = context.field(self.source, "distinct")
         made = clipped_sum(context, share, values, row_clips(None), clipping=clipping)
-        return ClippedDistinct(**vars(made), relation=relation)
+        return ClippedValues(**vars(made), relation=relation, distinct=True)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the relaxed profile of owners; with one owner, of as many as can matter."""
@@ -229,7 +358,7 @@ class MaxFrequency(Sided):
     """Release how many rows the most frequent value of a column has.
 
     By default a number C of rows per person and value is chosen privately, each person counts for
-    at most C rows of a value, and noise of that size is added (`ClippedFrequency`). Of rows with
+    at most C rows of a value, and noise of that size is added (`ClippedValues`). Of rows with
     several owners it is what the rows of one value pack when nobody counts for more than a price
     (`profiles.packed`). `one_sided=True` searches the removal loss, by the profile in which people
     are removed for each value apart (`profiles.frequency`).
@@ -260,7 +389,7 @@ class MaxFrequency(Sided):
         """Return the number of rows, each person counted for at most so many of each value."""
         rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
         made = clipped_sum(context, share, rows, clips, clipping=self.clipping)
-        return ClippedFrequency(**vars(made), relation=Relation(context.index(self.source)))
+        return ClippedValues(**vars(made), relation=Relation(context.index(self.source)))
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart, or by packings."""

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import CENTRE, Metric
-from beam_dp.mechanisms.metrics.part import MetricPart
+from beam_dp.mechanisms.metrics.base import CENTRE, Metric, MetricPart
 from beam_dp.mechanisms.numerics import checks
 
 

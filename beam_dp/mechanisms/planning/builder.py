@@ -7,11 +7,10 @@ from fractions import Fraction
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
+from beam_dp.mechanisms.metrics.base import CentreRequest, Context, Metric, MetricPart
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
+from beam_dp.mechanisms.metrics.released import ALPHA, Release
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool
-from beam_dp.mechanisms.releases.released import ALPHA, Release
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,28 +142,18 @@ def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
     In a pool all numbers have the same noise relative to their clips: so other weights, which ask
     for something else, have pools of their own.
     """
-    groups: dict[Fraction, list[ClippedSum]] = {}
-    for step in steps:
+    groups: dict[Fraction, list[tuple[int, ClippedSum]]] = {}
+    for index, step in enumerate(steps):
         if isinstance(step.release, ClippedSum):
-            groups.setdefault(step.weight, []).append(step.release)
-    pools = {
-        weight: Pool(
-            tuple(number.signed for number in members),
-            tuple(number.noise_costs for number in members),
-            weight,
-            partitions,
-        )
-        for weight, members in groups.items()
-    }
-    places = dict.fromkeys(pools, 0)
-    pooled = []
-    for step in steps:
-        if isinstance(step.release, ClippedSum):
-            pool, place = pools[step.weight], places[step.weight]
-            places[step.weight] += 1
-            release = dataclasses.replace(step.release, pool=pool, place=place)
-            step = dataclasses.replace(step, release=release)
-        pooled.append(step)
+            groups.setdefault(step.weight, []).append((index, step.release))
+    pooled = list(steps)
+    for weight, members in groups.items():
+        signed = tuple(number.signed for _, number in members)
+        costs = tuple(number.noise_costs for _, number in members)
+        pool = Pool(signed, costs, weight, partitions)
+        for place, (index, number) in enumerate(members):
+            release = dataclasses.replace(number, pool=pool, place=place)
+            pooled[index] = dataclasses.replace(steps[index], release=release)
     return tuple(pooled)
 
 

@@ -27,7 +27,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import values_between
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.reach import ReachChoice
-from beam_dp.mechanisms.metrics.part import CentreRequest, units_between
+from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.ranks.central import CentralSearch

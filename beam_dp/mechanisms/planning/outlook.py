@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import readable
-from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.histogram_choice.reach import FIRST
+from beam_dp.mechanisms.metrics.released import Crowd, Foreseen
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.program import Program

@@ -220,16 +220,9 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
 
 
 def _step_row(program: Program, step: Step) -> PlanRow:
-    described = step.release.describe()
-    return PlanRow(
-        uses_of(step),
-        described.mechanism,
-        *_spent(program, step.label),
-        noise_scale=described.noise_scale,
-        shift=described.shift,
-        expected_error=described.expected_error,
-        reason=described.reason,
-    )
+    epsilon, rho, delta = _spent(program, step.label)
+    described = step.release.describe()._asdict()
+    return PlanRow(uses_of(step), epsilon=epsilon, rho=rho, delta=delta, **described)
 
 
 def _spent(program: Program, label: str) -> tuple[float, float, float]:

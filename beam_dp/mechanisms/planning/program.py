@@ -40,17 +40,22 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     StepNoise,
     left_after,
 )
-from beam_dp.mechanisms.metrics.base import CENTRE, Metric, Output
-from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
+from beam_dp.mechanisms.metrics.base import (
+    CENTRE,
+    CentreRequest,
+    Context,
+    Metric,
+    MetricPart,
+    Output,
+)
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, draw_together
+from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
-from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
-from beam_dp.mechanisms.releases.released import Chooser, Released
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -137,20 +142,19 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        choosers = (chooser for _, chooser in self._choosers)
-        return tuple(c.shared_measure for c in choosers if c.shared_measure is not None)
+        measures = (chooser.shared_measure for chooser in self._choosers)
+        return tuple(measure for measure in measures if measure is not None)
 
     @property
-    def _choosers(self) -> list[tuple[Step, Chooser]]:
-        """The steps that use a shared clip, and the chooser of each clip."""
-        choosers = ((step, step.release.chooser) for step in self.steps)
-        return [(step, chooser) for step, chooser in choosers if chooser is not None]
+    def _choosers(self) -> list[Chooser]:
+        choosers = (step.release.chooser for step in self.steps)
+        return [chooser for chooser in choosers if chooser is not None]
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[Choice, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
             chooser.choose_shared(view.at(index), noise)
-            for index, (_, chooser) in enumerate(self._choosers)
+            for index, chooser in enumerate(self._choosers)
         )
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
@@ -331,7 +335,7 @@ class Question:
             about: its guess of the number of partitions, if that is unknown; None: none.
             centres: the centres that were chosen, in units; none: 0 stands for each.
             jointly: whether all public partitions share one draw of noise, where `reach` is their
-                number: see `releases.clipped.PoolNoise`.
+                number: see `metrics.clipped.PoolNoise`.
         """
         key = reach, share, about, centres, jointly
         if key in self._compiled:

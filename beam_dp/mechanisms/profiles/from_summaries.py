@@ -106,7 +106,7 @@ class PackedProfiler(OwnerProfiler):
     """A statistic that is known at every price where rows have several owners.
 
     Attributes:
-        price_share: the part of a budget that chooses the price (`releases.priced`).
+        price_share: the part of a budget that chooses the price (`metrics.profiled.Priced`).
         before: how many places before the chosen price the released one is.
     """
 

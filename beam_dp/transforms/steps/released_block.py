@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys

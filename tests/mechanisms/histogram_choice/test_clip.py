@@ -1,5 +1,14 @@
-"""The choice of a clip: what is revealed, when a first look is enough, and which clip it is."""
+"""The choice of a clip: what is revealed, when a first look is enough, and which clip it is.
 
+Evidence: people are seen where they are, and hardly ever where nobody is.
+
+False alarms are bounded by exact tails of what the decision is seen to ask for, and for few buckets
+by trying all values of the noise.
+
+What people lose at a clip: the estimate by the histogram, and the share of a partition.
+"""
+
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -8,8 +17,18 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.clip import EARLY, FULL, ClipChoice, shares
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.histogram_choice.clip import (
+    BEYOND,
+    EARLY,
+    FULL,
+    NOBODY,
+    WINDOWS,
+    ClipChoice,
+    Evidence,
+    shares,
+)
+from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Cut, Losses, lost
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
@@ -202,3 +221,361 @@ def test_counts_beyond_64_bits_are_what_they_are():
     assert choice.clips(drawn, 1.0).tolist() == [4]
     [loss] = choice.losses(drawn, np.array([4]))
     assert math.isfinite(loss.total[0]) and math.isfinite(loss.squares[0])
+
+
+LAPLACE = HistogramNoise(Budget(0.4))
+GAUSSIAN = HistogramNoise(Budget.zcdp(0.0068))
+NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
+SURELY, ANYWHERE = NOBODY
+TWO_ABOVE = 2**-1.5 + 2**-3.0  # the first and the second bucket above
+NOTHING = -(1 << 40)
+EVERYBODY = 1 << 45
+
+
+def law_of(noise: HistogramNoise, reach: int) -> np.ndarray:
+    """Return P(X = k) for k from -reach to reach."""
+    k = np.arange(-reach, reach + 1.0)
+    amount = float(noise.budget.amount)
+    weights = np.exp(-amount * (k**2 if noise.budget.is_zcdp else np.abs(k)))
+    return weights / weights.sum()
+
+
+def tail(law: np.ndarray, buckets: int, least: int) -> float:
+    """Return P(sum of so many >= least)."""
+    total = law
+    for _ in range(buckets - 1):
+        total = np.convolve(total, law)
+    reach = (len(total) - 1) // 2
+    return float(total[np.arange(-reach, reach + 1) >= least].sum())
+
+
+def asked(evidence: Evidence, start: int, width: int, top: int | None) -> int:
+    """Return what a window must have to be shown, by trying: spread evenly, so that no part is.
+
+    Args:
+        evidence: what decides.
+        start: the lowest bucket of the window.
+        width: how many buckets it has.
+        top: a bucket of very many people, far below; None: nobody is anywhere else.
+    """
+    low, high = 0, 1 << 20
+    while high - low > 1:
+        middle = (low + high) // 2
+        noisy = np.full((1, evidence.sides, evidence.buckets), NOTHING)
+        if top is not None:
+            noisy[0, :, top] = EVERYBODY
+        noisy[0, -1, start : start + width] = [(middle + part) // width for part in range(width)]
+        shown = evidence.highest(noisy)[0, -1] >= start
+        low, high = (low, middle) if shown else (middle, high)
+    return high
+
+
+@pytest.mark.sampled(3)
+@NOISES
+@pytest.mark.parametrize(("buckets", "sides"), [(6, 1), (85, 1), (85, 2), (1500, 1)])
+def test_where_nobody_is_nobody_is_shown(noise, buckets, sides):
+    evidence, law = Evidence(noise, buckets, sides), law_of(noise, 300)
+    chances = [tail(law, width, asked(evidence, 1, width, None)) for width in WINDOWS]
+    # The union of all windows; most of it is not wasted, but for whole numbers.
+    assert ANYWHERE / 3 < sides * buckets * sum(chances) <= ANYWHERE
+    assert evidence.highest(np.zeros((3, sides, buckets))).tolist() == [[-1] * sides] * 3
+
+
+@pytest.mark.sampled(3)
+@NOISES
+@pytest.mark.parametrize("sides", [1, 2])
+def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
+    evidence, law = Evidence(noise, 30, sides), law_of(noise, 500)
+    total = 0.0
+    for distance in range(1, 20):
+        chance = sides * sum(
+            tail(law, width, asked(evidence, 5 + distance, width, 5)) for width in WINDOWS
+        )
+        # Far above, a bucket is tested as all are.
+        most = max(BEYOND * 2 ** (-1.5 * distance), SURELY / 30)
+        assert most / 4 < chance <= most
+        total += chance
+    assert total <= 0.55 * BEYOND + SURELY
+
+
+def chance_of_any(evidence: Evidence, reach: int) -> float:
+    """Return the exact chance that anything shows where nobody is, for three buckets."""
+    law, values = law_of(evidence.noise, reach), np.arange(-reach, reach + 1)
+    grid = np.array(list(itertools.product(values, repeat=3)))
+    weights = law[grid + reach].prod(axis=1)
+    shown = evidence.highest(grid[:, None, :])[:, 0] >= 0
+    return float(weights[shown].sum())
+
+
+@pytest.mark.parametrize("noise", [HistogramNoise(Budget(1.0)), HistogramNoise(Budget.zcdp(0.1))])
+def test_the_exact_chance_of_any_false_alarm(noise):
+    assert ANYWHERE / 20 < chance_of_any(Evidence(noise, 3), 22) <= ANYWHERE
+    # Anchored, the first bucket is tested as those near people are.
+    chance = chance_of_any(Evidence(noise, 3, anchored=True), 22)
+    assert BEYOND / 10 < chance <= ANYWHERE + BEYOND * TWO_ABOVE
+
+
+@pytest.mark.parametrize("noise", [HistogramNoise(Budget(1.0)), HistogramNoise(Budget.zcdp(0.1))])
+def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
+    # Wherever the anchor is: few people in the first bucket may be seen there or not.
+    reach, law = 22, law_of(noise, 22)
+    grid = np.array(list(itertools.product(range(-reach, reach + 1), repeat=3)))
+    weights = law[grid + reach].prod(axis=1)
+    for people in (1, 8, 12, 1000):
+        noisy = grid[:, None, :] + np.array([people, 0, 0])
+        above = Evidence(noise, 3).highest(noisy)[:, 0] >= 1
+        assert float(weights[above].sum()) <= ANYWHERE + BEYOND * TWO_ABOVE
+
+
+@NOISES
+def test_people_are_shown_in_their_bucket_or_the_lowest_of_a_window(noise):
+    evidence = Evidence(noise, 40)
+    for start in (0, 7, 35, 39):
+        noisy = np.zeros((2, 1, 40))
+        noisy[:, 0, start] = 1000
+        assert evidence.highest(noisy).tolist() == [[start]] * 2
+    spread = np.zeros((1, 1, 40))
+    spread[0, 0, 10:14] = asked(evidence, 10, 4, None) // 4 + 1
+    assert evidence.highest(spread)[0, 0] >= 10
+    assert asked(evidence, 10, 1, None) > 1.5 * asked(evidence, 10, 4, None) / 4
+
+
+@NOISES
+def test_near_people_less_evidence_is_enough(noise):
+    evidence = Evidence(noise, 85)
+    near = [asked(evidence, place, 1, 10) for place in (11, 12, 20)]
+    assert near == sorted(near) and near[0] < asked(evidence, 11, 1, None)
+    anchored = Evidence(noise, 85, anchored=True)
+    assert asked(anchored, 1, 1, None) == near[0]
+
+
+def test_rows_are_judged_each_by_itself_and_sides_share_an_anchor():
+    evidence = Evidence(LAPLACE, 10, 2)
+    noisy = np.zeros((3, 2, 10), np.int64)
+    noisy[0, 0, 4] = 500
+    noisy[2, 0, 6], noisy[2, 1, 7] = 500, asked(Evidence(LAPLACE, 10, 2), 7, 1, 6)
+    assert evidence.highest(noisy).tolist() == [[4, -1], [-1, -1], [6, 7]]
+    noisy[2, 0, 6] = 0  # the same few are nobody without the many
+    assert evidence.highest(noisy).tolist()[2] == [-1, -1]
+    assert evidence.highest(np.zeros((0, 2, 10))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("budget", [Budget(1e-6), Budget(1e6), Budget(50), Budget.zcdp(1e-9)])
+@pytest.mark.parametrize("buckets", [2, 85, 4097])
+def test_extreme_budgets_and_numbers_of_clips(budget, buckets):
+    evidence = Evidence(HistogramNoise(budget), buckets)
+    noisy = np.zeros((1, 1, buckets), np.int64)
+    assert evidence.highest(noisy).tolist() == [[-1]]
+    noisy[0, 0, 1] = 1 << 60
+    assert evidence.highest(noisy).tolist() == [[1]]
+    wide = noisy.astype(object) * (1 << 30)
+    assert evidence.highest(wide).tolist() == [[1]]
+
+
+def test_what_goes_unseen_is_what_one_bucket_must_have():
+    for noise in (LAPLACE, GAUSSIAN):
+        for sides in (1, 2):
+            evidence = Evidence(noise, 85, sides)
+            assert asked(evidence, 11, 1, 10) - 1 <= evidence.unseen < asked(evidence, 11, 1, 10)
+
+
+CLIPS = tuple(1 << power for power in range(12))
+
+
+def losses(noisy: list[int], top: int, clip: int, scale: float = 2.5):
+    """Return total and squares for one row."""
+    found = lost(np.array([noisy]), np.array([top]), np.array([clip]), ClipEdges(CLIPS), scale)
+    return float(found.total[0]), float(found.squares[0])
+
+
+@pytest.mark.parametrize("grid", [CLIPS, (1, 2, 3, 50), tuple(range(1, 300)), (5, 7000)], ids=len)
+def test_a_mean_is_that_of_numbers_even_in_the_logarithm(grid):
+    means = ClipEdges(grid).means
+    for bucket, (low, high) in enumerate(itertools.pairwise(grid), start=1):
+        numbers = range(low + 1, high + 1)
+        weights = [1 / number for number in numbers]
+        mean = len(weights) / sum(weights)
+        assert means[bucket] == pytest.approx(mean, rel=0.03)
+        assert low < means[bucket] <= high
+
+
+def test_beyond_the_last_clip_the_edges_are_octaves():
+    for grid in (CLIPS, (10, 1000), (1, 2, 4, 5), tuple(range(1, 4097))):
+        means = ClipEdges(grid).means
+        beyond = means[len(grid) :]
+        assert (beyond[1:] / beyond[:-1]).tolist() == pytest.approx(
+            [2.0] * (len(beyond) - 1), rel=0.1
+        )
+        assert beyond[0] == pytest.approx(grid[-1] / math.log(2), rel=0.1)
+
+
+EXTREME = [
+    (1, 1 << 120),
+    (1 << 60, (1 << 60) + 1),
+    (1 << 60, (1 << 60) + 1, (1 << 60) + 2, 1 << 61),
+    (1, 10**20),
+    ((1 << 120) - 1, 1 << 120),
+]
+
+
+@pytest.mark.parametrize("grid", EXTREME, ids=str)
+def test_losses_are_numbers_for_any_clips(grid):
+    edges = ClipEdges(grid)
+    assert np.isfinite(edges.means).all() and (np.diff(edges.means) >= 0).all()
+    choice = ClipChoice((Budget(0.4),), grid)
+    for people in np.ndindex(*(2,) * (len(grid) + 1)):
+        noisy = np.array([[people]]) * 5000
+        drawn = choice.draw(noisy, Noise())
+        for clip in range(len(grid)):
+            [loss] = choice.losses(drawn, np.array([clip]))
+            assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
+            assert (loss.total >= 0).all() and (loss.squares >= 0).all()
+
+
+def test_people_between_the_clip_and_the_top_lose_what_is_above_the_clip():
+    # Nothing beyond the top: the counts there are far below 0.
+    noisy = [5000, 900, 400, 100, 70, 50, -99, -99, -99, -99, -99, -99, -99]
+    means = ClipEdges(CLIPS).means
+    total, squares = losses(noisy, 5, 2, scale=0.0)
+    excess = [means[bucket] - 4 for bucket in (3, 4, 5)]
+    seen = sum(n * x for n, x in zip((100, 70, 50), excess, strict=True))
+    assert total == pytest.approx(seen, rel=1e-9)
+    assert squares >= sum(n * x**2 for n, x in zip((100, 70, 50), excess, strict=True))
+    # The doubt about these counts is one standard deviation of their noise.
+    doubt = math.sqrt(2) * 2.5 * math.sqrt(sum(x**2 for x in excess))
+    assert losses(noisy, 5, 2)[0] >= (seen + doubt) * (1 - 1e-9)
+
+
+def test_where_nobody_is_shown_nobody_loses():
+    assert losses([50] * 13, -1, 3) == (0.0, 0.0)
+    total, _ = losses([5000, 900, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 1, 1)
+    assert total > 0  # a few may be above all that are shown
+
+
+def test_people_beyond_the_top_fall_as_the_counts_do():
+    # 400, 100: a fourth each; the noise is next to none, so that q is.
+    found = lost(
+        np.array([[6400, 1600, 400, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0]]),
+        *(np.array([2]), np.array([2])),
+        ClipEdges(CLIPS),
+        1e-9,
+    )
+    each = ClipEdges(CLIPS).means[3:5] - 4
+    people = np.array([100.0, 0.0])  # what is beyond has been counted, too
+    assert found.total == pytest.approx((people * each).sum())
+    assert found.beyond == pytest.approx((people * each**2).sum())
+    assert found.squares == found.beyond
+    # Where counts are uncertain, the fall goes on beyond them: u_4 = u_3 / 4.
+    noisy = np.array([[6400, 1600, 400, 100, 25, 6, 9, 9, 9, 9, 9, 9, 9]])
+    found = lost(noisy, np.array([2]), np.array([2]), ClipEdges(CLIPS), 1e-9)
+    people = 100 * 0.25 ** np.arange(5)
+    people[2] = 6  # as counted
+    people[3:] = 6 * 0.25 ** np.arange(1, 3)
+    each = ClipEdges(CLIPS).means[3:8] - 4
+    assert found.total == pytest.approx((people * each).sum())
+    assert found.beyond == pytest.approx((people * each**2).sum())
+
+
+def test_beside_noise_what_is_lost_is_joined_by_squares():
+    found = Losses(np.array([10.0, 0.0, 7.0]), np.array([99.0, 0.0, 5.0]), np.array([4.0, 0, 0]))
+    assert found.beside(0.0) == pytest.approx([10 + math.sqrt(19 * 4), 0, 7])
+    assert found.beside(5.0) == pytest.approx([10 + math.sqrt(25 + 19 * 4) - 5, 0, 7])
+    each = found.beside(np.array([0.0, 3.0, 1e300]))
+    assert each[1:] == pytest.approx([0, 7]) and each[0] == found.beside(0.0)[0]
+
+
+@pytest.mark.parametrize("fall", [0.2, 0.35, 0.45])
+def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall):
+    # Poisson people in each bucket beyond the top, as expected. By Cantelli's inequality at most
+    # 5% of the 4,000 sums are above: more than 6.5% would be a false alarm of 4.35 deviations.
+    generator = np.random.default_rng(11)
+    expected = 12 * fall ** np.arange(8)
+    each = ClipEdges(CLIPS).means[3:11] - 4
+    total, beyond = (expected * each).sum(), (expected * each**2).sum()
+    said = Losses(np.array([total]), np.array([beyond]), np.array([beyond])).beside(0.0)
+    drawn = generator.poisson(expected, (4000, 8)) @ each
+    assert (drawn > said).mean() <= 0.065
+    assert (drawn > total).mean() > 0.2  # what is expected alone would be exceeded often
+
+
+def test_a_higher_clip_loses_less():
+    generator = random.Random(3)
+    for _ in range(200):
+        noisy = [generator.choice((-5, 0, 3, 90, 4000)) for _ in range(13)]
+        top = generator.randrange(13)
+        by_clip = [losses(noisy, top, clip) for clip in range(len(CLIPS))]
+        totals, squares = zip(*by_clip, strict=True)
+        assert list(totals) == sorted(totals, reverse=True)
+        assert list(squares) == sorted(squares, reverse=True)
+        assert min(totals) >= 0 and min(squares) >= 0
+
+
+def test_rows_are_each_by_itself():
+    generator = np.random.default_rng(4)
+    noisy = generator.integers(-5, 300, (40, 13))
+    tops, clips = generator.integers(-1, 13, 40), generator.integers(0, 12, 40)
+    whole = lost(noisy, tops, clips, ClipEdges(CLIPS), 2.5)
+    for row in range(40):
+        one = losses(noisy[row].tolist(), int(tops[row]), int(clips[row]))
+        assert one == pytest.approx((whole.total[row], whole.squares[row]))
+
+
+# ------------------------------------------------------------------- the share of a partition
+
+
+CUT = Cut(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
+
+
+def test_one_partition_loses_all():
+    for value in (-1e6, -3.0, 0.0, 10.0, 12345.0):
+        values = np.array([value])
+        below, above = CUT.widths(values, CUT.sums(values))
+        assert below.tolist() == [430.0] and above.tolist() == [5030.0]
+
+
+def test_losses_are_shared_by_sizes():
+    values = np.array([0.0, -500.0, 500.0, 2000.0, 1e-9, 9.0])
+    sizes = CUT.sizes(values)
+    assert sizes.tolist() == [1, 50, 50, 200, 1, 1]
+    sums = CUT.sums(values)
+    assert sums.tolist() == [sizes.sum(), (sizes**2).sum()]
+    # The sums of parts add up to that of the whole.
+    parts = CUT.sums(values[:2]) + CUT.sums(values[2:]) + CUT.sums(values[:0])
+    assert parts.tolist() == sums.tolist()
+    below, above = CUT.widths(values, sums)
+    share = np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
+    for widths, (total, root) in ((below, CUT.below), (above, CUT.above)):
+        expected = 2 * share * total + np.sqrt(900 + 2 * share * root**2) - 30
+        assert widths == pytest.approx(30 + np.minimum(total, expected))
+        assert (30 <= widths).all() and (widths <= 30 + total).all()
+        assert widths[0] == widths[4] == widths[5] and widths[1] == widths[2]
+        assert widths[3] == max(widths)
+        # All together they account for twice of what is lost, at least.
+        assert (widths - 30).sum() >= min(total, 2 * total)
+
+
+def test_a_larger_partition_has_no_smaller_share():
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        values = generator.normal(0, 1, 30) * 10 ** generator.uniform(0, 6, 30)
+        below, above = CUT.widths(values, CUT.sums(values))
+        order = np.argsort(np.maximum(np.abs(values), 10))
+        assert (np.diff(below[order]) >= 0).all() and (np.diff(above[order]) >= 0).all()
+
+
+def test_without_loss_it_is_the_noise():
+    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (0.0, 0.0))
+    values = np.array([0.0, 99.0])
+    for widths in cut.widths(values, cut.sums(values)):
+        assert widths.tolist() == [30.0, 30.0]
+
+
+@pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])
+def test_widths_are_numbers_for_any_released_numbers(largest):
+    values = np.array([0, largest, -largest, 1], object)
+    for whole in (values, values.astype(float)):
+        for cut in (CUT, Cut(1e200, 1e194, 1e195, (0.0, 0.0), (1e201, 1e195))):
+            for widths in cut.widths(whole, cut.sums(whole)):
+                assert widths.dtype == np.float64 and np.isfinite(widths).all()
+                assert (widths >= cut.noise).all()
+    assert all(len(widths) == 0 for widths in CUT.widths(values[:0], np.zeros(2)))

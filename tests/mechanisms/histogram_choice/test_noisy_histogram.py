@@ -20,7 +20,7 @@ from beam_dp.mechanisms.histogram_choice.noisy_histogram import (
     coarser,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
-from tests.doubles import ZeroNoise
+from tests.doubles import Asked, ZeroNoise
 
 PAIRS = [
     (Fraction(1, 4), Fraction(2, 5)),
@@ -201,29 +201,12 @@ def test_the_scale_says_the_deviation():
         assert math.sqrt(2) * scale == pytest.approx(deviation, rel=0.01)
 
 
-class Asked(ZeroNoise):
-    """Zero noise that remembers what was asked for."""
-
-    def __init__(self):
-        object.__setattr__(self, "asked", [])
-
-    def discrete_laplace(self, rate, size):
-        """Remember the rate."""
-        self.asked.append((rate, size))
-        return super().discrete_laplace(rate, size)
-
-    def discrete_gaussian(self, variance, size):
-        """Remember the variance."""
-        self.asked.append((variance, size))
-        return super().discrete_gaussian(variance, size)
-
-
 def test_every_bucket_has_noise_for_one_person():
     people = np.arange(24).reshape(2, 3, 4)
     noise = Asked()
     assert (HistogramNoise(Budget(Fraction(2, 5))).add(people, noise) == people).all()
     assert (HistogramNoise(Budget.zcdp(Fraction(1, 8))).add(people, noise) == people).all()
-    assert noise.asked == [(Fraction(2, 5), 24), (Fraction(4), 24)]
+    assert noise.asked == [("laplace", Fraction(2, 5), 24), ("gaussian", Fraction(4), 24)]
     many = np.full((1, 1, 3), 1 << 60)
     assert (HistogramNoise(Budget(1.0)).add(many, ZeroNoise()) == many).all()
     assert HistogramNoise(Budget(1.0)).add(np.zeros((0, 1, 4), np.int64), Noise()).shape == (
@@ -353,17 +336,6 @@ def test_two_steps_cost_no_more_than_one():
         assert abs(ratios).max() == pytest.approx(cost, abs=1e-6)
 
 
-class Recording(Noise):
-    """Noise that is 0 and notes the variances that are asked for."""
-
-    def __init__(self):
-        vars(self)["asked"] = []
-
-    def discrete_gaussian(self, variance, size):
-        self.asked.append(variance)
-        return np.zeros(size, np.int64)
-
-
 def gauss(variance, shift, size=400):
     """Return the logarithms of the probabilities."""
     logs = -((np.arange(-size, size + 1) - shift) ** 2) / (2 * float(variance))
@@ -374,10 +346,10 @@ def gauss(variance, shift, size=400):
 @pytest.mark.parametrize("enough", [-60, -5, 0, 1, 12])
 def test_zcdp_looks_and_what_follows_cost_rho(alpha, enough):
     rho, first, second = Fraction(1, 10), Fraction(1, 5), Fraction(2, 5)
-    recording = Recording()
+    recording = Asked()
     drawn = Looks(RHOS).draw(np.array([0]), lambda _: False, recording)
-    assert drawn.look == 1 and len(recording.asked) == 2
-    (p1, q1), (p2, q2) = ((gauss(v, 0), gauss(v, 1)) for v in recording.asked)
+    assert drawn.look == 1 and len(recording.variances) == 2
+    (p1, q1), (p2, q2) = ((gauss(v, 0), gauss(v, 1)) for v in recording.variances)
     first_moments = np.exp(alpha * p1 + (1 - alpha) * q1)
     again = float(np.exp(alpha * p2 + (1 - alpha) * q2).sum())
     stops = np.arange(-400, 401) >= enough
@@ -395,8 +367,8 @@ def test_zcdp_looks_and_what_follows_cost_rho(alpha, enough):
 
 def test_the_second_zcdp_look_has_the_variance_of_its_cost():
     """Half of the weight for each of two draws of rho 1/50: the variance of 1/25."""
-    recording = Recording()
+    recording = Asked()
     drawn = Looks(RHOS).draw(np.array([0, 1]), lambda _: False, recording)
-    one, two = map(float, recording.asked)
+    one, two = map(float, recording.variances)
     assert one / 4 + two / 4 == pytest.approx(25 / 2)
     assert drawn.noisy.tolist() == [0, 1]

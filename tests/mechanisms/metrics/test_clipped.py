@@ -1,19 +1,534 @@
-"""Metrics that choose a clip: the public clips, the shares, and what is shared or apart."""
+"""Releases are exact but for their noise, move by what they say, and stray no further.
 
+Where noise is drawn it comes from the system, and the false alarm of a test is at most 1e-10 (DKW:
+P(sup |F_n - F| > sqrt(ln(2 / a) / (2 n))) <= a).
+
+Metrics that choose a clip: the public clips, the shares, and what is shared or apart.
+
+Shares of rows: what a person moves at any clips, what they keep, and broken twins that fail.
+
+The most frequent value by one clip: brute force over small databases and all their neighbours.
+
+Numbers that share a draw: the joint law of what is released for neighbours, and what it costs.
+
+What is foreseen for a guess is what people who are as guessed get, but for the noise.
+"""
+
+import dataclasses
+import itertools
+import math
+import random
+from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics import clipped
-from beam_dp.mechanisms.metrics.clipped import Clipping
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.clipped import (
+    STEPS,
+    ClippedShare,
+    ClippedSum,
+    ClippedValues,
+    Clipping,
+    Pool,
+    PoolNoise,
+    draw_together,
+    people_of,
+)
+from beam_dp.mechanisms.metrics.profiled import DirectRelease
+from beam_dp.mechanisms.metrics.released import ALPHA, Crowd, Foreseen, Released
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.planning.builder import columns_of
-from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedSum
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.planning.builder import columns_of, pools_of
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Part
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from tests.doubles import Asked, ZeroNoise
+from tests.mechanisms.noise.test_one_draw import law
+from tests.reference import Row, table_of
+from tests.relations import Row as PlainRow
+from tests.relations import as_dicts, views
+
+GRID = tuple(1 << power for power in range(7))
+FALSE_ALARM = 1e-10
+ONE = Fraction(1)
+
+
+def cells_of(rows: list[Row], measures, partitions: int, shared: bool = False) -> PartitionView:
+    """Return the summary of rows seen from partitions 0, 1, ..., or over all of them."""
+    bounder = Bounder(ContributionBounds(None), (Field(0, "sum"),), b"key")
+    table = bounder.settle(bounder.prepare(table_of(rows)))
+    if shared:
+        summary = histograms.summarise_people(table, measures)
+        return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+    summary = histograms.summarise(table, measures)
+    return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
+
+
+def clipped_sum(signed=True, shared=True, search=1.0, noise=1.0, unit=ONE, grid=GRID, source=0):
+    """Return a release of one look; `search` None: only one threshold."""
+    looks = () if search is None else (Budget(search),)
+    return ClippedSum(source, signed, grid, unit, looks, (Budget(noise),), shared)
+
+
+def chosen(release: ClippedSum, clip: int) -> Choice:
+    """Return a histogram by which the clip is the one of this index: many people are there."""
+    choice = release.choice
+    noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
+    noisy[0, 0, clip] = 10**6
+    return Choice(noisy, 0)
+
+
+def drawn(release: ClippedSum, rows: list[Row], partitions: int, clip: int, noise=None) -> Released:
+    """Return the numbers at a shared clip, before what is lost is shared out."""
+    view = cells_of(rows, release.measures, partitions).at(0, chosen(release, clip))
+    return release.draw(view, ZeroNoise() if noise is None else noise)
+
+
+def numbers_of(rows: list[Row], partition: int) -> list[int]:
+    """Return each person's total in one partition."""
+    totals: dict = {}
+    for row in rows:
+        if row.partition[0] == partition:
+            totals[row.person] = totals.get(row.person, 0) + (row.values[0] or 0)
+    return list(totals.values())
+
+
+def random_rows(
+    generator: random.Random, people: int, partitions: int, most: int = 90
+) -> list[Row]:
+    return [
+        Row((person, 0), (generator.randrange(partitions), 0), (generator.randrange(-most, most),))
+        for person in range(people)
+        for _ in range(generator.randrange(1, 4))
+    ]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("clip", [0, 3, 6])
+def test_for_a_fixed_clip_the_released_sum_is_the_clipped_one(signed, clip):
+    generator = random.Random(1)
+    for unit in (ONE, Fraction(1, 4), Fraction(7), Fraction(1, 10**6)):
+        rows = random_rows(generator, 40, 3)
+        release = clipped_sum(signed, unit=unit)
+        found = drawn(release, rows, 3, clip)
+        low = -GRID[clip] if signed else 0
+        for place in range(3):
+            exact = sum(max(low, min(s, GRID[clip])) for s in numbers_of(rows, place))
+            assert found.values[place] == float(exact * unit)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_clip_is_the_smallest_that_few_enough_people_are_above(shared, signed):
+    generator = random.Random(2)
+    release = clipped_sum(signed, shared, search=2.0, noise=0.1)  # 10 per unit of the clip
+    for _ in range(10):
+        rows = random_rows(generator, 400, 2, generator.choice((3, 20, 90)))
+        people = [numbers_of(rows, place) for place in range(2)]
+        view = cells_of(rows, release.measures, 2)
+        if shared:
+            cells = cells_of(rows, [release.shared_measure], 1, shared=True)
+            view = view.at(0, release.choose_shared(cells.at(0), ZeroNoise()))
+            clips = [clip_of(release, largest_of(rows, signed), 2 * 10)] * 2
+        else:
+            clips = [clip_of(release, numbers, 10) for numbers in people]
+        found = release.draw(view, ZeroNoise())
+        for place, numbers in enumerate(people):
+            y = GRID[clips[place]]
+            low = -y if signed else 0
+            assert found.values[place] == sum(max(low, min(s, y)) for s in numbers)
+
+
+def largest_of(rows: list[Row], signed: bool) -> list[int]:
+    """Return each person's total of the largest size in any partition."""
+    totals: dict = {}
+    for row in rows:
+        key = row.person, row.partition
+        totals[key] = totals.get(key, 0) + (row.values[0] or 0)
+    people = {person for person, _ in totals}
+    size = abs if signed else int
+    return [max((s for (who, _), s in totals.items() if who == p), key=size) for p in people]
+
+
+def clip_of(release: ClippedSum, numbers: list[int], allowed: float) -> int:
+    """Return the first threshold that few enough people are above, of those who are shown."""
+    sides = [[s for s in numbers if s > 0], [-s for s in numbers if s < 0]][: release.choice.sides]
+    edges = [0, *GRID, 10**9]
+    people = [
+        [sum(low < s <= high for s in side) for low, high in itertools.pairwise(edges)]
+        for side in sides
+    ]
+    tops = release.choice.evidence(0).highest(np.array([people]))[0].tolist()
+    seen = [
+        [index for index, n in enumerate(side[: top + 1]) for _ in range(n)]
+        for side, top in zip(people, tops, strict=True)
+    ]
+    passing = (j for j in range(len(GRID)) if sum(i > j for side in seen for i in side) <= allowed)
+    return next(passing, len(GRID) - 1)
+
+
+def moves_of_neighbours(signed: bool, clip: int) -> np.ndarray:
+    """Return how one person moves the clipped sum, for 10,000 pairs of neighbours at once.
+
+    They are 10,000 partitions with people of their own, of whom one leaves each.
+    """
+    generator = random.Random(3)
+    rows = [
+        Row((6 * place + person, 0), (place, 0), (generator.randrange(-40, 40),))
+        for place in range(10_000)
+        for person in range(generator.randrange(1, 5))
+        for _ in range(generator.randrange(1, 3))
+    ]
+    release = clipped_sum(signed)
+    more, less = (
+        drawn(release, part, 10_000, clip).values
+        for part in (rows, [row for row in rows if row.person[0] % 6])
+    )
+    return more - less
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("clip", [0, 4])
+def test_one_person_moves_the_clipped_sum_by_at_most_the_clip(signed, clip):
+    moves = moves_of_neighbours(signed, clip)
+    assert moves.max() == GRID[clip]  # never more, and the bound is reached
+    assert moves.min() == (-GRID[clip] if signed else 0)
+
+
+def test_the_test_of_the_movement_notices_a_forgotten_clip(monkeypatch):
+    def whole(view, measure, indexes, clip):
+        return view.cut(measure, np.full(view.size, len(GRID)))[0]
+
+    monkeypatch.setattr(clipped, "_clip", whole)
+    assert moves_of_neighbours(True, 4).max() > GRID[4]
+
+
+def test_counts_of_rows_and_people_are_exact_without_noise():
+    rows = random_rows(random.Random(4), 50, 3)
+    release = clipped_sum(False, source=ROWS)
+    found = drawn(release, rows, 3, 6)
+    assert found.values.tolist() == [sum(row.partition[0] == p for row in rows) for p in range(3)]
+    assert found.values.dtype == np.int64
+    for source in (PEOPLE, 0):
+        people = people_of(Budget(1.0), source)
+        found = people.draw(cells_of(rows, people.measures, 3).at(0), ZeroNoise())
+        expected = [
+            sum(source == PEOPLE or number > 0 for number in numbers_of(rows, place))
+            for place in range(3)
+        ]
+        assert found.values.tolist() == expected
+        assert found.above.tolist() == [float(laplace_bound(1, ALPHA))] * 3
+
+
+def test_huge_sums_are_exact():
+    grid = tuple(1 << power for power in range(84))
+    release = clipped_sum(True, grid=grid)
+    rows = [Row((person, 0), (0, 0), ((1 << 82) + person,)) for person in range(100)]
+    rows += [Row((200, 0), (0, 0), (-(1 << 119),)), Row((201, 0), (1, 0), (-3,))]
+    found = drawn(release, rows, 3, 83)
+    assert found.values.tolist() == [(100 << 82) + 4950 - (1 << 83), -3, 0]
+
+
+def test_many_partitions_are_released_in_parts(monkeypatch):
+    rows = random_rows(random.Random(5), 300, 40)
+    release = clipped_sum(shared=False, search=3.0)
+    cells = cells_of(rows, release.measures, 40)
+    whole = release.draw(cells.at(0), ZeroNoise())
+    monkeypatch.setattr("beam_dp.mechanisms.metrics.clipped._CHUNK", 3 * (len(GRID) + 1))
+    parts = release.draw(cells.at(0), ZeroNoise())
+    for mine, theirs in zip(parts.columns, whole.columns, strict=True):
+        assert np.array_equal(mine, theirs, equal_nan=True)
+    assert len(release.draw(cells.part(0, 0).at(0), ZeroNoise()).values) == 0
+
+
+UNITS = [ONE, Fraction(5), Fraction(1, 10**6), Fraction(1, 3), Fraction(0.01), Fraction(7, 2)]
+
+
+@pytest.mark.parametrize("unit", [*UNITS, Fraction(1, 10**30 + 1)], ids=str)
+def test_scale_gives_integers_or_the_nearest_floats(unit):
+    for numbers in ([0, 1, -7, 123456789, (1 << 53) + 1], [1 << 90, -(1 << 140), 3], [], [-1]):
+        column = np.empty(len(numbers), object)
+        column[:] = numbers
+        for form in (
+            column,
+            column.astype(np.int64) if all(abs(n) < 1 << 62 for n in numbers) else column,
+        ):
+            found = scale(form, unit).tolist()
+            if unit.denominator == 1:
+                assert found == [number * unit for number in numbers]
+                assert all(type(value) is int for value in found)
+            else:
+                assert found == [float(number * unit) for number in numbers]
+                assert all(type(value) is float for value in found)
+
+
+BUDGETS = [Budget(1.0), Budget(Fraction(1, 7)), Budget.zcdp(0.5), Budget.zcdp(Fraction(1, 100))]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_the_noise_has_the_scale_of_the_sensitivity(budget):
+    noise, adder = Asked(), AdditiveNoise(budget)
+    clips = np.array([1, 8, 8, 1, 1 << 83], object)
+    added = adder.add(np.array([5, 6, 7, 8, 9]), clips, noise)
+    assert added.tolist() == [5, 6, 7, 8, 9]
+    kind = "gaussian" if budget.is_zcdp else "laplace"
+    for clip, size in ((1, 2), (8, 2), (1 << 83, 1)):
+        amount = budget.amount
+        asked = Fraction(clip**2) / (2 * amount) if budget.is_zcdp else amount / clip
+        assert (kind, asked, size) in noise.asked
+    assert len(noise.asked) == 3
+
+
+def test_every_partition_has_noise_of_its_own():
+    release = clipped_sum(True, True)
+    noise = Asked()
+    rows = random_rows(random.Random(6), 30, 4)
+    drawn(release, rows, 4, 2, noise)
+    assert noise.asked == [("laplace", Fraction(1, 4), 4)]  # once for both signs
+    noisy = AdditiveNoise(Budget(1e-6)).add(np.zeros(50, np.int64), np.ones(50, np.int64), Noise())
+    assert len(set(noisy.tolist())) > 40  # equal values have chance 50^2 / 10^6, 10 of them none
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("clip", [1, 64])
+def test_the_error_bound_covers_the_noise_and_hardly_more(budget, clip):
+    adder = AdditiveNoise(budget)
+    bound = adder.bound(clip, ALPHA)
+    if budget.is_zcdp:
+        assert bound == gaussian_bound(Fraction(clip**2) / (2 * budget.amount), ALPHA)
+        deviation = clip / math.sqrt(2 * budget.amount)
+        # The mass of |k| <= bound, by the sum of the series.
+        ks = np.arange(0, int(40 * deviation) + 2)
+        mass = np.exp(-(ks**2) / (2 * deviation**2)) * np.where(ks == 0, 1, 2)
+        tails = [mass[bound + 1 :].sum() / mass.sum(), mass[bound - 1 :].sum() / mass.sum()]
+    else:
+        q = math.exp(-budget.amount / clip)
+        tails = [2 * q ** (t + 1) / (1 + q) for t in (bound, bound - 2)]
+    assert tails[0] <= ALPHA * (1 + 1e-9) < tails[1] * 1.1
+    assert ALPHA < Fraction(5, 100)
+
+
+def test_the_expected_error_is_that_of_the_noise():
+    for budget in BUDGETS:
+        adder = AdditiveNoise(budget)
+        if budget.is_zcdp:
+            assert adder.name == "discrete Gaussian"
+            assert adder.mean_error == pytest.approx(math.sqrt(1 / (math.pi * budget.amount)))
+        else:
+            assert adder.name == "discrete Laplace"
+            assert adder.mean_error == adder.scale == pytest.approx(1 / float(budget.amount))
+
+
+# ------------------------------------------------------------------------------ the interval
+
+
+def lognormal(people: int, partitions: int, seed: int, signed: bool = False) -> list[Row]:
+    """Return people with one number in each of some partitions."""
+    generator = random.Random(seed)
+    return [
+        Row(
+            (people * place + person, 0),
+            (place, 0),
+            (int(2 ** generator.gauss(3, 1)) * (generator.choice((1, -1)) if signed else 1),),
+        )
+        for place in range(partitions)
+        for person in range(people)
+    ]
+
+
+WIDE = tuple(1 << power for power in range(30))
+
+
+def coverage(release: ClippedSum, rows: list[Row], partitions: int, shrunk: float = 1.0) -> float:
+    """Return in how many partitions the true sum is within the interval, by parts of its width."""
+    found = release.draw(cells_of(rows, release.measures, partitions).at(0), Noise())
+    truth = np.zeros(partitions)
+    for row in rows:
+        truth[row.partition[0]] += row.values[0]
+    low = found.values - shrunk * found.below
+    high = found.values + shrunk * found.above
+    assert np.isfinite(found.values).all()
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_interval_holds_the_truth_with_95_percent(signed):
+    # Hoeffding over 200 partitions: the share is below 0.93 - t with at most 1e-10 for t = 0.24;
+    # people above the highest shown bucket are estimated, hence 0.93. The twin has a 50th of it.
+    release = clipped_sum(signed, False, search=1.0, noise=1.0, grid=WIDE)
+    rows = lognormal(300, 200, 7, signed)
+    tolerance = math.sqrt(math.log(1 / FALSE_ALARM) / (2 * 200))
+    assert coverage(release, rows, 200) >= 0.93 - tolerance
+    assert coverage(release, rows, 200, 0.02) < 0.93 - tolerance
+
+
+def test_without_noise_the_interval_holds_what_is_cut():
+    # 5,000 people, few of them above the clip: the truth is beyond the noise, and inside.
+    release = clipped_sum(False, True, search=1.0, noise=0.01, grid=WIDE)
+    rows = lognormal(5000, 1, 8)
+    cells = cells_of(rows, [release.shared_measure], 1, shared=True)
+    choice = release.choose_shared(cells.at(0), ZeroNoise())
+    found = release.draw(cells_of(rows, release.measures, 1).at(0, choice), ZeroNoise())
+    assert found.cut is not None
+    whole = found.spread(found.cut.sums(found.values))
+    truth = sum(row.values[0] for row in rows)
+    assert found.values[0] < truth <= whole.high[0] and whole.low[0] <= truth
+    cut = truth - found.values[0]
+    assert whole.above[0] - found.above[0] >= 0.8 * cut  # the estimate of what is cut
+
+
+def test_signed_numbers_lose_on_both_sides():
+    release = clipped_sum(True, True, search=1.0, noise=0.01, grid=WIDE)
+    rows = lognormal(4000, 1, 9, signed=True)
+    cells = cells_of(rows, [release.shared_measure], 1, shared=True)
+    choice = release.choose_shared(cells.at(0), ZeroNoise())
+    assert choice.noisy.shape == (1, 2, len(WIDE) + 1)
+    found = release.draw(cells_of(rows, release.measures, 1).at(0, choice), ZeroNoise())
+    cut = found.cut
+    assert cut.below[0] > 0 and cut.above[0] > 0
+    index = int(release.choice.clips(choice, 100.0)[0])
+    for sign, (lost, _) in ((1, cut.above), (-1, cut.below)):
+        exact = sum(max(0, sign * row.values[0] - WIDE[index]) for row in rows)
+        assert 0.7 * exact <= lost <= 3 * exact + 1000
+
+
+def test_nobody_shown_is_no_sum_and_a_bound_for_rows():
+    for shared in (True, False):
+        total = clipped_sum(True, shared)
+        rows = [Row((1, 0), (0, 0), (3,))]
+        nobody = Choice(np.zeros((1, 2, len(GRID) + 1), np.int64), 0) if shared else None
+        found = total.draw(cells_of(rows, total.measures, 2).at(0, nobody), ZeroNoise())
+        assert np.isnan(found.values).all() and found.cut is None
+        assert (found.low == -math.inf).all() and (found.high == math.inf).all()
+        count = dataclasses.replace(clipped_sum(False, shared, source=ROWS), anchored=True)
+        nobody = Choice(np.zeros((1, 1, len(GRID) + 1), np.int64), 0) if shared else None
+        found = count.draw(cells_of(rows, count.measures, 2).at(0, nobody), ZeroNoise())
+        assert found.values.tolist() == [1, 0] and (found.high == math.inf).all()
+        assert found.low.tolist() == [1.0 - laplace_bound(1, ALPHA), -laplace_bound(1, ALPHA)]
+
+
+def test_a_bound_on_rows_opens_the_interval():
+    rows = random_rows(random.Random(4), 400, 2)
+    for signed in (False, True):
+        release = dataclasses.replace(clipped_sum(signed), bounded=True)
+        found = drawn(release, rows, 2, 5)
+        assert found.cut is None and (found.high == math.inf).all()
+        assert (np.isfinite(found.low) == (not signed)).all()
+
+
+def test_the_look_that_was_used_says_the_noise():
+    looks, noises = (Budget(0.5), Budget(0.8)), (Budget(1.5), Budget(1.2))
+    release = ClippedSum(0, False, GRID, ONE, looks, noises)
+    assert [spending.cost for spending in release.spends] == [Budget(2)]
+    assert [spending.cost for spending in release.spends_on_clip] == [Budget(0.8)]
+    for look in (0, 1):
+        noise = Asked()
+        noisy = np.zeros((1, 1, len(GRID) + 1), np.int64)
+        noisy[0, 0, 3] = 10**6
+        view = cells_of(random_rows(random.Random(6), 30, 1), release.measures, 1)
+        found = release.draw(view.at(0, Choice(noisy, look)), noise)
+        rate = Fraction(noises[look].amount) / 8
+        assert noise.asked == [("laplace", rate, 1)]
+        assert found.above.tolist() == [float(laplace_bound(rate, ALPHA))]
+
+
+def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
+    release = clipped_sum(False, True, search=None, grid=(5,))
+    assert release.looks == () and release.shift == 0 and release.shared_measure is None
+    found = release.draw(
+        cells_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).at(0), ZeroNoise()
+    )
+    assert found.values.tolist() == [5, 0] and found.cut is None
+    assert found.above.tolist() == [float(laplace_bound(Fraction(1, 5), ALPHA))] * 2
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_released_has_a_form_that_the_numbers_alone_decide(shared):
+    # Whoever adds 2^119 widens the column of totals: a clip of 64 must leave no trace of it.
+    release = clipped_sum(True, shared, search=2.0)
+    rows = [Row((person, 0), (person % 3, 0), (40,)) for person in range(900)]
+    more = [Row((900, 0), (0, 0), (1 << 119,)), Row((901, 0), (0, 0), (-(1 << 119),))]
+    found = []
+    for each in (rows, rows + more):
+        clip = chosen(release, 6) if shared else None
+        view = cells_of(each, release.measures, 3)
+        found.append(release.draw(view.at(0, clip), ZeroNoise()))
+    assert found[0].values.tolist() == found[1].values.tolist()
+    for mine, theirs in zip(found[0].columns, found[1].columns, strict=True):
+        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+
+
+def test_released_numbers_are_multiples_of_the_unit():
+    # Noise is drawn on the grid of units, and each number is the float nearest to its multiple.
+    for unit in (Fraction(1, 4), Fraction(1, 10**6), Fraction(1, 3)):
+        release = clipped_sum(True, unit=unit, noise=0.3)
+        found = drawn(release, random_rows(random.Random(7), 300, 4), 4, 5, Noise())
+        for value in found.values.tolist():
+            assert value == float(round(Fraction(value) / unit) * unit)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_extreme_without_noise_is_the_first_candidate_of_small_loss(sign):
+    search = AboveThreshold(Budget(40.0))
+    candidates = Candidates.linear(-300, 300, 5)
+    theta = search._thresholds(candidates.size).theta
+    generator = random.Random(8)
+    rows = random_rows(generator, 60, 3)
+    keep = search.cap(candidates.size) + 1
+    measure = Measure(0, sign, (), keep, additive=False)
+    release = DirectRelease(
+        OneNumberEach(measure, ONE), search, candidates.mirrored() if sign < 0 else candidates
+    )
+    found = release.draw(cells_of(rows, release.measures, 3).at(0), ZeroNoise())
+    for place in range(3):
+        numbers = [s * sign for s in numbers_of(rows, place)]
+        expected = next(y for y in range(-300, 301, 5) if sum(s > y for s in numbers) <= theta)
+        assert found.values[place] == expected * sign
+
+
+def test_a_one_sided_sum_is_below_the_true_one_by_its_largest_people():
+    search = AboveThreshold(Budget(40.0))
+    candidates = Candidates.linear(0, 5000, 1)
+    theta = search._thresholds(candidates.size).theta
+    rows = random_rows(random.Random(9), 60, 3)
+    measure = Measure(0, 1, (), search.cap(candidates.size) + 1)
+    release = DirectRelease(OneNumberEach(measure, Fraction(1, 2)), search, candidates)
+    found = release.draw(cells_of(rows, release.measures, 4).at(0), ZeroNoise())
+    for place in range(3):
+        numbers = sorted(max(0, s) for s in numbers_of(rows, place))
+        assert found.values[place] == math.ceil(sum(numbers[: len(numbers) - theta]) / 2)
+    assert found.values[3] == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_lowest_default_candidate_is_no_number(sign):
+    search = AboveThreshold(Budget(40.0))
+    candidates = Candidates.linear(-30, 30, 5)
+    measure = Measure(0, sign, (), search.cap(candidates.size) + 1, additive=False)
+    release = DirectRelease(OneNumberEach(measure, ONE), search, candidates, blank=True)
+    rows = [Row((person, 0), (0, 0), (7 * sign,)) for person in range(50)]
+    found = release.draw(cells_of(rows, release.measures, 2).at(0), ZeroNoise())
+    assert found.values[0] == 10 * sign and math.isnan(found.values[1])
 
 
 def built(metric, share=None, **options):
@@ -23,10 +538,13 @@ def built(metric, share=None, **options):
 
 
 @pytest.mark.parametrize(
-    ("depth", "ends"), [(1, (1,)), (2, (1, 2)), (5, (1, 2, 4, 5)), (8, (1, 2, 4, 8))]
+    ("depth", "ends"),
+    [(1, (1,)), (2, (1, 2)), (5, (1, 2, 4, 5)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))],
 )
 def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
-    assert clipped.row_clips(depth) == ends == built(dp.Count(), depth=depth).thresholds
+    release = built(dp.Count(), depth=depth)
+    assert clipped.row_clips(depth) == ends == release.thresholds
+    assert (release.looks == ()) == (depth == 1)
     assert clipped.row_clips(None) == tuple(2**n for n in range(41))
     assert clipped.value_clips() == tuple(2**n for n in range(84))
 
@@ -61,18 +579,22 @@ def test_one_partition_has_two_looks_of_a_fourth_and_two_fifths(clip):
     release = built(dp.Sum("x", clip=clip), dp.Budget(1), partitions=1)
     assert release.looks == (dp.Budget(Fraction(1, 4)), dp.Budget(Fraction(2, 5)))
     assert release.noise_costs == (dp.Budget(Fraction(3, 4)), dp.Budget(Fraction(3, 5)))
-    assert [spending.cost for spending in release.spends] == [dp.Budget(1)]
+    assert release.spends == ((dp.Budget(1), "clip and noise", False),)
     [look] = built(dp.Sum("x", clip=clip), dp.Budget.zcdp(1), partitions=1).looks
     assert look == dp.Budget.zcdp(Fraction(2, 5))
 
 
 @pytest.mark.parametrize(
     ("partitions", "reach", "share"),
-    [(2, 1, "2/5"), (16, 1, "1/5"), (16, 4, "1/10"), (10**6, 1, "1/32"), (None, 3, "1/8")],
+    [
+        *((2, 1, "2/5"), (16, 1, "1/5"), (16, 4, "1/10"), (10**4, 1, "1/32"), (10**6, 1, "1/32")),
+        *((None, 1, "1/8"), (None, 3, "1/8")),
+    ],
 )
 def test_the_share_of_a_shared_clip_falls_with_the_partitions(partitions, reach, share):
     release = built(dp.Sum("x"), dp.Budget(1), partitions=partitions, reach=reach)
     assert release.looks == (dp.Budget(Fraction(share)),)
+    assert release.spends[1:] == ((dp.Budget(Fraction(share)), "clip", True),)
     assert release.noise_costs == (dp.Budget((1 - Fraction(share)) / reach),)
 
 
@@ -129,7 +651,8 @@ def test_distinct_values_know_who_owns_them_and_keep_a_given_clip(partitions):
     chosen = built(dp.DistinctCount("x"), partitions=2)
     given = built(dp.DistinctCount("x", clip=5), partitions=partitions)
     for release in (chosen, given):
-        assert type(release) is ClippedDistinct and release.relation in release.measures
+        assert type(release) is ClippedValues and release.distinct
+        assert release.relation in release.measures
     assert given.thresholds == (5,) and given.noise_costs == (dp.Budget(6),)
 
 
@@ -140,7 +663,497 @@ def test_a_clipping_is_what_the_metric_says():
     assert given.share == Fraction(0.1) and not given.shared
 
 
-def test_too_many_clips_are_refused():
-    grid = dp.Candidates.linear(0, 4096, 1)
-    with pytest.raises(ValueError, match="^Count: candidates for a clip must be at most 4096"):
-        built(dp.Count(candidates=grid))
+WEIGHED = (0, 1, 2, 5)
+"""Indexes of clips: 1, 2, 4 and 32 rows."""
+BUDGET = dp.Budget(1)
+
+
+def numbers(per: str = "row") -> tuple[list[ClippedShare], tuple]:
+    """Return the rows of the kind and the others, as a job releases them, and the fields."""
+    program = compile_program([dp.Ratio("x", per=per)], BUDGET, 1)
+    made = [step.release for step in program.steps]
+    assert [type(each) for each in made] == [ClippedShare] * 2
+    assert [each.rest for each in made] == [False, True]
+    return [dataclasses.replace(each, pool=None, place=0) for each in made], program.fields
+
+
+def in_steps(release: ClippedShare, fields: tuple, rows: list[Row], clip: int) -> int:
+    """Return what is released without noise at the clip of an index, in steps of a row."""
+    bounder = Bounder(ContributionBounds(None), fields, bytes(32))
+    table = bounder.settle(bounder.prepare(table_of(rows)))
+    summary = histograms.summarise(table, release.measures)
+    view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+    choice = chosen(release, clip) if release.looks else None
+    [value] = release.draw(view.at(0, choice), ZeroNoise()).values
+    exact = Fraction(float(value)) * STEPS
+    assert exact.denominator == 1
+    return int(exact)
+
+
+def people(source: random.Random, size: int) -> list[Row]:
+    """Return the rows of some people: of the kind, others, and without a value."""
+    kinds = [source.choice([(1,), (0,), (1, 0), (1, 0, 0, 0, None), (None,)]) for _ in range(size)]
+    return [
+        Row((person, 0), (0, 0), (source.choice(kinds[person]),))
+        for person in range(size)
+        for _ in range(source.choice([1, 2, 3, 5, 40]))
+    ]
+
+
+def weighed(rows: list[Row], clip: int, rest: bool) -> int:
+    """Return, by the definition, what all people count for, in steps."""
+    counts: dict = defaultdict(lambda: [0, 0])
+    for row in rows:
+        if row.values[0] is not None:
+            counts[row.person][row.values[0]] += 1
+    total = 0
+    for zeros, ones in counts.values():
+        whole, part = zeros + ones, zeros if rest else ones
+        # Below the clip everybody keeps each row; above it their share of the clip, rounded down.
+        total += part * STEPS if whole <= clip else part * STEPS // whole * clip
+    return total
+
+
+def test_people_count_for_their_rows_or_for_their_share_of_the_clip() -> None:
+    source = random.Random(11)
+    released, fields = numbers()
+    for _ in range(60):
+        rows = people(source, source.randrange(1, 7))
+        for release, clip in itertools.product(released, WEIGHED):
+            found = in_steps(release, fields, rows, clip)
+            assert found == weighed(rows, 1 << clip, release.rest)
+
+
+def moves_at_most_the_clip() -> bool:
+    """A person moves each number by 0 to C, whatever the clip of the other is."""
+    source = random.Random(12)
+    released, fields = numbers()
+    reached = set()
+    for _ in range(40):
+        rows = people(source, source.randrange(2, 6))
+        fewer = [row for row in rows if row.person != (0, 0)]
+        moved = [
+            {
+                clip: in_steps(each, fields, rows, clip) - in_steps(each, fields, fewer, clip)
+                for clip in WEIGHED
+            }
+            for each in released
+        ]
+        for one, other in itertools.product(WEIGHED, WEIGHED):
+            sides = moved[0][one], moved[1][other]
+            for move, clip in zip(sides, (one, other), strict=True):
+                if not 0 <= move <= STEPS << clip:
+                    return False
+                reached.add(move == STEPS << clip)
+    return True in reached
+
+
+def keeps_the_share() -> bool:
+    """The number of the kind is a_i / b_i of what a person counts for, within 1 / 1024."""
+    released, fields = numbers()
+    source = random.Random(13)
+    for _ in range(40):
+        whole = source.randrange(1, 90)
+        part = source.randrange(whole + 1)
+        rows = [Row((7, 0), (0, 0), (int(place < part),)) for place in range(whole)]
+        for clip in WEIGHED:
+            counted = min(whole, 1 << clip)
+            for release, mine in zip(released, (part, whole - part), strict=True):
+                found = Fraction(in_steps(release, fields, rows, clip), STEPS * counted)
+                if not Fraction(mine, whole) - Fraction(1, STEPS) < found <= Fraction(mine, whole):
+                    return False
+    return True
+
+
+def test_a_person_who_is_added_moves_both_numbers_by_at_most_the_clip() -> None:
+    assert moves_at_most_the_clip()
+
+
+def test_a_person_keeps_their_own_share() -> None:
+    assert keeps_the_share()
+
+
+@pytest.mark.parametrize("values", [(1, 1, 1), (0, 0), (1, 0, None), (None,), (0, 1) * 30])
+def test_of_people_each_is_on_one_side(values: tuple) -> None:
+    released, fields = numbers("person")
+    rows = [Row((1, 0), (0, 0), (value,)) for value in values]
+    known = any(value is not None for value in values)
+    expected = [known and 1 in values, known and 1 not in values]
+    assert [in_steps(each, fields, rows, 0) for each in released] == [STEPS * e for e in expected]
+
+
+def test_a_number_of_the_others_has_the_clip_of_those_of_the_kind() -> None:
+    ones, others = numbers()[0]
+    assert ones.chooser is ones and others.chooser is None
+    assert (others.thresholds, others.looks) == (ones.thresholds, ones.looks)
+    assert ones.spends_on_clip and not others.spends_on_clip
+
+
+# ------------------------------------------------------------------------------------- broken twins
+
+
+def _clip_one_larger(self, view, indexes, clip):
+    shares = view.above(1, indexes) * (clip // STEPS + 1)
+    return view.cut(0, indexes)[0] * STEPS + shares
+
+
+def _unweighed(self, view, indexes, clip):
+    return (view.cut(0, indexes)[0] + view.above(0, indexes)) * STEPS
+
+
+def _rest_is_all(self, table, present, whole):
+    part = np.clip(table.values[self.field][present], 0, whole)
+    part = whole if self.rest else part
+    return part * self.steps // whole if self.steps else part
+
+
+def _rounded_up(self, table, present, whole):
+    part = np.clip(table.values[self.field][present], 0, whole)
+    part = whole - part if self.rest else part
+    return -(-part * self.steps // whole) if self.steps else part
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "broken", "check"),
+    [
+        (ClippedShare, "_clipped", _clip_one_larger, moves_at_most_the_clip),
+        (ClippedShare, "_clipped", _unweighed, moves_at_most_the_clip),
+        (Part, "of", _rest_is_all, keeps_the_share),
+        (Part, "of", _rounded_up, keeps_the_share),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_broken_twin_is_noticed(monkeypatch, owner, name, broken, check) -> None:
+    monkeypatch.setattr(owner, name, broken)
+    assert not check()
+
+
+PROGRAM = compile_program([dp.MaxFrequency("item")], dp.Budget(2.0), 1, partitions=1)
+[STEP] = PROGRAM.steps
+CLIPS = (0, 1, 2)
+"""The indexes of the clips 1, 2 and 4."""
+# What a person can have: how many rows of each of three values.
+KINDS = [kind for kind in itertools.product((0, 1, 3), (0, 2), (0, 5)) if any(kind)]
+SMALL = [
+    people
+    for size in range(3)
+    for people in itertools.combinations_with_replacement(range(len(KINDS)), size)
+]
+
+
+def rows_of(people) -> list[PlainRow]:
+    return [
+        PlainRow(number, 1, item="abc"[place])
+        for number, kind in enumerate(people)
+        for place, count in enumerate(KINDS[kind])
+        for _ in range(count)
+    ]
+
+
+def statistics(people) -> list[float]:
+    """Return what the release adds noise to, for each clip."""
+    if not people:
+        return [0.0] * len(CLIPS)
+    found = []
+    for cells, _ in views(as_dicts(rows_of(people)), PROGRAM):
+        buckets = STEP.release.choice.buckets
+        for clip in CLIPS:
+            noisy = np.zeros((1, 1, buckets), np.int64)
+            noisy[0, 0, clip] = 10**6
+            [drawn] = PROGRAM.release(cells, (Choice(noisy, 0),), ZeroNoise())
+            found.append(float(drawn.values[0]))
+    return found
+
+
+def sums(people) -> np.ndarray:
+    return np.array([KINDS[kind] for kind in people]).reshape(-1, 3)
+
+
+@pytest.fixture(scope="module")
+def known() -> dict:
+    return {people: statistics(people) for people in SMALL}
+
+
+def test_it_is_released_by_clip_and_noise():
+    assert type(STEP.release) is ClippedValues and STEP.release.anchored
+    assert not STEP.release.distinct
+    assert STEP.release.relation in STEP.release.measures
+    assert STEP.release.thresholds[:3] == (1, 2, 4)
+
+
+def test_everybody_counts_for_at_most_the_clip_of_each_value(known):
+    for people, found in known.items():
+        for clip, value in zip((1, 2, 4), found, strict=True):
+            own = sums(people)
+            assert value == np.minimum(own, clip).sum(axis=0).max(initial=0)
+            most = own.max(axis=1, initial=0)
+            truth = own.sum(axis=0).max(initial=0)
+            assert value <= truth <= value + np.maximum(most - clip, 0).sum()
+
+
+def worst_move(known) -> float:
+    """Return the largest move by a person more, in clips; the least is checked to be 0 or more."""
+    worst = 0.0
+    for people in (each for each in SMALL if len(each) < 2):
+        for kind in range(len(KINDS)):
+            more = tuple(sorted((*people, kind)))
+            for clip, one, other in zip((1, 2, 4), known[people], known[more], strict=True):
+                assert other >= one
+                worst = max(worst, (other - one) / clip)
+    return worst
+
+
+def test_a_person_more_moves_it_by_0_to_the_clip(known):
+    assert worst_move(known) == 1
+
+
+def every_row(lines, cap):
+    """A mutant: nobody is clipped."""
+    return int(np.bincount(np.unique(lines.items, return_inverse=True)[1], lines.counts).max())
+
+
+def several_values(lines, cap):
+    """A mutant: a person counts for the clip with each of their values, in one number."""
+    return int(np.minimum(lines.counts, cap).sum())
+
+
+@pytest.mark.parametrize("mutant", [every_row, several_values])
+def test_broken_statistics_are_noticed(mutant, monkeypatch):
+    monkeypatch.setattr(clipped, "_most_rows", mutant)
+    assert worst_move({people: statistics(people) for people in SMALL}) > 1
+
+
+def log_chances(people, clip: int, rate: float) -> np.ndarray:
+    """Return ln P of what comes out, from -30 to 40, of the noise that the release asks for."""
+    number = statistics(people)[clip]
+    return math.log(math.tanh(rate / 2)) - rate * np.abs(np.arange(-30, 41) - number)
+
+
+def test_the_exact_distribution_of_neighbours_is_within_the_noise_s_epsilon(known):
+    # The clip is chosen by the histogram of `ClippedSum`, which tests/audit/test_release_audit.py
+    # audits; given the clip, noise is all that is random.
+    epsilon = float(STEP.release.noise_costs[0].amount)
+    [(cells, _)] = views(as_dicts(rows_of((3,))), PROGRAM)
+    worst = 0.0
+    for clip in CLIPS:
+        noisy = np.zeros((1, 1, STEP.release.choice.buckets), np.int64)
+        noisy[0, 0, clip] = 10**6
+        noise = Asked()
+        PROGRAM.release(cells, (Choice(noisy, 0),), noise)
+        [rate] = {float(each) for each in noise.rates}
+        for people in (each for each in SMALL if len(each) < 2):
+            one = log_chances(people, clip, rate)
+            for kind in range(0, len(KINDS), 2):
+                other = log_chances(tuple(sorted((*people, kind))), clip, rate)
+                worst = max(worst, float(np.abs(one - other).max()))
+    assert 0.9 * epsilon < worst <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.sampled(1)
+def test_the_interval_holds():
+    generator = np.random.default_rng(4)
+    counts = np.minimum(generator.zipf(1.7, 3000), 400)
+    rows = [
+        {"person": number, "day": 1, "item": "a" if number % 3 else "b", "other": None}
+        for number, count in enumerate(counts.tolist())
+        for _ in range(count)
+    ]
+    truth = max(sum(row["item"] == item for row in rows) for item in "ab")
+    [(cells, _)] = views(rows, PROGRAM)
+    own = cells.owned(STEP.first + len(STEP.release.measures) - 1)[0]
+    sizes = np.bincount(own.people, own.counts).astype(np.int64)
+    release = STEP.release
+    buckets = np.searchsorted(release.thresholds, sizes)
+    people = np.bincount(buckets, minlength=release.choice.buckets).reshape(1, 1, -1)
+    held = 0
+    for _ in range(100):
+        choice = release.choice.draw(people, Noise())
+        drawn = PROGRAM.release(cells, (choice,), Noise())
+        _, low, high = PROGRAM.combine(drawn, PROGRAM.sums(drawn))
+        held += bool(low[0] <= truth <= high[0])
+    # 95 are asked for; fewer than 70 of 100 come with a chance below 1e-15 if each has 95%.
+    assert held >= 70
+
+
+WINDOW = 9
+CROWD = [Row((person, 0), (0, 0), (person - 2,)) for person in range(5)]
+PERSONS = [(1,), (-9,), (9, 9), (0,), (2, -1, 4)]
+
+
+def pool(*costs: Fraction) -> list[ClippedSum]:
+    """Return a count of rows, a sum and a number of people, with given clips, in one pool."""
+    budgets = [Budget(cost) for cost in costs]
+    count = ClippedSum(ROWS, False, (2,), Fraction(1), (), (budgets[0],))
+    total = ClippedSum(0, True, (3,), Fraction(1), (), (budgets[1],))
+    numbers = [count, total, people_of(budgets[2])]
+    shared = Pool(tuple(n.signed for n in numbers), tuple(n.noise_costs for n in numbers))
+    return [
+        dataclasses.replace(number, pool=shared, place=place)
+        for place, number in enumerate(numbers)
+    ]
+
+
+def worst_of_pool(epsilon: Fraction) -> float:
+    """Return the largest |log ratio| of the joint law when a person is added, by enumeration."""
+    asked: list[OneDraw] = []
+
+    class Recorded(OneDraw):
+        def draw(self, noise, size=1):
+            asked.append(self)
+            return super().draw(noise, size)
+
+    def totals(rows):
+        views = [cells_of(rows, number.measures, 1).at(0) for number in numbers]
+        released = draw_together(numbers, views, ZeroNoise())
+        return np.array([int(each.values[0]) for each in released])
+
+    numbers, worst = pool(epsilon / 2, epsilon / 4, epsilon / 4), 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clipped, "OneDraw", Recorded)
+        before = totals(CROWD)
+        for values in PERSONS:
+            added = [Row((99, 0), (0, 0), (value,)) for value in values]
+            move = totals(CROWD + added) - before
+            first, last = asked[0], asked[-1]
+            assert first == last and first.budget == Budget(epsilon)  # the noise is of no data
+            sides = tuple(zip(first.clips, first.signed, strict=True))
+            chances = np.zeros((2 * WINDOW + 1,) * 3)
+            moving = [place for place, (clip, _) in enumerate(sides) if clip]
+            hull = one_draw._hull(epsilon, tuple(sides[place] for place in moving))
+            at = tuple(slice(None) if place in moving else WINDOW for place in range(3))
+            chances[at] = law(hull, WINDOW)
+            here = tuple(slice(max(0, -m), 2 * WINDOW + 1 - max(0, m)) for m in move.tolist())
+            there = tuple(slice(max(0, m), 2 * WINDOW + 1 - max(0, -m)) for m in move.tolist())
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.abs(np.log(chances[here]) - np.log(chances[there]))
+            worst = max(worst, float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max()))
+    return worst
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
+def test_one_more_person_changes_the_joint_law_by_at_most_epsilon(epsilon: Fraction) -> None:
+    worst = worst_of_pool(epsilon)
+    assert 0.999 * epsilon < worst <= epsilon * (1 + 1e-9)
+
+
+def noise_of_smaller_clips(self, clips, noise):
+    """Draw noise for clips that are one too small."""
+    return DRAW(self, [np.maximum(each - 1, 0) for each in clips], noise)
+
+
+DRAW = PoolNoise.draw
+
+
+def test_the_enumeration_notices_noise_for_a_smaller_clip(monkeypatch) -> None:
+    monkeypatch.setattr(PoolNoise, "draw", noise_of_smaller_clips)
+    assert worst_of_pool(Fraction(2)) > 2.1
+
+
+@pytest.mark.parametrize("budget", [Budget(Fraction(3)), Budget.zcdp(Fraction(1, 2))], ids=str)
+@pytest.mark.parametrize(("reach", "partitions"), [(1, 1), (3, 7)])
+def test_whatever_looks_were_taken_the_whole_is_spent_and_no_more(
+    budget: Budget, reach: int, partitions: int
+) -> None:
+    asked = [Count(), Sum("x"), PeopleCount()]
+    made = compile_program(asked, budget, reach, partitions=partitions)
+    [(shared, indexes)] = pools_of(made.steps).items()
+    numbers = [made.steps[index].release for index in indexes]
+    ways = list(itertools.product(*(range(len(number.noise_costs)) for number in numbers)))
+    assert len(ways) == (4 if partitions == 1 and not budget.is_zcdp else 1)
+    for looks in ways:
+        pairs = zip(numbers, looks, strict=True)
+        seen = sum(number.looks[look].amount for number, look in pairs if number.looks)
+        assert seen + reach * shared.noise(looks).budget.amount == budget.amount
+    assert sum(cost.amount * times for _, cost, times in made.entries) == budget.amount
+
+
+def test_other_weights_have_a_draw_of_their_own() -> None:
+    made = compile_program([Count(), Sum("x"), PeopleCount(weight=2)], Budget(1.0), 1)
+    assert sorted(pools_of(made.steps).values()) == [[0, 1], [2]]
+
+
+def test_one_number_alone_has_the_noise_that_it_had() -> None:
+    [alone] = compile_program([PeopleCount()], Budget(1.0), 1).steps
+    assert alone.release.in_pool.noise().name == "discrete Laplace"
+
+
+EVEN = [number for number in range(1, 65) for _ in range(10)]  # 640 people, even up to 64
+
+
+def even_rows(partitions: int) -> list[Row]:
+    """Return one row for each person in each partition."""
+    return [
+        Row((person, 0), (partition, 0), (number,))
+        for person, number in enumerate(EVEN)
+        for partition in range(partitions)
+    ]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("partitions", [1, 5])
+@pytest.mark.parametrize("rate", [0.05, 0.3, 3.0])
+def test_it_is_what_people_as_guessed_get(
+    signed: bool, shared: bool, partitions: int, rate: float
+) -> None:
+    release = clipped_sum(signed, shared, search=rate, noise=rate)
+    rows = even_rows(partitions)
+    view = cells_of(rows, release.measures, partitions).at(0)
+    if shared:
+        [measure] = [release.shared_measure]
+        everybody = cells_of(rows, [measure], 1, shared=True)
+        view = view.at(0, release.choose_shared(everybody.at(0), ZeroNoise()))
+    found = release.draw(view, ZeroNoise())
+    if found.cut is not None:
+        found = found.spread(found.cut.sums(found.values))
+    crowd = Crowd(len(EVEN), partitions, partitions, 64, whole=True)
+    foreseen = release.foreseen(crowd)
+    assert foreseen is not None and foreseen.value == sum(EVEN)
+    if not math.isfinite(foreseen.high):
+        assert np.isnan(found.values).all()
+        return
+    # The released number is that of the clipped people; the guess shows their number as it is.
+    below, above = foreseen.value - foreseen.low, foreseen.high - foreseen.value
+    assert found.below == pytest.approx(np.full(partitions, below), rel=0.1)
+    assert found.above == pytest.approx(np.full(partitions, above), rel=0.1)
+
+
+def test_a_given_clip_leaves_the_noise_alone() -> None:
+    release = clipped_sum(search=None, noise=0.5, grid=(64,))
+    found = release.foreseen(Crowd(100, 1, 1, 64))
+    assert found is not None
+    bound = laplace_bound(Fraction(1, 2) / 64, ALPHA)
+    assert found.high - found.value == found.value - found.low == bound
+
+
+def test_people_are_a_number_with_the_noise_on_both_sides() -> None:
+    found = people_of(Budget(1.0)).foreseen(Crowd(100.0, 7, 3, None))
+    assert found is not None and found.value == 100
+    # P(|X| > 3) = 2 e^-4 / (1 + e^-1) = 0.027 < 0.048 < 0.073 = P(|X| > 2).
+    assert (found.low, found.high) == (97, 103)
+
+
+def test_different_values_are_not_guessed() -> None:
+    base = clipped_sum(False, False)
+    release = ClippedValues(
+        0, False, base.thresholds, Fraction(1), looks=base.looks, noise_costs=base.noise_costs
+    )
+    assert release.foreseen(Crowd(100, 1, 1, 64)) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wide"),
+    [(5, 14, False), (5, 15, True), (-math.inf, 12, True), (-math.inf, math.inf, True)],
+)
+def test_a_number_is_wide_where_its_interval_is_as_wide_as_it(
+    low: float, high: float, wide: bool
+) -> None:
+    assert Foreseen(10, low, high).is_wide == wide
+
+
+def test_everybody_is_counted_once() -> None:
+    crowd = Crowd(30, partitions=10, reach=3, most=8, whole=True)
+    assert crowd.everybody == 100
+    assert crowd.total == 30 * 4.5
+    assert crowd.histogram((1, 2, 4, 8, 16), Fraction(1), 80).tolist() == [10, 10, 20, 40, 0, 0]
+    assert crowd.histogram((1, 2), Fraction(1), 80).tolist() == [10, 10, 60]

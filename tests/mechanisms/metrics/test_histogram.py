@@ -20,12 +20,11 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.histogram_choice.foresight import Crowd
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.clipped import people_of
 from beam_dp.mechanisms.metrics.histogram import HistogramRelease
+from beam_dp.mechanisms.metrics.released import ALPHA, Crowd, Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.releases.clipped import people_of
-from beam_dp.mechanisms.releases.released import ALPHA, Released
 from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from pipelines import aggregate, preprocess

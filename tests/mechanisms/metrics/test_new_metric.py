@@ -20,11 +20,10 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric
-from beam_dp.mechanisms.metrics.part import MetricPart
+from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, MetricPart
+from beam_dp.mechanisms.metrics.released import ALPHA, Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases.released import ALPHA, Released
 from pipelines import aggregate
 from tests.hostile import support
 

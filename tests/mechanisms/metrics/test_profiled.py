@@ -1,18 +1,49 @@
-"""Metrics with a removal profile: which outputs, which search, and what is refused."""
+"""Metrics with a removal profile: which outputs, which search, and what is refused.
 
+Extensions, the search for a price, and releases in two phases, against brute force.
+
+What rows with several owners pack at a price that is chosen privately, with noise.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+import time
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics import profiled
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.profiled import DirectRelease, Priced, TwoPhase, TwoPhaseDistinct
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.builder import columns_of
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
-from beam_dp.mechanisms.releases.two_phase import TwoPhase
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.profiles import coverage
+from beam_dp.mechanisms.profiles.from_summaries import MostFrequentItem, RowsOfSeveralOwners
+from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search import AboveThreshold, price_search
 from beam_dp.mechanisms.search.choose import build_search
+from beam_dp.mechanisms.search.price_search import (
+    STEP,
+    Narrowed,
+    PriceSearch,
+    index_of_price,
+    price_at,
+    query,
+)
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 
-GRID = dp.Candidates.linear(0, 20, 1)
+LINEAR = dp.Candidates.linear(0, 20, 1)
 
 
 def test_outputs_are_the_users_or_wide_and_mirrored_for_a_smallest():
@@ -20,14 +51,14 @@ def test_outputs_are_the_users_or_wide_and_mirrored_for_a_smallest():
     assert dp.Max("x").grid is default_values(unit)
     assert dp.Sum("x", one_sided=True).grid is default_totals(unit)
     assert dp.SumOfSquares("x").grid is default_totals(Fraction(1))
-    assert dp.Max("x", candidates=GRID).grid is GRID
-    mirrored = dp.Min("x", candidates=GRID).grid
-    assert list(mirrored) == [-y for y in GRID][::-1]
+    assert dp.Max("x", candidates=LINEAR).grid is LINEAR
+    mirrored = dp.Min("x", candidates=LINEAR).grid
+    assert list(mirrored) == [-y for y in LINEAR][::-1]
 
 
 def test_the_lowest_candidate_stands_for_nobody_on_the_default_grid_of_values_only():
     assert dp.Max("x").blank and dp.KthLargest("x", 3).blank
-    assert not dp.Max("x", candidates=GRID).blank
+    assert not dp.Max("x", candidates=LINEAR).blank
     assert not dp.Count(one_sided=True).blank
     assert not dp.SumOfSquares("x").blank
 
@@ -44,7 +75,7 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("search", SEARCHES[:-1], ids=str)
-@pytest.mark.parametrize("candidates", [None, GRID], ids=["any", "given"])
+@pytest.mark.parametrize("candidates", [None, LINEAR], ids=["any", "given"])
 def test_the_release_keeps_what_its_search_looks_at(search, candidates):
     metric = dp.Max("x", search=search, candidates=candidates)
     context = Context(columns_of([metric]), reach=2)
@@ -79,3 +110,702 @@ def test_searches_are_built_with_their_budget():
             assert type(search) is kind and search.cost == budget and search.shift(10) > 0
     budget = dp.Budget(1.0)
     assert build_search("auto", budget, 0.1, 1000) == dp.AboveThreshold(budget, 0.1)
+
+
+PRICES = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
+UNIT = Fraction(1)
+
+
+def sum_profile(values, removals):
+    """The profile of a sum of one number per person."""
+    ordered = sorted(values, reverse=True)
+    return [sum(ordered[k:]) for k in range(removals + 1)]
+
+
+def max_profile(values, removals):
+    """The profile of a largest number, 0 for nobody."""
+    ordered = sorted(values, reverse=True) + [0] * (removals + 1)
+    return ordered[: removals + 1]
+
+
+def moves(twin, more):
+    """How much a person raises the twin at each price, in prices."""
+    return [(more(price) - twin(price)) / price for price in PRICES]
+
+
+@pytest.mark.parametrize("profile", [sum_profile, max_profile])
+@pytest.mark.parametrize(("removals", "floor"), [(2, 0), (3, 7), (0, 0), (5, 100)])
+def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
+    """All databases of at most three people with these numbers, and one person more."""
+    numbers = (0, 1, 2, 5, 9, 40)
+    for size in range(4):
+        for people in itertools.combinations_with_replacement(numbers, size):
+            for new in numbers:
+                less, more = profile(people, removals), profile((*people, new), removals)
+                twins = [ProfileExtension.of(values, floor, 45, UNIT) for values in (less, more)]
+                assert all(0 <= move <= 1 for move in moves(*twins))
+
+
+def values_of_two_owners(first, second, items, removals):
+    packed = PackedRows(np.array([first, second]), np.array(items))
+    return by_price.profile(packed, removals)
+
+
+def cover_pairs(profile, seed):
+    """Twins of rows with two owners, and of one person more who shares rows with any of them."""
+    generator = np.random.default_rng(seed)
+    rows = [(a, b, i) for a in range(4) for b in range(a, 4) for i in range(4)]
+    rows = [row for row in rows if generator.random() < 0.3] or rows[:1]
+    new = [(9, b, i) for b in (0, 1, 2, 3, 9) for i in range(6) if generator.random() < 0.4]
+    return [
+        ProfileExtension.of(profile(*zip(*some, strict=True), 2), floor, 20, UNIT)
+        for floor in (0, 2)
+        for some in (rows, rows + new)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_one_person_moves_the_twin_of_values_of_two_owners_by_0_to_its_price(seed):
+    low, more_low, high, more_high = cover_pairs(values_of_two_owners, seed)
+    assert all(0 <= move <= 1 for move in moves(low, more_low) + moves(high, more_high))
+
+
+def test_by_numbers_of_rows_a_person_moves_it_by_more():
+    """The broken twin: a value is taken to stay where it has more than k rows."""
+
+    def broken(first, second, items, removals):
+        counts = np.unique(items, return_counts=True)[1]
+        return [int((counts > k).sum()) for k in range(removals + 1)]
+
+    pairs = [cover_pairs(broken, seed) for seed in range(100)]
+    assert max(move for low, more, *_ in pairs for move in moves(low, more)) > 1
+
+
+def test_without_the_last_term_a_person_moves_it_by_more():
+    """The broken twin: K = 1 removal, and nothing for more of them."""
+
+    def broken(people):
+        values = sum_profile(people, 1)
+        return lambda price: min(value + k * price for k, value in enumerate(values))
+
+    assert max(moves(broken((9, 9)), broken((9, 9, 9)))) > 1
+
+
+def test_a_twin_is_never_above_the_statistic_and_reaches_it():
+    values = sum_profile((9, 5, 5, 2), 3)
+    twin = ProfileExtension.of(values, 0, 1000, UNIT)
+    # Prices below what the fourth person and all others have are those of the last term.
+    for price in PRICES[4:]:
+        assert twin(price) == min(sum(min(value, price) for value in (9, 5, 5, 2)), 4 * price)
+    assert twin(Fraction(9)) == 21
+
+
+def test_infinite_levels_are_cut():
+    twin = ProfileExtension.of([math.inf, 5, -math.inf], 2, 100, UNIT)
+    assert twin.levels == (100, 5, 2) and twin(Fraction(1)) == 4
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_corners_are_enough(seed):
+    """E(D) is the least of all its terms, also where the profile is not convex."""
+    generator = np.random.default_rng(seed)
+    levels = tuple(sorted((int(n) for n in generator.integers(5, 60, 12)), reverse=True))
+    twin = ProfileExtension(levels, 5)
+    for price in PRICES:
+        terms = [level + k * price for k, level in enumerate((*levels, 5))]
+        assert twin(price) == min(terms)
+
+
+def cover(rows):
+    people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    return CoverExtension(people, items)
+
+
+@pytest.mark.sampled(11)
+@pytest.mark.parametrize("seed", range(30))
+def test_the_cover_twin_is_a_flow_and_moves_by_0_to_its_price(seed):
+    generator = np.random.default_rng(seed)
+    rows = [(p, i) for p in range(5) for i in range(6) if generator.random() < 0.4] or [(0, 0)]
+    more = rows + [(9, int(i)) for i in np.flatnonzero(generator.random(8) < 0.5)]
+    assert all(0 <= move <= 1 for move in moves(cover(rows), cover(more)))
+    people, items = zip(*rows, strict=True)
+    for price in PRICES:
+        # Its minimum cut: some people at the price each, and what the others own.
+        cuts = [
+            len(gone) * price + len({i for p, i in rows if p not in gone})
+            for size in range(6)
+            for gone in itertools.combinations(range(5), size)
+        ]
+        assert cover(rows)(price) == min(cuts)
+        if price.denominator == 1:
+            assert cover(rows)(price) == coverage.capped(people, items, int(price))
+    # What it remembers of other prices changes nothing.
+    once, orders = cover(rows), [PRICES, PRICES[::-1], generator.permutation(len(PRICES)).tolist()]
+    for order in orders[:2]:
+        assert [once(price) for price in order] == [cover(rows)(price) for price in order]
+    mixed = [PRICES[at] for at in orders[2]]
+    again = cover(rows)
+    assert [again(price) for price in mixed] == [cover(rows)(price) for price in mixed]
+
+
+def pairs():
+    """Twins of neighbours: sums, maxima and covers."""
+    for people, new in [((5, 5, 3), 9), ((1,), 60), ((40, 1, 1), 1), ((7, 7, 7, 7), 7), ((), 16)]:
+        for profile in (sum_profile, max_profile):
+            for floor in (0, 3):
+                yield [
+                    ProfileExtension.of(profile(some, 3), floor, 99, UNIT)
+                    for some in (people, (*people, new))
+                ]
+    yield [
+        cover([(0, 1), (1, 1), (1, 2)]),
+        cover([(0, 1), (1, 1), (1, 2), *((2, i) for i in range(9))]),
+    ]
+
+
+def test_prices_are_doubled_in_two_steps():
+    assert [price_at(j) for j in range(9)] == [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    for most in (*range(1, 400), 3 << 70, (3 << 70) - 1, Fraction(1, 3), Fraction(11, 2)):
+        j = index_of_price(most)
+        assert j == 0 or price_at(j) <= most
+        assert most < price_at(j + 1)
+
+
+def test_the_query_moves_by_a_step_of_the_mesh():
+    for less, more in pairs():
+        for j in range(8):
+            assert -16 <= query(more, j) - query(less, j) <= 16 * STEP
+
+
+@pytest.mark.parametrize("budget", [Budget(1.0), Budget(8.0), Budget.zcdp(2.0)])
+def test_the_price_is_private(budget):
+    """Exact chances; the bound is on their rounding (1e-13 each)."""
+    search = PriceSearch(budget)
+    epsilon = math.sqrt(2 * budget.amount) if budget.is_zcdp else float(budget.amount)
+    worst = 0.0
+    for less, more in pairs():
+        chances = [search.distribution(twin, 6, 4) for twin in (less, more)]
+        assert all(math.isclose(sum(chance), 1, rel_tol=1e-9) for chance in chances)
+        ratios = [abs(math.log(a / b)) for a, b in zip(*chances, strict=True) if min(a, b) > 1e-250]
+        worst = max(worst, *ratios)
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst > epsilon / 20  # it is spent on something
+
+
+def test_a_price_without_the_mesh_in_its_rates_is_not_private():
+    """The broken twin: rates per unit of the query that are four times too high."""
+
+    class Broken(PriceSearch):
+        @property
+        def _rates(self):
+            return tuple(4 * rate for rate in super()._rates)
+
+    ratios = [
+        abs(math.log(a / b))
+        for less, more in pairs()
+        for a, b in zip(
+            *(Broken(Budget(1.0)).distribution(t, 6, 4) for t in (less, more)), strict=True
+        )
+        if min(a, b) > 1e-250
+    ]
+    assert max(ratios) > 1
+
+
+def test_the_draws_follow_the_distribution():
+    search, runs = PriceSearch(Budget(20.0)), 4000
+    twin = ProfileExtension.of(sum_profile((40, 9, 9, 9, 5, 2, 1), 6), 0, 99, UNIT)
+    wanted = np.array(search.distribution(twin, 6, 2))
+    drawn = [search.choose(twin, 6, 2) for _ in range(runs)]
+    found = np.array([drawn.count(j) for j in (*range(7), None)]) / runs
+    # DKW: the cumulative shares differ by more than d with a chance of 2 e^(-2 n d^2) = 1e-10.
+    distance = math.sqrt(math.log(2e10) / (2 * runs))
+    assert abs(np.cumsum(found - wanted)).max() <= distance
+    assert abs(np.cumsum(found - np.roll(wanted, 1))).max() > distance
+
+
+def test_no_more_than_the_shift_are_cut_but_for_the_alarm():
+    search = PriceSearch(Budget(1.0), alarm=1e-3)
+    shift = search.shift(11)
+    crowd = ProfileExtension.of(sum_profile([1 << 30] * (3 * shift), 2 * shift), 0, 1 << 60, UNIT)
+    # All of them are cut at every price up to 2^10.
+    assert sum(search.distribution(crowd, 10, 10)[:-1]) <= 1e-3
+    few = ProfileExtension.of(sum_profile([1 << 30] * (shift // 4), 2 * shift), 0, 1 << 60, UNIT)
+    assert sum(search.distribution(few, 10, 10)[:-1]) > 0.5
+
+
+def test_prices_beyond_the_usual_ones_are_rarely_passed_over():
+    search = PriceSearch(Budget(1.0))
+    none = ProfileExtension.of([5, 5, 5], 5, 99, UNIT)  # nobody is cut at any price
+    assert search.distribution(none, 4, 4)[0] >= 0.95
+    assert search.distribution(none, 4, -1)[0] >= 1 - 0.05 * 1e-4
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: PriceSearch(1.0), "budget must be a Budget"),
+        (lambda: PriceSearch(Budget(1.0), alarm=0), "above 0"),
+        (lambda: PriceSearch(Budget(1.0), missed=1), "missed must be above 0 and below 1"),
+        (lambda: PriceSearch(Budget(1.0)).shift(0), "prices must be"),
+    ],
+)
+def test_what_is_no_price_search_is_refused(make, rule):
+    with pytest.raises((TypeError, ValueError), match=rf"^PriceSearch: .*{rule}"):
+        make()
+
+
+def release_of(metric, budget=None, others=(), partitions=1):
+    given = Budget(1.0) if budget is None else budget
+    program = compile_program([metric], given, 1, partitions=partitions, others=others)
+    return program, program.steps[0].release
+
+
+def cost_of(release):
+    """What one partition costs: a release in two phases enters all of them together."""
+    [(cost, purpose, once)] = release.spends
+    assert not purpose and not once
+    return cost
+
+
+SEARCHED = [
+    dp.Max("x", search="two_phase"),
+    dp.Min("x", search="two_phase"),
+    dp.KthLargest("x", 3, search="two_phase"),
+    dp.SumOfSquares("x", search="two_phase"),
+    dp.DistinctCount("x"),
+]
+
+
+@pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5), Budget(1.0, 1e-6)])
+@pytest.mark.parametrize("metric", SEARCHED, ids=lambda metric: type(metric).__name__)
+def test_the_whole_budget_is_spent_and_no_more(metric, budget):
+    program, release = release_of(metric, budget)
+    assert type(release) is (TwoPhaseDistinct if metric == SEARCHED[-1] else TwoPhase)
+    spent = sum(cost.amount * times for _, cost, times in program.entries)
+    assert spent == cost_of(release).amount <= program.budget.amount
+    assert spent > program.budget.amount * Fraction(999, 1000)
+    assert cost_of(release).is_zcdp == program.budget.is_zcdp and not cost_of(release).delta
+
+
+LISTED = functools.partial(dp.Count, candidates=Candidates.linear(0, 100, 1))
+
+
+@pytest.mark.parametrize("kind", [LISTED, functools.partial(dp.DistinctCount, "x")])
+def test_several_owners_are_released_in_two_phases_too(kind):
+    _, release = release_of(kind(one_sided=True, search="two_phase"), others=["y"])
+    assert type(release) is TwoPhase and release.removals == release.profiler.removals
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        dp.Count(one_sided=True, search="two_phase"),
+        dp.Sum("x", one_sided=True, search="two_phase"),
+        dp.DistinctCount("x", one_sided=True, search="two_phase"),
+    ],
+)
+def test_one_sided_and_two_phases_exclude_each_other(metric):
+    with pytest.raises(ValueError, match='must not be "two_phase" with one_sided=True where'):
+        release_of(metric)
+
+
+def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
+    releases = [release_of(metric)[1] for metric in (dp.Count(), dp.Count(search="two_phase"))]
+    assert releases[0] == releases[1]
+
+
+def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
+    assert type(release_of(dp.DistinctCount("x"), partitions=None)[1]) is not TwoPhaseDistinct
+    each = dp.DistinctCount("x", clip="partition", clip_share=0.5)
+    _, release = release_of(each, partitions=None)
+    assert type(release) is TwoPhaseDistinct and release.noise_cost.amount == Fraction(1, 2)
+
+
+GENEROUS = Budget(1_000_000.0)  # so much that a price is passed over with e^-1000 at most
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_release_with_much_budget_is_the_truth(sign):
+    _, release = release_of(dp.SumOfSquares("x", search="two_phase"), GENEROUS)
+    release = dataclasses.replace(release, profiler=_Signed(sign))
+    value, error = release.draw_one(Profile([70, 60, 55, 50]), Noise())
+    assert abs(value - sign * 70) <= 1 and error < 70
+
+
+@dataclasses.dataclass(frozen=True)
+class _Signed:
+    sign: int
+
+
+def test_a_release_stays_within_the_candidates():
+    candidates = Candidates.linear(0, 50, 1)
+    _, release = release_of(dp.SumOfSquares("x", search="two_phase", candidates=candidates))
+    drawn = [release.draw_one(Profile([1000] * 600), Noise())[0] for _ in range(200)]
+    assert min(drawn) >= 0 and max(drawn) <= 50
+
+
+def test_nobody_is_blank_or_has_no_error_bound():
+    _, extreme = release_of(dp.Max("x", search="two_phase"))
+    _, counted = release_of(dp.SumOfSquares("x", search="two_phase"))
+    # With nobody the floor is the lowest candidate but for a chance of OVERSHOOT, 1e-4: of three
+    # draws all are above it with 1e-12.
+    values, errors = zip(
+        *(extreme.draw_one(Profile([-math.inf] * 600), Noise()) for _ in range(3)), strict=True
+    )
+    assert any(math.isnan(value) for value in values) and math.inf in errors
+    assert math.inf in [counted.draw_one(Profile([0] * 600), Noise())[1] for _ in range(3)]
+
+
+def test_a_value_that_many_have_needs_only_one_who_pays():
+    """1,000 values that 60 people each have: nobody need count for more than one."""
+    people = np.repeat(np.arange(20_000), 3)
+    twin = CoverExtension(people, (people * 7 + np.tile(np.arange(3), 20_000)) % 1000)
+    _, release = release_of(dp.DistinctCount("x"))
+    drawn = np.array([release.draw_one(twin, Noise()) for _ in range(15)])
+    # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance
+    # of 1%, and noise of that size, of rate 2/3 / D, is above 5 with one of 1.5e-4: of 15 draws
+    # eight are off with a chance below (15 over 8) 0.0102^8 < 1e-11.
+    assert np.median(abs(drawn[:, 0] - 1000)) <= 5
+    assert np.median(drawn[:, 1]) <= 3
+
+
+def test_where_hundreds_have_each_value_the_number_is_exact():
+    """100 values of 2,000 people each: a 64th of each pays for it, and rounding takes the noise."""
+    people = np.arange(200_000)
+    twin = CoverExtension(people, people % 100)
+    _, release = release_of(dp.DistinctCount("x"))
+    # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
+    drawn = [release.draw_one(twin, Noise())[0] for _ in range(15)]
+    assert sorted(drawn)[7] == 100
+    # The broken twin: with a whole value as the least price, P(noise = 0) is 0.32.
+    whole = dataclasses.replace(release, noise_cost=Budget(Fraction(2, 3 * 64)))
+    assert len({whole.draw_one(twin, Noise())[0] for _ in range(60)}) > 1
+
+
+def test_the_rest_is_searched_where_no_price_is_good_enough():
+    """With much budget the search finds the truth, which is above the candidate before."""
+    candidates = Candidates.linear(0, 8, 1)
+    metric = dp.SumOfSquares("x", search="two_phase", candidates=candidates)
+    _, release = release_of(metric, GENEROUS)
+    assert release.draw_one(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
+
+    class Never(PriceSearch):
+        def choose(self, twin, top, usual=None, noise=None):
+            return None
+
+    release = dataclasses.replace(release, prices=Never(Budget(1.0)))
+    assert release.draw_one(Profile([8] * 600), Noise()) == (8, 1)  # of the candidate before
+
+
+@pytest.mark.parametrize("people", [2000, 100])
+@pytest.mark.parametrize("metric", [dp.SumOfSquares("x"), dp.Max("x", search="two_phase")])
+def test_the_lower_end_of_the_interval_holds(metric, people):
+    """f is above it but for 5%: sums of people, and their largest; 100 are below the floor."""
+    counts = isinstance(metric, dp.SumOfSquares)
+    _, release = release_of(metric)
+    values = [*range(1001, 1001 + people)]
+    levels = (sum_profile if counts else max_profile)(values, release.removals)
+    profile = Profile([level or release.candidates[0] for level in levels])
+    runs = 100
+    drawn = [release.draw_one(profile, Noise()) for _ in range(runs)]
+    failed = sum(value - below > profile.values[0] for value, below in drawn)
+    # Hoeffding: 5% become more than 5% + d with a chance of e^(-2 n d^2) = 1e-10.
+    assert failed / runs <= 0.05 + math.sqrt(math.log(1e10) / (2 * runs))
+    assert sum(math.isfinite(below) for _, below in drawn) > runs / 2
+
+
+class _Given(Noise):
+    """Noise that is the same number in every draw."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def discrete_laplace(self, rate, size):
+        """Return the number."""
+        return np.full(size, self.number)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ends:
+    """A search, or one for a price, that ends at the same place again and again."""
+
+    place: int
+
+    def choose(self, profile, candidates, *others):
+        """Return the candidate; of prices, the place."""
+        return candidates[self.place] if isinstance(candidates, Candidates) else self.place
+
+
+class _Unsearched(TwoPhase):
+    """Two phases whose search from below, which fails at random, finds nothing."""
+
+    def _searched(self, profile, rest, noise):
+        return math.nan, math.inf
+
+
+COARSE = [
+    Candidates.linear(0, 12, 3), Candidates.of([0, 1, 2.5, 7, 9, 12]), Candidates.linear(-6, 12, 1)
+]  # fmt: skip
+
+
+def failures(listed):
+    """Return how many of all cases have an end above f: floors, prices, and noise of the bound.
+
+    The floor is any candidate that is at most f rounded up, as but for 1e-4 it is. Where candidates
+    are given, f and they need not be multiples of the unit.
+    """
+    failed, middle = 0, Fraction(7, 2) if listed else 5
+    for candidates, f, sign in itertools.product(
+        COARSE if listed else COARSE[::2], (-9, 1, 2, middle, 8, 11), (1, -1)
+    ):
+        metric = dp.SumOfSquares("x", search="two_phase", candidates=candidates)
+        _, release = release_of(metric)
+        release = _Unsearched(**vars(release))
+        release = dataclasses.replace(release, profiler=_Signed(sign), unit=UNIT, listed=listed)
+        profile = Profile([f, f - 1, f - 1, min(0, f - 1) if f < 8 else 7])
+        for floor, price in itertools.product(range(candidates.index(f) + 1), range(3)):
+            ends = dataclasses.replace(release, search=_Ends(floor), prices=_Ends(price))
+            bound = profiled.AdditiveNoise(release.noise_cost).bound(price_at(price), release.alpha)
+            for noise in (-bound, -1, 0, 1, bound):
+                value, below = ends.draw_one(profile, _Given(noise))
+                assert below >= 0
+                failed += sign * value - below > f
+    return failed
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch):
+    """For all floors, prices and noise within its bound, on coarse grids and f between them."""
+    assert failures(listed) == 0
+    # The broken twin: the noise alone, though the floor may be above f.
+    monkeypatch.setattr(TwoPhase, "_below", lambda self, value, error, floor: error)
+    assert failures(listed) > 0
+
+
+def test_few_people_are_searched_with_what_is_left():
+    """100 people, where the floor wants some hundreds: from below, as if asked for."""
+    _, release = release_of(dp.Max("x", search="two_phase"))
+    profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
+    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
+    # beta = 5% are beyond f or pass over more people than the shift of nine tenths of the budget
+    # (a grid of 0.025% rounds up by less than one): of 40 more than 20 are with a chance below
+    # (40 over 21) 0.05^21 < 1e-15.
+    most = AboveThreshold(Budget(Fraction(9, 10))).shift(release.candidates.size)
+    assert sum(1000 - most <= value <= 1001 for value, _ in drawn) >= 20
+    # A candidate, and the one before it is at most f: 0.025% apart.
+    assert sum(0 < error < 1 and value - error <= 1000 for value, error in drawn) >= 20
+
+
+@pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
+@pytest.mark.parametrize("few", [True, False])
+def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
+    """Every phase that is drawn, added up, is within the cost of the release."""
+    _, release = release_of(dp.Max("x", search="two_phase"), budget)
+    spent = []
+
+    class Recorded(AboveThreshold):
+        def choose(self, *given):
+            spent.append(self.cost.amount)
+            return super().choose(*given)
+
+    class Priced(PriceSearch):
+        def choose(self, *given):
+            spent.append(self.cost.amount)
+
+    monkeypatch.setattr(profiled, "AboveThreshold", Recorded)
+    floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
+    release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
+    # More people are passed over with a chance below e^-50.
+    people = 1 if few else 8 * release.removals
+    release.draw_one(Profile([900.0] * people + [-math.inf] * 2000), Noise())
+    # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
+    assert len(spent) == (2 if few else 3)
+    assert sum(spent) == cost_of(release).amount
+
+
+def test_given_candidates_are_what_comes_out():
+    """The error has the distance to them, at least an eighth of a step as the least price.
+
+    A number at or below the floor is proved by the candidate before the floor alone: that is its
+    lower end then.
+    """
+    ages = Candidates.linear(0, 120, 1)
+    _, release = release_of(dp.Max("x", candidates=ages, search="two_phase"))
+    assert release.unit == Fraction(1, 1_000_000) * (1 << 16)  # up to an eighth of a year
+    profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
+    for _ in range(30):
+        value, error = release.draw_one(profile, Noise())
+        assert value in set(ages)
+        assert error > 0.06 * math.log(20) / 0.6 or value - error in set(ages)
+    _, free = release_of(dp.Max("x", search="two_phase"))
+    # Multiples of a millionth with noise of thousands of them: whole with a chance below 1e-2.
+    assert not all(free.draw_one(profile, Noise())[0] in set(ages) for _ in range(30))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "unit"),
+    [
+        (None, UNIT),
+        (Candidates.linear(0, 100, 1), UNIT),
+        (Candidates.linear(0, 100, 8), UNIT),
+        (Candidates.linear(0, 1000, 100), 8 * UNIT),
+        (Candidates.of([3]), UNIT),
+        (Candidates.of([0, 100, 164, 1000]), 8 * UNIT),
+        (Candidates.geometric(16, 4096, 2), 2 * UNIT),
+        (Candidates.rounded(1 << 20, 4), UNIT),
+    ],
+)
+def test_the_least_price_is_an_eighth_of_the_steps_that_are_given(candidates, unit):
+    assert profiled.unit_of(UNIT, candidates) == unit
+
+
+def test_nobody_and_few_are_blank_and_not_far_below_the_data():
+    """20 people: NaN, or one of their values."""
+    profile = Profile([float(1000 - k) for k in range(20)] + [-math.inf] * 700)
+    _, release = release_of(dp.Max("x", search="two_phase"))
+    drawn = [release.draw_one(profile, Noise())[0] for _ in range(40)]
+    # With the gate another answer below the data comes with a chance of 3%, and one above with 5%:
+    # of 40 more than 20 do with a chance below (40 over 21) 0.08^21 < 1e-11.
+    assert sum(math.isnan(value) or 900 < value < 1001 for value in drawn) >= 20
+    # The broken twin, without a gate, ends anywhere on the negative candidates.
+    search = AboveThreshold(Budget(Fraction(9, 10)))
+    stray = [search.choose(profile, release.candidates) for _ in range(40)]
+    assert sum(-1e19 < value < 0 for value in stray) >= 20
+
+
+def test_few_people_of_a_count_are_not_searched():
+    """The lowest candidate is 0, which is a true floor: clip and noise do."""
+    _, release = release_of(dp.SumOfSquares("x"))
+    profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
+    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
+    # About 30 people are cut by nine tenths, and the noise is some clips; a search passes over 35
+    # or more. A draw is further off than 500 of 1000 with a chance far below 1/10 (the price 64
+    # and more has one of 1%, noise of 48 / 0.6 exceeds 500 with one of 0.002): of 40 more than 20
+    # are with a chance below (40 over 21) 0.02^21 < 1e-24.
+    assert sum(abs(value - 1000) <= 500 for value, _ in drawn) >= 20
+
+
+def test_a_thousand_who_own_most_of_it_have_a_lower_end_that_is_of_use():
+    """1,000 clerks of 60 rows each, a third of the budget: the floor is 0, and 451 may be cut."""
+    _, release = release_of(dp.SumOfSquares("x"), Budget(Fraction(1, 3)))
+    assert release.removals > 1000
+    profile = Profile(sum_profile([60] * 1000, release.removals))
+    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
+    # Nobody is cut at an eighth of the price 512, which is passed over with 1%. Noise of 512 / 0.2
+    # is within 5 of these but for e^-5, and the bound is 15.2 prices, 7,782: of 40 more than 20
+    # miss with a chance below (40 over 21) 0.04^21 < 1e-17.
+    ends = [value - error for value, error in drawn]
+    assert sum(39_000 <= end <= 60_000 for end in ends) >= 20
+    # Nobody counts for more than epsilon / 6 of the distance: the truth is as near above as below.
+    known = [(value, error) for value, error in drawn if error / 18 >= 60]
+    assert sum(value - error <= 60_000 <= value + error for value, error in known) >= 20
+
+
+def test_a_broken_number_at_a_price_of_1_shows_nothing():
+    """Where no price will do, the number of values for D = 1 stands, and no end of it."""
+    _, release = release_of(dp.DistinctCount("x"), GENEROUS)
+
+    class Never(PriceSearch):
+        def choose(self, twin, top, usual=None, noise=None):
+            return None
+
+    twin = cover([(0, 1), (1, 1), (1, 2)])
+    assert release.draw_one(twin, Noise()) == (2, pytest.approx(0.5, abs=0.1))
+    never = dataclasses.replace(release, prices=Never(Budget(1.0)))
+    assert never.draw_one(twin, Noise()) == (2, math.inf)
+
+
+ALPHA = Fraction(1, 20)
+COUNTED = RowsOfSeveralOwners(Relation(others=(1, 2)), 1)
+FREQUENT = MostFrequentItem(Relation(others=(1, 2)), 1)
+
+
+def release(epsilon, unit=Fraction(1)):
+    return Priced.of(COUNTED, unit, Budget(epsilon), ALPHA)
+
+
+def rows(size=2_000, people=400):
+    generator = np.random.default_rng(1)
+    return generator.integers(0, people, (3, size)), generator.integers(1, 20, size)
+
+
+def released_as(metric, others=("y", "z")):
+    return compile_program([metric], Budget(1), 1, partitions=1, others=others).steps[0].release
+
+
+@pytest.mark.parametrize("profiler", [COUNTED, FREQUENT])
+@pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
+def test_both_draws_spend_the_whole_budget(profiler, budget):
+    made = Priced.of(profiler, Fraction(1), budget, ALPHA)
+    [spent] = made.spends
+    assert spent.cost.amount == budget.amount and spent.cost.is_zcdp == budget.is_zcdp
+    assert made.prices.cost.amount + made.noise_cost.amount == budget.amount
+
+
+def test_at_much_epsilon_it_is_the_number_and_its_interval_holds():
+    """At epsilon 10^6 noise above 1 has a chance below e^-1000."""
+    owners, weights = rows()
+    packed = PackedRows(owners, None, weights)
+    value, below = release(10**6, Fraction(1, 10)).draw_one(packed, Noise())
+    # Few people may be cut, by at most a price each, and V is off by a part of it.
+    assert abs(value - packed.total) < packed.total / 50
+    assert packed.total / 10 - value / 10 < packed.total / 10 / 50 and below < packed.total
+
+
+@pytest.mark.parametrize(("profiler", "price"), [(COUNTED, 48), (FREQUENT, 32)])
+def test_a_release_takes_a_price_before_the_chosen_one(profiler, price):
+    class Chosen(PriceSearch):
+        def choose(self, extension, top, usual=None, noise=None):
+            return index_of_price(64)
+
+    owners, weights = rows()
+    packed = PackedRows(owners, None, weights)
+    chosen = Priced(profiler, Fraction(1), Chosen(Budget(1)), Budget(10**9))
+    value, _ = chosen.draw_one(packed, Noise())
+    assert abs(value - float(packed(Fraction(price)))) <= 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_known_is_enough_for_every_answer_of_the_search(seed):
+    """The lazy comparison is the exact one, at all thresholds around it."""
+    generator = np.random.default_rng(seed)
+    owners, weights = generator.integers(0, 30, (2, 80)), generator.integers(1, 9, 80)
+    for j in range(12):
+        exact = query(PackedRows(owners, None, weights), j)
+        for most in (exact - 40, exact - 1, exact, exact + 40):
+            packed = PackedRows(owners, None, weights)
+            assert isinstance(packed, Narrowed)
+            assert price_search._is_at_most(packed, j, most) == (exact <= most)
+
+
+def test_low_prices_take_no_program():
+    """Where thousands of people are cut, bounds from how much people have are enough."""
+    owners, weights = rows(20_000, 4_000)
+    packed = PackedRows(owners, None, weights)
+    release(1).draw_one(packed, Noise())
+    solved = {*packed._known, *packed._searches}
+    assert all(price >= 4 for price in solved)
+
+
+def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
+    """Issue: 1,000 rows of 0.001 to 0.019, and one of 5,000,000."""
+    generator = np.random.default_rng(2)
+    owners = generator.integers(0, 60, (3, 1_001))
+    weights = np.append(generator.integers(1, 20, 1_000), 1 << 32)
+    start = time.process_time()
+    packed = PackedRows(owners, None, weights)
+    for price in map(price_at, range(index_of_price(1 << 33))):
+        assert -price / 50 < packed(Fraction(price)) < packed.total
+    for _ in range(20):
+        release(1).draw_one(PackedRows(owners, None, weights), Noise())
+    assert time.process_time() - start < 60
+
+
+def test_candidates_are_released_in_two_phases_and_distinct_counts_too():
+    outputs = dp.Candidates.linear(0, 100, 1)
+    for metric in (dp.Count(candidates=outputs), dp.DistinctCount("v"), dp.Max("v")):
+        wanted = metric.for_several_owners("PrivateAggregate")
+        assert isinstance(released_as(wanted), TwoPhase)
+    for metric in (dp.Count(), dp.Sum("v"), dp.MaxFrequency("v")):
+        wanted = metric.for_several_owners("PrivateAggregate")
+        assert isinstance(released_as(wanted), Priced)

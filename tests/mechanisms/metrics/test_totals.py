@@ -11,24 +11,24 @@ import beam_dp as dp
 from beam_dp.beam_yaml import mappings
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-HUGE = dp.Budget(1_000_000)
+ENOUGH = dp.Budget(1_000_000)
 """So much that noise is below a thousandth of what is released, but for less than e^-1000."""
 
 
-def program_of(metric: Metric, budget: dp.Budget = HUGE) -> Program:
+def program_of(metric: Metric, budget: dp.Budget = ENOUGH) -> Program:
     return compile_program((metric,), budget, 1, partitions=1)
 
 
 def drawn(metric: Metric, table: Table) -> list[float]:
     """Release one metric of one partition and return its value, low and high."""
-    return together([metric], table, HUGE)
+    return together([metric], table, ENOUGH)
 
 
 def together(metrics: Sequence[Metric], table: Table, budget: dp.Budget) -> list[float]:

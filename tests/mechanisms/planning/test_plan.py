@@ -1,23 +1,46 @@
-"""A plan says what a program would spend and how far it would stray, from parameters alone."""
+"""A plan says what a program would spend and how far it would stray, from parameters alone.
 
+Tests of what plans say of preprocessed statistics: the numbers, and that the words are true.
+
+The outlook: what a guess at the people makes of the plan, and what is hopeless.
+
+The record: the whole budget in exact numbers, and what was drawn to choose the clips.
+
+Tables of words: in a notebook every cell is text, on a terminal every line has its place.
+"""
+
+import json
+import math
+import random
 import re
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
+import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
-from beam_dp.mechanisms.metrics import extremes, mean, totals
+from beam_dp.mechanisms.metrics import clipped, extremes, mean, profiled, totals
+from beam_dp.mechanisms.metrics.mean import StandardDeviation, Variance
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.metrics.ratio import Ratio
+from beam_dp.mechanisms.metrics.released import Foreseen
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, several_owners
-from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import clipped, shifted_inverse
+from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
+from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, record_of, several_owners
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
 from beam_dp.mechanisms.summaries import worker_limits
+from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.aggregate import PrivateAggregate
+from tests.mechanisms.preprocessing import brute
 
 ASKED = [
     totals.Count(),
@@ -126,7 +149,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (clipped.ClippedSum, shifted_inverse.DirectRelease):
+    for kind in (clipped.ClippedSum, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 
@@ -252,3 +275,338 @@ def test_both_kinds_of_noise_are_shown():
     assert few.rows[1].mechanism == "discrete Laplace"
     assert many.rows[1].mechanism == "discrete Laplace / Gaussian"
     assert "epsilon" in many.rows[1].spends and "rho" in many.rows[1].spends
+
+
+def line(metric, budget, reach=1):
+    return describe(compile_program([metric], budget, reach)).rows[0]
+
+
+def numbers(text):
+    """Return the numbers in a text that stand alone."""
+    return [float(word) for word in text.replace(",", "").split() if word[0].isdigit()]
+
+
+@pytest.mark.parametrize(
+    ("metric", "factor", "per"),
+    [
+        (Preprocessed("x", "mean"), 2, "R/n"),
+        (Preprocessed("x", "median"), 2, "R/n"),
+        (TrimmedMean("x", trim=0.25), 4, "R/n"),
+        (Variance("x", method="preprocessing"), 4, "R^2/n"),
+        (StandardDeviation("x", method="preprocessing"), 4, "R^2/n"),
+    ],
+)
+@pytest.mark.parametrize("reach", [1, 5])
+def test_a_private_sensitivity_is_told_by_what_it_is_made_of(metric, factor, per, reach):
+    """Half of the budget is for g: the scale is 2 reach Delta, and e^-3.04 is 4.8%."""
+    found = line(metric, Budget(1.0), reach)
+    scale = 2 * reach * factor
+    assert found.noise_scale == f"{scale:.4g} {per}"
+    assert f"Delta = {factor} {per};" in found.reason
+    bound = -math.log(0.048) * scale
+    assert f"noise within {bound:.4g} {per} for 95%" in found.reason
+
+
+def test_a_given_sensitivity_is_told_in_numbers():
+    found = line(Preprocessed("x", "mean", sensitivity=0.5, empty=3), Budget(0.25))
+    assert numbers(found.noise_scale) == [2.0] and numbers(found.expected_error) == [2.0]
+    assert "Delta = 0.5; g = f where the range and |mean - 3| are at most n Delta" in found.reason
+    gaussian = line(Variance("x", sensitivity=8, method="preprocessing"), Budget.zcdp(0.5))
+    assert numbers(gaussian.noise_scale) == [8.0]
+    assert numbers(gaussian.expected_error)[0] == pytest.approx(
+        8 * math.sqrt(2 / math.pi), rel=1e-3
+    )
+    assert "range^2 + variance is at most n Delta" in gaussian.reason
+
+
+def test_people_with_their_own_epsilon_are_told_their_part():
+    metric = PersonalisedStatistic("x", "sum", "e", (0.5, 1.0), sensitivity=3)
+    found = line(metric, Budget(1.0))
+    assert found.noise_scale == "1 Delta" and "at most 0.5, 1 times Delta" in found.reason
+    assert "given sensitivity and an epsilon per person" in found.mechanism
+
+
+def moves(f, values, empty):
+    """Return by how much one person can move f of any group of people, at most."""
+    found = {0: Fraction(empty)}
+    for mask in range(1, 1 << len(values)):
+        found[mask] = Fraction(f([v for i, v in enumerate(values) if mask >> i & 1]))
+    places = range(len(values))
+    return max(
+        (abs(found[m] - found[m & ~(1 << i)]) for m in found for i in places if m >> i & 1),
+        default=Fraction(0),
+    )
+
+
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("name", brute.STATISTICS)
+def test_where_the_plan_says_so_the_statistic_is_unchanged(name):
+    """And one part in a hundred less is not always enough, so that the rules are not idle."""
+    f, chance, changed = brute.STATISTICS[name], random.Random(name), 0
+    for _ in range(300):
+        values = [chance.randint(-9, 9) for _ in range(chance.randint(1, 6))]
+        empty = 0 if "variance" in name else chance.randint(-5, 5)
+        truth, size, spread = f(values), len(values), max(values) - min(values)
+        rules = [moves(f, values, empty)]
+        if name == "mean":
+            rules.append(Fraction(max(spread, abs(truth - empty)), size))
+        if name.endswith("variance"):
+            rules.append(Fraction(spread**2 + truth) / size)
+        for delta in rules:
+            assert brute.preprocessed(f, values, [delta] * size, empty) == truth
+        less = min(rules) * Fraction(99, 100)
+        changed += brute.preprocessed(f, values, [less] * size, empty) != truth
+    assert changed > 20
+
+
+FIVE = [
+    dp.Count(),
+    dp.Sum("spent"),
+    dp.Mean("spent", own_count=True),
+    dp.Max("minutes"),
+    dp.Median("minutes"),
+]
+
+
+def outlook(people: int, epsilon: float = 1.0, partitions: int = 7, **assume: float) -> Outlook:
+    program = compile_program(FIVE, dp.Budget(epsilon), 3, partitions=partitions)
+    return foresee(program, people, {"spent": 100, **assume}, partitions)
+
+
+def test_every_release_has_a_row_and_the_people_are_shared_out() -> None:
+    found = outlook(7000)
+    assert found.people == 3000
+    assert found.metrics == (
+        *("count", "sum_spent", "mean_spent (distances from a centre)", "mean_spent (rows)"),
+        *("max_minutes", "median_minutes"),
+    )
+    count, total, _, _, largest, _ = found.expected
+    assert count.number is not None and count.number.value == 3000
+    assert total.number is not None and total.number.value == 3000 * 50
+    assert total.number.low < total.number.value < total.number.high
+    assert largest.number is None and largest.needed > 100
+    assert found.hopeless == () and found.warning == ""
+    assert "for 7,000 people, each in 3 of 7 partitions, so about 3,000 in one" in str(found)
+
+
+def test_what_is_hopeless_is_announced_with_what_helps() -> None:
+    found = outlook(400)
+    assert {"sum_spent", "max_minutes"} <= {*found.hopeless}
+    needed = max(each.needed for each in found.expected)
+    said = re.fullmatch(
+        r"Warning: .*max_minutes.* would be of little use: about ([\d,]+) people per partition are "
+        r"needed for 5 metrics at epsilon 1\.0; with 170, ask one or two, or raise epsilon, or "
+        "take coarser partitions",
+        found.warning,
+    )
+    assert said is not None
+    assert abs(int(said[1].replace(",", "")) - needed) <= needed / 20
+    assert str(found).endswith(found.warning)
+    assert "coarser" not in outlook(100, partitions=1).warning
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_people_needed_are_those_from_whom_on_it_is_narrow(place: int) -> None:
+    needed = outlook(1000).expected[place].needed
+    for share, wide in ((0.8, True), (1.1, False)):
+        number = outlook(round(needed * share * 7 / 3)).expected[place].number
+        assert number is not None and number.is_wide == wide
+
+
+def test_more_budget_needs_fewer_people() -> None:
+    pairs = zip(outlook(1000).expected, outlook(1000, epsilon=10).expected, strict=True)
+    assert all(much.needed < little.needed / 4 for little, much in pairs)
+
+
+def test_rows_and_partitions_can_be_assumed() -> None:
+    program = compile_program([dp.Count()], dp.Budget(1.0), 3)
+    one = foresee(program, 1000, {"partitions": 30}, None)
+    assert one.people == 100 and one.expected[0].number is not None
+    assert one.expected[0].number.value == 100
+    four = foresee(program, 1000, {"partitions": 30, "rows": 4}, None).expected[0].number
+    assert four is not None and four.value == 100 * (1 + 4) / 2
+    assert foresee(program, 1000, {"partitions": 30, "each": 1}, None).people == 1000 / 30
+
+
+def test_a_column_without_a_guess_has_no_interval() -> None:
+    program = compile_program([dp.Sum("spent")], dp.Budget(1.0), 1, partitions=1)
+    [expected] = foresee(program, 1000, {}, 1).expected
+    assert expected.number is None and expected.needed >= 1
+
+
+def test_partitions_that_would_not_be_selected_are_announced() -> None:
+    selection = SelectionRequest(Fraction(1), 1)
+    program = compile_program([dp.Count()], dp.Budget(1.0, 1e-6), 3, selection=selection)
+    found = foresee(program, 100, {"partitions": 30}, None)
+    assert "many partitions would not be selected" in found.warning
+    [first, _] = found.expected
+    assert program.selection is not None and first.needed == program.selection.threshold
+
+
+def test_a_bound_that_is_chosen_is_foreseen_as_it_is_needed() -> None:
+    programs = compile_program([dp.Count()], dp.Budget(1.0), edges_up_to(7), partitions=7)
+    given = compile_program([dp.Count()], dp.Budget(1.0), 3, partitions=7)
+    chosen = foresee(programs, 7000, {"each": 3}, 7)
+    assert chosen.people == 3000
+    [mine], [theirs] = chosen.expected, foresee(given, 7000, {}, 7).expected
+    assert mine.needed >= theirs.needed  # the choice of the bound has its price
+
+
+@pytest.mark.parametrize(
+    ("people", "assume", "said"),
+    [
+        (0, {}, "plan: people must be an int of at least 1"),
+        (1.5, {}, "plan: people must be an int of at least 1"),
+        (10, {"spnet": 3}, "plan: assume must name columns of metrics, 'rows', 'each' or 'par"),
+        (10, {"spent": 0}, r"plan: assume\['spent'\] must be above 0"),
+        (10, {"spent": "much"}, r"plan: assume\['spent'\] must be a real number"),
+    ],
+)
+def test_wrong_guesses_are_refused(people: int, assume: dict[str, float], said: str) -> None:
+    program = compile_program([dp.Sum("spent")], dp.Budget(1.0), 1, partitions=1)
+    with pytest.raises((TypeError, ValueError), match=said):
+        foresee(program, people, assume, 1)
+
+
+def test_the_plan_of_a_release_takes_the_guess() -> None:
+    release = dp.PrivateAggregate("who", [dp.Sum("spent")], dp.Budget(1.0))
+    assert release.plan().outlook is None
+    plan = release.plan(people=5000, assume={"spent": 100})
+    assert plan.outlook is not None and str(plan).endswith(str(plan.outlook))
+    with pytest.raises(ValueError, match="assume must be left out without people"):
+        release.plan(assume={"spent": 100})
+    one = dp.ShiftedInverse(dp.Max("spent"), "who", dp.Budget(1.0)).plan(people=10)
+    assert one.outlook is not None and one.outlook.hopeless == ("max_spent",)
+
+
+def test_the_numbers_are_rounded_to_their_interval() -> None:
+    found = outlook(7000)
+    _, _, count, total, *_, meaning = str(found).splitlines()
+    assert re.fullmatch(r"count +3,000 +2,9\d\d to 3,0\d\d +\d+", count)
+    assert re.fullmatch(r"sum_spent.* 150,000 +1[34]\d,\d00 to 1[56]\d,\d00 +\d+", total)
+    assert meaning.startswith("a number like: ") and "people needed: " in meaning
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "cells"),
+    [
+        (857.14, 841.09, 878.92, ("857", "841 to 879")),
+        (42_857.1, 40_700.3, 45_520.7, ("42,900", "40,700 to 45,600")),
+        (0.5, 0.4567, 0.5678, ("0.50", "0.45 to 0.57")),
+        (5.0, -math.inf, 9.0, ("5", "? to 9")),
+        (5.0, 5.0, 5.0, ("5", "5 to 5")),
+    ],
+)
+def test_ends_are_rounded_outwards(
+    value: float, low: float, high: float, cells: tuple[str, str]
+) -> None:
+    shown = Expected(Foreseen(value, low, high), 12).cells
+    assert shown[:2] == cells
+
+
+def test_the_outlook_fits_the_terminal() -> None:
+    for columns in (60, 80):
+        lines = outlook(400).text(columns).splitlines()
+        assert max(map(len, lines)) <= columns
+    assert outlook(400).text(60) != str(outlook(400))
+
+
+METRICS = [dp.Count(), dp.Sum("spent"), dp.Max("minutes"), dp.PeopleCount()]
+BUDGETS = {
+    "pure": dp.Budget(1.0),
+    "zCDP": dp.Budget.zcdp(0.5),
+    "with delta": dp.Budget(1.0, 1e-6),
+}
+
+
+def recorded(program: Program) -> dict[str, Any]:
+    """Return the record of a run over no rows, whose shared clips are drawn."""
+    none = np.zeros(0, np.int64)
+    nothing = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
+    choices = program.choose_clips(PartitionView(nothing, none, 1), Noise())
+    taken = [[(2.0, 3.5)] if step.shared is not None else [] for step in program.steps]
+    return record_of(program, choices, taken)
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
+    selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
+    program = compile_program(METRICS, budget, 3, selection=selection, partitions=None)
+    record = recorded(program)
+    unit = "rho" if program.budget.is_zcdp else "epsilon"
+    spent = sum(Fraction(entry[unit]) * entry["times"] for entry in record["spent"])
+    delta = sum(Fraction(entry["delta"]) * entry["times"] for entry in record["spent"])
+    assert spent == program.budget.amount
+    assert delta == program.budget.delta
+    assert record["budget"]["delta"] == str(budget.delta)
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def test_every_release_is_listed_with_its_clip() -> None:
+    program = compile_program(METRICS, BUDGETS["pure"], 3, partitions=7)
+    record = recorded(program)
+    assert [release["metric"] for release in record["releases"]] == [m.output for m in METRICS]
+    clips = [release.get("clip") for release in record["releases"]]
+    assert [clip is not None for clip in clips] == [True, True, False, False]
+    for clip, step in zip(clips[:2], program.steps, strict=False):
+        [scale], [taken] = clip["noise_scales"], clip["clips"]
+        assert (taken, scale) == (2.0, 3.5)
+        costs = [str(cost.amount) for cost in step.release.noise_costs]
+        assert clip["cost_of_the_noise_per_partition"] in costs
+        assert Fraction(clip["cost_of_the_look"]) in [look.amount for look in step.release.looks]
+        sides, buckets = np.shape(clip["noisy_people"])
+        assert buckets == len(clip["people_up_to"]) + 1 and sides in (1, 2)
+    assert record["selection"] is None and record["partitions_of_one_person"] == 3
+
+
+def test_a_given_clip_has_no_histogram() -> None:
+    program = compile_program([dp.Sum("spent", clip=100)], BUDGETS["pure"], 1, partitions=1)
+    [release] = recorded(program)["releases"]
+    assert "clip" not in release and release["noise_scale"] == "100"
+
+
+HOSTILE = "<script>alert('x')</script>&"
+
+
+def test_cells_are_escaped() -> None:
+    page = html_table(["day", HOSTILE], [("1", HOSTILE)], note=f"a\n{HOSTILE}")
+    assert "<script" not in page and page.count("&lt;script&gt;") == 3
+    assert page.count("<tr>") == 2 and "a\n&lt;" in page
+    assert "<pre" not in html_table(["a"], [("1",)])
+
+
+def test_a_plan_shows_itself() -> None:
+    metrics = [dp.Count(), dp.Sum("<b>")]
+    release = dp.PrivateAggregate("who", metrics, dp.Budget(1.0), batches=True)
+    page = release.plan()._repr_html_()
+    assert page.startswith("<table>") and "sum_&lt;b&gt;" in page and "in all: epsilon 1" in page
+    assert "Warning: " in release.plan(people=10, assume={"<b>": 5})._repr_html_()
+
+
+def test_a_table_for_a_terminal_is_aligned_and_loses_its_last_columns() -> None:
+    heading, rows = ("name", "of", "what it is"), [("a", "12,345", "words"), ("bcdef", "1", "")]
+    assert text_table(heading, rows) == [
+        "name   of      what it is",
+        "a      12,345  words",
+        "bcdef  1",
+    ]
+    assert text_table(heading, rows, 24, ">") == [
+        "name       of",
+        "a      12,345",
+        "bcdef       1",
+        "... and what it is: the terminal is too",
+        "  narrow",
+    ]
+    assert len(text_table(heading, rows, 25)) == 3
+    assert text_table(heading, rows, 1)[0] == "name   of", "two columns stay"
+
+
+def test_long_words_are_not_broken() -> None:
+    word = "ContributionBounds(partitions=3),an_even_longer_word"
+    assert wrapped(f"take {word} instead of it", 10).splitlines() == [
+        "take",
+        f"  {word}",
+        "  instead of it",
+    ]
+    assert wrapped(word, None) == word

@@ -7,17 +7,11 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.metrics.extremes import ExtremeRelease, KthRelease
+from beam_dp.mechanisms.metrics.profiled import TwoPhase
+from beam_dp.mechanisms.metrics.quantiles import RankRelease, RowClip, RowClips, stated
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases.quantiles import (
-    ExtremeRelease,
-    KthRelease,
-    RankRelease,
-    RowClip,
-    RowClips,
-    stated,
-)
-from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from tests.doubles import ZeroNoise
 from tests.relations import Row, as_dicts, views
 
@@ -123,7 +117,7 @@ def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
 
 def test_two_owners_and_too_many_candidates_are_released_in_two_phases():
     from beam_dp.mechanisms.bounding.columns import Column, Role
-    from beam_dp.mechanisms.metrics.part import Context
+    from beam_dp.mechanisms.metrics.base import Context
 
     [part] = dp.Max("value").parts()
     columns = (Column("value", Role.VALUE, Fraction(1, 10**6)), Column("to", Role.OWNER))

@@ -13,12 +13,12 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
+from beam_dp.mechanisms.metrics.profiled import DirectRelease
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import Released
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -167,7 +167,7 @@ class Sign:
         self.sign = sign
 
 
-GRID = Candidates.linear(-4, 12, 2)
+EVEN = Candidates.linear(-4, 12, 2)
 PROFILES = {
     "one of nine": [9, 8, 8, 7, 5, 3, 0, 0, -3, -4],
     "off the grid": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
@@ -186,9 +186,9 @@ def test_a_searched_maximum_or_minimum_is_in_its_interval(
     truth = sign * PROFILES[name][0]
     for epsilon in (0.3, 1.0, 5.0, 40.0):
         one = search(dp.Budget(epsilon))
-        release = DirectRelease(Sign(sign), one, GRID)
-        chances = np.array(one.distribution(Profile(PROFILES[name]), GRID))
-        values = np.array([sign * candidate for candidate in GRID])
+        release = DirectRelease(Sign(sign), one, EVEN)
+        chances = np.array(one.distribution(Profile(PROFILES[name]), EVEN))
+        values = np.array([sign * candidate for candidate in EVEN])
         below = np.array([release.below(value) for value in values.tolist()])
         found = Released.at_least(values, below, sign)
         held = (found.low <= truth) & (truth <= found.high)

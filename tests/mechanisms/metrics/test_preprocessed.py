@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import spread
+from beam_dp.mechanisms.metrics import preprocessed
 from tests.hostile import support
 
 HOW = {"method": "preprocessing"}
@@ -32,7 +32,7 @@ def test_it_is_the_preprocessed_metric(name: str) -> None:
     metric, of, person_value = SAME[name]
     named = dataclasses.replace(metric, name="y", weight=3, unit=0.5)
     same = dp.Preprocessed("x", of, person_value=person_value, name="y", weight=3, unit=0.5)
-    assert spread.preprocessed(named) == same and named.parts() == same.parts()
+    assert preprocessed.preprocessed(named) == same and named.parts() == same.parts()
     plans = [dp.PrivateAggregate("p", [one], dp.Budget(1.0)).plan() for one in (named, same)]
     assert str(plans[0]) == str(plans[1]) and "preprocessing" in str(plans[0])
 

@@ -20,14 +20,14 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.rows import Quantile
+from beam_dp.mechanisms.metrics import clipped, quantiles
+from beam_dp.mechanisms.metrics.extremes import ExtremeRelease, KthRelease
+from beam_dp.mechanisms.metrics.profiled import DirectRelease
+from beam_dp.mechanisms.metrics.quantiles import Quantile, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases import clipped, quantiles
-from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, RankRelease
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics import person_epsilon, preprocessed
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import person_epsilon, preprocessed
+from tests.doubles import Asked
 from tests.mechanisms.preprocessing import brute
 
 EPSILONS = (0.25, 0.5, 2)
@@ -87,26 +88,18 @@ def test_each_person_pays_their_own_epsilon(of, reach, sensitivity):
     assert all(each > 0 for each in release.epsilons)
 
 
-class Recorder:
-    """Noise of 0 that notes its rate."""
-
-    def discrete_laplace(self, rate, size):
-        self.rate = rate
-        return np.zeros(size, np.int64)
-
-
 @pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(7), Fraction(10**9)])
 def test_the_ratio_of_output_chances_is_that_of_the_person(delta):
     """P(k) is proportional to e^(-rate |k|): a person who moves g by d changes it by e^(rate d)."""
     _, release = released(2)
-    noise = Recorder()
+    noise = Asked()
     release._drawn(column([5]), np.array([0]), delta, noise)
     for tier, epsilon in enumerate(release.epsilons):
         low = release._drawn(column([]), np.array([], np.int64), delta, noise)
         high = release._drawn(column([10**15]), np.array([tier]), delta, noise)
         assert low == 0
-        moved = round(Fraction(high) / release.unit * release_step(delta))
-        assert epsilon * (1 - Fraction(1, 10**4)) <= moved * noise.rate <= epsilon
+        moved = round(Fraction(high) / release.metric.exact_unit * release_step(delta))
+        assert epsilon * (1 - Fraction(1, 10**4)) <= moved * noise.rates[-1] <= epsilon
 
 
 def release_step(delta):

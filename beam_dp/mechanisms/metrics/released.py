@@ -1,23 +1,28 @@
 """Release, the base of all releases: public parameters, what they need and cost, and how to draw.
 
 A release turns the view of some partitions (`PartitionView`) into numbers, and how far the truth
-may be below and above each. It is built when the pipeline is built, from a metric's request and its
-share of the budget (`request`), and holds no data.
+may be below and above each. It is built when the pipeline is built, from a metric and its share of
+the budget, and holds no data.
+
+It can also say what it would give for people as a user guesses them to be (`foreseen`), before any
+row is read. The guess is that numbers are even up to the most that one person has: half of the
+people above half of that, and so on. The noise is left out but for the width of the interval, which
+is a function of parameters and of what the histogram would show.
 """
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.histogram_choice.loss import Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -184,6 +189,61 @@ class Description(NamedTuple):
     reason: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Crowd:
+    """A guess at the people: no data.
+
+    Attributes:
+        people: how many have rows in a partition.
+        partitions: how many partitions there are.
+        reach: how many of them one person has rows in.
+        most: the most that one person adds to the number of a partition; None: no guess.
+        whole: whether what a person adds is a whole number of at least 1.
+    """
+
+    people: float
+    partitions: int
+    reach: int
+    most: float | None
+    whole: bool = False
+
+    @property
+    def everybody(self) -> float:
+        """How many people there are in all partitions together."""
+        return self.people * self.partitions / self.reach
+
+    @property
+    def total(self) -> float:
+        """What the people of a partition add, by the guess; 0 without one."""
+        return self.people * ((self.most or 0.0) + self.whole) / 2
+
+    def histogram(self, thresholds: Sequence[int], unit: Fraction, people: float) -> np.ndarray:
+        """Return how many of the people are in each bucket."""
+        edges = np.array([float(edge * unit) for edge in thresholds])
+        below = np.minimum(edges / (self.most or 1.0), 1.0)
+        return people * np.diff(np.concatenate([[0.0], below, [1.0]]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Foreseen:
+    """A number that a release would give, and its interval.
+
+    Attributes:
+        value: the number.
+        low: the lower end of the interval; -inf where nothing would be known.
+        high: the upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the interval is as wide as the number: then that says nothing."""
+        return not self.high - self.low < abs(self.value)
+
+
 class Chooser(Protocol):
     """A release, or a part of one, that chooses one clip for all partitions."""
 
@@ -205,6 +265,21 @@ class Chooser(Protocol):
             choice: what was drawn.
             taken: the clips that were taken, each with the scale of its noise, in the user's scale.
         """
+
+
+class Profiler(Protocol):
+    """Computes the removal profiles of one statistic."""
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What must be summarised."""
+
+    @property
+    def sign(self) -> int:
+        """1, or -1 where the profile is that of -f."""
+
+    def profiles(self, view: PartitionView) -> Iterable[Profile]:
+        """Yield B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
 
 
 class Release(abc.ABC):
@@ -252,6 +327,22 @@ class Release(abc.ABC):
     def foreseen(self, crowd: Crowd) -> Foreseen | None:
         """Return the number and the interval to expect; None: the guess says nothing of them."""
         return None
+
+
+@dataclasses.dataclass(frozen=True)
+class OfLines(Release):
+    """A release that needs one relation of people and values per partition, and nothing else.
+
+    Attributes:
+        relation: who owns which values, in units.
+    """
+
+    relation: Relation
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The relation alone."""
+        return (self.relation,)
 
 
 def counted(number: int, one: str, several: str) -> str:

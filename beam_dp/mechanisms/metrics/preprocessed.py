@@ -1,0 +1,456 @@
+"""Statistics of one number per person by preprocessing: trimmed means, and more.
+
+With R a bound on people's numbers and n a number of people, both of which are released privately,
+one person among n with numbers in [-R, R] moves a mean by at most Delta = 2 R / n, and g = f where
+the range of the numbers is at most n Delta = 2 R and f(empty) is within it (`preprocessing`). So
+Delta is a function of released numbers. For every Delta, |g(D) - g(D - i)| <= Delta holds for all
+data, and the release is the adaptive composition of three private releases: R (the highest bucket
+of a noisy histogram that shows people, `ClipChoice`), n (noise), and g plus noise of size Delta
+(Dwork, Rothblum, Vadhan 2010; Bun, Steinke 2016, Lemma 2.3).
+
+n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
+with the same power are computed together. g is an integer number of steps of a grid (`grid`).
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, people_of
+from beam_dp.mechanisms.metrics.released import Chooser, Description, Release, Released, Spending
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.options import PREPROCESSING
+from beam_dp.mechanisms.preprocessing import groups
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.mechanisms.summaries.person_value import check_person_value, of_people
+from beam_dp.mechanisms.summaries.worker_limits import LINES
+
+_WIDEST = Fraction(1 << 200)
+Sensitivity = checks.Real | Literal["auto"]
+SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
+"""The shares of R, n and g in the budget."""
+CLIPS = tuple(1 << power for power in range(84))
+FINE = 1 << 20
+"""Delta in steps of its grid, for plans: these state bounds to about a millionth."""
+_BITS = 20  # a Delta has 2^20 steps of the grid or more
+_QUARTERS = 4  # powers of 2^(1/4)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preprocessing(Metric):
+    """A statistic of one number per person, changed so that no person moves it far.
+
+    The statistic f is replaced by the closest g that one person moves by at most Delta (Cummings
+    and Durfee 2020), and noise of that size is added. By default Delta is found privately: a third
+    of the budget chooses a bound R on people's numbers (the highest octave in which the histogram
+    of `Sum`'s clip shows people), a sixth buys a noisy number n of people, and Delta = 2 R / n (for
+    variances 4 R^2 / n, for trimmed means 2 R / n over the share that is left) is what one person
+    among n with numbers from -R to R can move a mean by. It need not fit: whatever Delta is, the
+    release is private, and a Delta that is too small or too large costs accuracy only. The interval
+    is open on both sides: how far g is from f is a secret of the data. NaN: too few people for R.
+
+    Attributes:
+        person_value: what a person with several rows counts as: the "mean" of their values, the
+            "sum", the "max", the "min" or the "last".
+        last_by: for "last": the column that says when, by numbers, dates or times; among equal ones
+            the largest value counts. It is the last of the rows that the bounds leave; rows without
+            it come first.
+        sensitivity: "auto", or Delta in the scale of the statistic.
+        empty: the statistic of nobody, a public number; the closer, the less is changed.
+        unit: the grid of values.
+    """
+
+    word: ClassVar[str] = "preprocessed"
+    most_rows: ClassVar[int] = LINES
+    root: ClassVar[bool] = False
+    """Whether the root of the statistic is released."""
+
+    person_value: str = "mean"
+    last_by: str | None = None
+    sensitivity: Sensitivity = "auto"
+    empty: checks.Real = 0
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        check_person_value(owner, self.person_value, self.last_by)
+        check_unit(owner, self.unit)
+        checks.require(
+            abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
+            owner,
+            "empty",
+            f"be from -2^200 to 2^200, not {checks.shown(self.empty)}",
+        )
+        if self.sensitivity != "auto":
+            mend = 'Write sensitivity="auto".'
+            delta = checks.number(owner, "sensitivity", self.sensitivity)
+            checks.require(
+                1 / _WIDEST <= delta <= _WIDEST,
+                owner,
+                "sensitivity",
+                f"be above 0 (from 2^-200 to 2^200), not {checks.shown(self.sensitivity)}",
+                mend,
+            )
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the value column, and that of `last_by`, if there is one."""
+        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release: a third of the share for R, a sixth for n, the rest for g."""
+        scale, people, noise = None, None, share
+        if self.exact_sensitivity is None:
+            search, counting, noise = share.split(SHARES)
+            scale = self.bound_of(context, search, noise)
+            field = context.field(self.source, "count")
+            people = people_of(context.each(counting), field, context.alpha)
+        cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
+        return PreprocessedRelease(
+            metric=self,
+            relation=Relation(
+                context.index(self.source), order=context.index(order_of(self.last_by))
+            ),
+            scale=scale,
+            people=people,
+            noise_cost=context.each(noise),
+            cost=context.each(cost),
+            alpha=context.alpha,
+        )
+
+    def bound_of(self, context: Context, search: Budget, noise: Budget) -> ClippedSum:
+        """Return what chooses R, a bound on people's numbers, for all partitions.
+
+        Args:
+            context: what the pipeline fixes.
+            search: what the choice costs.
+            noise: what the noise of a sum would cost, which is not drawn.
+        """
+        peak = "sum" if self.person_value == "sum" else "peak"
+        return ClippedSum(
+            source=context.field(self.source, peak),
+            signed=True,
+            thresholds=CLIPS,
+            unit=self.exact_unit,
+            looks=(search,),
+            noise_costs=(noise,),
+            shared=True,
+            alpha=context.alpha,
+        )
+
+    @property
+    def exact_sensitivity(self) -> Fraction | None:
+        """Delta in the user's scale; None: found privately."""
+        given = self.sensitivity
+        return None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
+
+    @property
+    def exact_empty(self) -> Fraction:
+        """The statistic of nobody, in the user's scale."""
+        return checks.decimal("Delta", "empty", self.empty)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed, as `preprocessing.groups` calls it."""
+        return self._prefix
+
+    @property
+    def share(self) -> Fraction:
+        """The share that a trimmed mean leaves out at each end."""
+        return Fraction(0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Preprocessed(Preprocessing):
+    """Release the mean, median, maximum or minimum of one number per person by preprocessing.
+
+    `Mean`, `Median`, `Max` and `Min` have other releases that need less of the data's shape; this
+    is the same statistic by `Preprocessing`.
+
+    Attributes:
+        column: the value column.
+        of: "mean", "median", "maximum" or "minimum".
+    """
+
+    column: str
+    of: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = ("mean", "median", "maximum", "minimum")
+        checks.one_of("Preprocessed", "of", self.of, names)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed."""
+        return self.of
+
+    def of_people(self) -> OfPeople:
+        """Return what it computes."""
+        return OfPeople(self.of, self.person_value)
+
+    def takes_own_epsilons(self) -> bool:
+        """Return whether each person may have an epsilon of their own: for extremes."""
+        return self.of in ("maximum", "minimum")
+
+    @property
+    def _prefix(self) -> str:
+        return f"preprocessed_{self.of}"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrimmedMean(Preprocessing):
+    """Release the mean of one number per person without the largest and smallest ones.
+
+    Attributes:
+        column: the value column.
+        trim: the share of people that is left out at each end.
+    """
+
+    command: ClassVar[Command | None] = Command(
+        "COLUMN[:SHARE]", "mean without a tenth, or SHARE, each end"
+    )
+
+    column: str
+    _: dataclasses.KW_ONLY
+    trim: checks.Real = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mend = "Write trim=0.1."
+        checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), mend)
+
+    @property
+    def share(self) -> Fraction:
+        """The share that is left out at each end."""
+        return checks.decimal("TrimmedMean", "trim", self.trim)
+
+
+def order_of(last_by: str | None) -> Column | None:
+    """Return the column that says which row is the last, if there is one."""
+    return None if last_by is None else Column(last_by, Role.ORDER)
+
+
+def preprocessed(metric: Metric) -> Preprocessing:
+    """Return the preprocessed release of a metric that has two.
+
+    Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
+    nothing private may be looked at to choose; so the user says, by `method`.
+
+    Args:
+        metric: one with a `method`.
+    """
+    if isinstance(metric, Preprocessing):
+        method: dict[str, Any] = {"method": PREPROCESSING}  # of those that have another one too
+        return dataclasses.replace(metric, **method)
+    of, given = metric.of_people(), vars(metric)
+    assert of is not None
+    return Preprocessed(
+        given["column"],
+        of.statistic,
+        name=metric.output,
+        weight=metric.weight,
+        unit=given["unit"],
+        person_value=of.person_value,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessedRelease(Release):
+    """One statistic per partition; see the module.
+
+    Attributes:
+        metric: what is released.
+        relation: who owns which values, in units.
+        scale: how R is chosen; None: Delta is given.
+        people: how n is released.
+        noise_cost: the cost of g, per partition.
+        cost: the cost of g and n, per partition.
+        alpha: the chance that the noise strays further than the plan says.
+    """
+
+    metric: Preprocessing
+    relation: Relation
+    scale: ClippedSum | None
+    people: ClippedSum | None
+    noise_cost: Budget
+    cost: Budget
+    alpha: Fraction
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The relation, and the measure that counts n."""
+        return (self.relation, *(self.people.measures if self.people is not None else ()))
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """g and n in each partition, and R once."""
+        own = (Spending(self.cost),)
+        chosen = self.scale.spends_on_clip if self.scale is not None else ()
+        return (*own, *chosen)
+
+    @property
+    def chooser(self) -> Chooser | None:
+        """The chooser of R, for all partitions."""
+        return self.scale
+
+    @property
+    def shift(self) -> int:
+        """How many people may have numbers beyond R."""
+        return self.scale.shift if self.scale is not None else 0
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one number per partition.
+
+        Args:
+            view: the partitions, with the choice of R; without where the sensitivity is given.
+            noise: the randomness.
+        """
+        bound = self._bound(view)
+        values = np.full(view.size, math.nan)  # too few people for R
+        if bound is not None or self.metric.exact_sensitivity is not None:
+            values = self._values(view, self._levels(view, noise), bound, noise)
+        return Released.within(values, np.full(view.size, math.inf))
+
+    def _values(
+        self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
+    ) -> np.ndarray:
+        numbers, offsets = self._numbers(view)
+        values = np.full(view.size, 0.0)
+        for level in np.unique(levels).tolist():
+            alike = np.flatnonzero(levels == level)
+            delta = self._delta(level, bound)
+            values[alike] = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
+        if self._is_variance:
+            values = np.maximum(values, 0.0)
+        return np.sqrt(values) if self.metric.root else values
+
+    def _levels(self, view: PartitionView, noise: Noise) -> np.ndarray:
+        """Return n of each partition as a power of 2^(1/4)."""
+        if self.people is None:
+            return np.zeros(view.size, np.int64)
+        least = np.maximum(self.people.draw(view.after(1), noise).low, 1.0)
+        return np.asarray(np.floor(_QUARTERS * np.log2(least)), np.int64)
+
+    def _bound(self, view: PartitionView) -> int | None:
+        """Return R in units; None where nobody was shown, or where the sensitivity is given."""
+        if self.scale is None or view.clip is None:
+            return None
+        return self.scale.largest(view.clip)
+
+    def _delta(self, level: int, bound: int | None) -> Fraction:
+        """Return Delta in units (squared units for variances)."""
+        power = 2 if self._is_variance else 1
+        if self.metric.exact_sensitivity is not None:
+            return self.metric.exact_sensitivity / self.metric.exact_unit**power
+        assert bound is not None
+        people = max(Fraction(1), Fraction(2 ** (level / _QUARTERS)))
+        kept = 1 - 2 * self.metric.share
+        return Fraction(2 * bound) ** power / (people * kept)
+
+    @property
+    def _is_variance(self) -> bool:
+        return self.metric.statistic.endswith("variance")
+
+    def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
+        """Return one integer per person, and the index at which each partition begins."""
+        lines = view.lines(0)
+        order = np.lexsort((*lines.people, lines.indexes))
+        partition, person = lines.indexes[order], ordering.pick(lines.people, order)
+        starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(person))
+        items, counts = lines.items[order], lines.counts[order]
+        numbers = of_people(self.metric.person_value, items, counts, starts)
+        return numbers, np.searchsorted(partition[starts], np.arange(view.size + 1))
+
+    def _noisy(
+        self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
+    ) -> np.ndarray:
+        """Return g plus noise in the user's scale."""
+        power = 2 if self._is_variance else 1
+        coarse, resolution = grid(delta, power)
+        steps_per_unit = Fraction(resolution, 1 << power * coarse)
+        sensitivity = math.ceil(delta * steps_per_unit)
+        empty = round(self.metric.exact_empty / self.metric.exact_unit**power * steps_per_unit)
+        trim = self.metric.share or Fraction(1, 10)
+        statistic = groups.PreprocessedStatistic(
+            self.metric.statistic, sensitivity, empty, resolution, trim
+        )
+        # Each person's number is rounded alone, so that one person still moves g by at most Delta.
+        steps = groups.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
+        step = self.metric.exact_unit**power / steps_per_unit
+        if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
+            return np.array([float(number * step) for number in steps.tolist()])
+        return np.asarray(steps.astype(float) * float(step))
+
+    def describe(self) -> Description:
+        """Describe the scale of the noise, how far it strays (95%), and when g = f.
+
+        When g = f: |f - g| is at most the greatest sum, over the orders in which people may come,
+        of the amounts by which each person moves f beyond Delta (Cummings, Durfee 2020, Lemma 3.6).
+
+        *Means*: without its k largest values a mean falls by at most k / n times the range, which
+        is at most k Delta. The same holds upwards, and f(empty) is within n Delta. So the bounds
+        h_- and h_+ of their section 5 are the mean itself.
+
+        *Variances*: each removal from m people lowers the variance by at most range^2 / m and costs
+        Delta. Of the d < variance / Delta removals that may be worth it, none saves more than
+        range^2 / (n - d) <= Delta.
+        """
+        adder = AdditiveNoise(self.noise_cost)
+        bound = adder.bound(FINE, self.alpha) / FINE
+        unchanged = "g = f where nobody, coming to any others, moves f by more than Delta"
+        if self.metric.statistic == "mean":
+            around = f"|mean - {float(self.metric.exact_empty):g}|"
+            unchanged = f"g = f where the range and {around} are at most n Delta"
+        if self._is_variance:
+            unchanged = "g = f where range^2 + variance is at most n Delta"
+        if self.metric.exact_sensitivity is not None:
+            how, delta, per = "given sensitivity", float(self.metric.exact_sensitivity), ""
+        elif self._is_variance:
+            how, delta, per = "private sensitivity", 4.0, " R^2/n"
+        else:
+            how, delta, per = "private sensitivity", float(2 / (1 - 2 * self.metric.share)), " R/n"
+        return Description(
+            f"preprocessing for a {how}, then noise",
+            f"{adder.scale * delta:.4g}{per}",
+            self.shift,
+            f"{adder.mean_error * delta:.4g}{per} + |f - g|",
+            f"Delta = {delta:.4g}{per}; {unchanged}; noise within {bound * delta:.4g}{per} for 95%",
+        )
+
+
+def grid(delta: Fraction, power: int) -> tuple[int, int]:
+    """Return by how many bits numbers are cut, and how many steps a unit then has.
+
+    Delta has 2^20 steps or more. Cutting bits moves a mean by less than Delta / 2^20. It moves a
+    variance of n people, where Delta = 4 R^2 / n, by at most Delta sqrt(n) / 2^17, and by about
+    Delta / 2^18 where the numbers are not aligned with the cut.
+
+    Args:
+        delta: in units to the power.
+        power: 2 for variances, 1 for other statistics.
+    """
+    bits = math.floor(math.log2(delta))
+    cut = max(0, bits - _BITS) if power == 1 else max(0, (bits - 36) // 2)
+    return cut, 1 << max(0, _BITS - bits + power * cut)
+
+
+def _groups(
+    numbers: np.ndarray, offsets: np.ndarray, indexes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of some partitions, and the index at which each partition begins."""
+    sizes = np.diff(offsets)[indexes]
+    ends = np.cumsum(sizes)
+    inside = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+    return numbers[np.repeat(offsets[indexes], sizes) + inside], np.concatenate([[0], ends])

@@ -1,0 +1,466 @@
+"""Quantiles of people or of rows, by ranks: `Quantile`, `Quantiles` and `Median`."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.metrics.base import (
+    Command,
+    Context,
+    MetricPart,
+    OfPeople,
+    Output,
+    check_indexes,
+)
+from beam_dp.mechanisms.metrics.clipped import row_clips
+from beam_dp.mechanisms.metrics.preprocessed import preprocessed
+from beam_dp.mechanisms.metrics.profiled import OfValues
+from beam_dp.mechanisms.metrics.released import (
+    Description,
+    OfLines,
+    Release,
+    Released,
+    Spending,
+    counted,
+    people,
+)
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.search.ranks.node import (
+    RESOLUTION,
+    Answer,
+    Node,
+    check_share,
+    increments,
+)
+from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
+from beam_dp.mechanisms.search.ranks.tail import STRAY
+from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.mechanisms.summaries.worker_limits import LINES
+
+_OF_SEARCH = ("per", "candidates", "beta", "low", "high")
+_COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
+_CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
+_TENTH = 0.1
+_BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
+_NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
+_OF_ROWS = "clip on rows for each partition, then rank search"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfRanks(OfValues):
+    """A metric whose error is by how many rows, or people, the rank of its value may be off.
+
+    Attributes:
+        per: "row", as in SQL, or "person", where every person counts once.
+    """
+
+    word: ClassVar[str] = "rank"
+    most_rows: ClassVar[int] = LINES
+
+    per: str = "row"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(type(self).__name__, "per", self.per, ("row", "person"))
+        check_indexes(type(self).__name__, self.candidates)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: yes."""
+        return True
+
+    def by_ranks(
+        self, context: Context, share: Budget, shares: tuple[Fraction, ...], alone: bool = True
+    ) -> Release:
+        """Return the search of ranks; of rows, unless nobody can have two, with a clip on them.
+
+        Args:
+            context: the parameters of the pipeline.
+            share: what it may cost, over all partitions of a person.
+            shares: every share below.
+            alone: whether it is one number and not a row of numbers.
+        """
+        each, rows = context.each(share), None
+        if self.per == "row" and context.depth != 1:
+            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(look, row_clips(context.depth))
+        count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
+        unit, given = self.exact_unit, self.given
+        return RankRelease(
+            relation=Relation(context.index(self.source)),
+            unit=unit,
+            count=count,
+            search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
+            candidates=default_values(unit) if given is None else given,
+            alone=alone,
+            rows=rows,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantile(OfRanks):
+    """Release a p-quantile of rows: the value with a share p of all rows at or below it.
+
+    A number C of rows is chosen privately. Whoever has at most C rows with a value counts with each
+    of them; whoever has more spreads C votes evenly over theirs, and so keeps their own share. In
+    95% of releases the share of rows at or below the released value is within `<name>_rank_error`
+    rows of p, but for rows that share the value; NaN: too few people. From 0.2 to 0.8 see
+    `CentralSearch`, else `TailSearch`, which reads a lower rank where p is too far out for so few
+    people, and says so by a larger error.
+
+    With `per="person"` every person spreads one vote over their rows, however many they own:
+    nothing is spent on C, and the error is a number of people. Several quantiles of one column cost
+    less together: `Quantiles`.
+
+    Attributes:
+        column: the value column.
+        p: the share below, above 0 and below 1.
+        per: "row" or "person".
+        unit: the grid of values.
+    """
+
+    command: ClassVar[Command] = Command(
+        "COLUMN:P[:person]",
+        "value with a share P of the rows at or below; or :person, of the people",
+    )
+
+    column: str
+    p: checks.Real
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_p("Quantile", "p", self.p)
+
+    @property
+    def _exact(self) -> Fraction:
+        return checks.decimal("Quantile", "p", self.p)
+
+    @property
+    def _prefix(self) -> str:
+        return f"quantile_{float(self._exact):g}"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the quantile of rows, or of people."""
+        return self.by_ranks(context, share, (self._exact,))
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantiles(OfRanks):
+    """Release several quantiles of one column for one share of the budget: of rows, or of people.
+
+    They cost far less together than apart, and rise. What each says is as of `Quantile`. Each p has
+    the columns `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a name,
+    `<name>_<p>`. See `SplitSearch`.
+
+    Attributes:
+        column: the value column.
+        shares: every p, above 0 and below 1.
+        per: "row" or "person".
+        unit: the grid of values.
+    """
+
+    command: ClassVar[Command] = Command(
+        "COLUMN:P:P...[:person]",
+        "values with shares P of the rows (people) at or below, for the price of few",
+    )
+
+    column: str
+    shares: Sequence[checks.Real]
+
+    def __post_init__(self) -> None:
+        owner = "Quantiles"
+        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence):
+            mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+            rule = f"be a list of numbers, not {checks.shown(self.shares)}"
+            raise checks.ParameterTypeError(owner, "shares", rule, mend)
+        checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
+        for share in self.shares:
+            _check_p(owner, "every p", share)
+        exact = sorted({checks.decimal(owner, "every p", share) for share in self.shares})
+        object.__setattr__(self, "shares", tuple(exact))
+        super().__post_init__()
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns of each p: its value, and the error of its rank."""
+        names = [f"{self.output}_{float(share):g}" for share in self.shares]
+        ends = ("", "_rank_error")
+        return tuple(Output(f"{name}{end}") for name in names for end in ends)
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return all of them by one search."""
+        return self.by_ranks(
+            context, share, tuple(Fraction(share) for share in self.shares), alone=False
+        )
+
+    def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
+        """Return the value and the error of every p."""
+        pairs = zip(released.values.T, released.rank.T, strict=True)
+        return tuple(column for pair in pairs for column in pair)
+
+
+@dataclasses.dataclass(frozen=True)
+class Median(OfRanks):
+    """Release the median: `Quantile` with p = 1/2.
+
+    Attributes:
+        column: the value column.
+        per: "row" or "person".
+        unit: the grid of values.
+        method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
+            whose interval is open; it errs less where values are even and people many.
+    """
+
+    command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
+
+    column: str
+    _: dataclasses.KW_ONLY
+    method: str = "search"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        options.check_method(self, "search", _OF_SEARCH)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: if it is searched for."""
+        return not self.is_preprocessed
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return the quantile of rows, or of people, or the preprocessed median."""
+        if self.is_preprocessed:
+            return preprocessed(self).parts()
+        kept = {name: value for name, value in vars(self).items() if name != "method"}
+        return Quantile(**kept, p=Fraction(1, 2)).parts()
+
+    def of_people(self) -> OfPeople:
+        """Return the median of people's means."""
+        return OfPeople("median", "mean")
+
+    def takes_own_epsilons(self) -> bool:
+        """Return that each person may have an epsilon of their own."""
+        return True
+
+
+def _check_p(owner: str, name: str, p: checks.Real) -> None:
+    """Refuse what is no share of rows."""
+    checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
+    check_share(owner, p)
+
+
+def stated(error: float, people: float) -> float:
+    """Return how far a rank may be off; infinite, where that is more than a tenth of the people.
+
+    This is the one rule for what is marked as being of little use: tables, pages and files show
+    that nothing is known of such a rank.
+
+    Args:
+        error: how far it may be off, in people or in rows.
+        people: how many of them there are, as far as was released.
+    """
+    return error if error <= _TENTH * people else math.inf
+
+
+class RowClip(NamedTuple):
+    """How many rows of a person weigh as much as a person, in one partition; released.
+
+    Attributes:
+        rows: C.
+        losses: the rows of people above C, beyond C each; None: nobody was shown.
+    """
+
+    rows: int
+    losses: Losses | None
+
+    def error(self, ranks: float, share: float = 1.0) -> float:
+        """Return how far a rank may be off, in rows; infinite where nobody was shown.
+
+        Args:
+            ranks: how far it may be off in people, each of whom is worth C rows.
+            share: how much the rank moves by a row that is lost, at most.
+        """
+        if self.losses is None or math.isinf(ranks):
+            return math.inf
+        noise = ranks * self.rows
+        return float(math.ceil(noise + share * self.losses.beside(noise)[0]))
+
+
+@dataclasses.dataclass(frozen=True)
+class RowClips:
+    """Chooses C for each partition by a noisy histogram of people's numbers of rows.
+
+    Each person is in one bucket of it, and C is a function of what is released (`ClipChoice`).
+
+    Attributes:
+        look: what the histogram costs; None: there is one clip only, and nothing to choose.
+        clips: the public ones.
+    """
+
+    look: Budget | None
+    clips: tuple[int, ...]
+
+    def choose(self, rows: np.ndarray, error: float, noise: Noise) -> RowClip:
+        """Return the clip for people with so many rows each: a private draw.
+
+        Args:
+            rows: of each person, from 1 on.
+            error: the 95% error of the rank, in people.
+            noise: the randomness.
+        """
+        if self.look is None:
+            return RowClip(self.clips[0], _NOTHING)
+        choice, drawn = self._drawn(self.look, rows, noise)
+        [index] = choice.clips(drawn, error / _BOUND).tolist()
+        if index < 0:
+            return RowClip(self.clips[0], None)
+        return RowClip(self.clips[index], choice.losses(drawn, np.array([index]))[0])
+
+    def reaching(self, rows: np.ndarray, wanted: int, noise: Noise) -> int:
+        """Return the least clip at which people have so many rows together, or the largest shown.
+
+        Args:
+            rows: of each person, from 1 on.
+            wanted: how many rows; public.
+            noise: the randomness.
+        """
+        if self.look is None:
+            return self.clips[0]
+        choice, drawn = self._drawn(self.look, rows, noise)
+        shown = int(choice.tops(drawn)[0, 0]) + 1
+        people = np.maximum(drawn.noisy[0, 0, :shown], 0)
+        means = ClipEdges(self.clips).means[:shown]
+        clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
+        return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
+
+    def _drawn(self, look: Budget, rows: np.ndarray, noise: Noise) -> tuple[ClipChoice, Choice]:
+        choice = ClipChoice((look,), self.clips, anchored=True)
+        buckets = np.searchsorted(np.array(self.clips), rows)
+        people = np.bincount(buckets, minlength=choice.buckets).reshape(1, 1, -1)
+        return choice, choice.draw(people, noise)
+
+
+@dataclasses.dataclass(frozen=True)
+class RankRelease(OfLines):
+    """Quantiles of people or of rows, by `SplitSearch`; one or several of a column.
+
+    *Of people* every person counts once. Each quantile comes with the number of people by which its
+    rank may be off. NaN: too few people.
+
+    *Of rows* a number C of rows is chosen for each partition (`RowClips`), on how many rows with a
+    value people have. Let m_i be those of person i, and c_i(y) their rows at or below y: person i
+    weighs min(1, C / m_i) / C per row, so F_i(y) = c_i(y) / max(m_i, C), at most 1 in all
+    (`increments`, in integers, rounded down). The searches are proved for any F_i that depends on
+    person i alone, does not decrease in y, and is 1 at most: C is fixed before, and the costs add
+    up. Where nobody has more than C rows, all rows weigh the same.
+
+    *Rank error in rows.* With n' and r'(y) the weights in all and at or below y, each times C, and
+    n and r(y) the rows: r(y) - p n = r'(y) - p n' + sum_i (1 - min(1, C / m_i)) (c_i(y) - p m_i).
+    The search says how far the first part is from 0. A term of the sum is at most max(p, 1 - p)
+    times max(0, m_i - C), which the histogram estimates in all, as for a sum (`Losses`).
+
+    Attributes:
+        unit: what one unit is worth.
+        count: what a noisy number of people costs, which says if they are few (`stated`).
+        search: the search, with its budget.
+        candidates: the public outputs.
+        alone: whether one number per partition is released, and not a row of numbers.
+        rows: how C is chosen; None: people count once each.
+    """
+
+    unit: Fraction
+    count: Budget
+    search: SplitSearch
+    candidates: Candidates
+    alone: bool = True
+    rows: RowClips | None = None
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What all searches of a partition cost together, and the choice of C."""
+        look = None if self.rows is None else self.rows.look
+        return spends_of((look,), self.count.without_delta(), self.search.cost)
+
+    @property
+    def shift(self) -> int:
+        """How far the rank of the first one may be off, in people, where many are."""
+        return self.search.usual_errors[0]
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value or one row of values per partition; there is no shared clip."""
+        drawn = [self._answers(lines, noise) for lines in view.owned(0)]
+        shape = (view.size, len(self.search.shares))
+        values = [answer.value(self.candidates) for row in drawn for answer in row]
+        ranks = [answer.error for row in drawn for answer in row]
+        kept = shape[:1] if self.alone else shape
+        number, rank = (np.array(each, np.float64).reshape(kept) for each in (values, ranks))
+        return Released.ranked(number, rank)
+
+    def _answers(self, lines: Lines, noise: Noise) -> list[Answer]:
+        indexes = places_of(lines.items, self.unit, self.candidates)
+        clip = RowClip(1, _NOTHING)
+        if self.rows is not None:
+            clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
+        weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
+        node = Node.of(*weights, self.candidates.size)
+        there = self._people(node, noise) * clip.rows
+        answers = self.search.answers(node, self.candidates, noise)
+        ends = [float(max(p, 1 - p)) for p in self.search.shares]
+        return [
+            answer._replace(error=stated(clip.error(answer.error, end), there))
+            for answer, end in zip(answers, ends, strict=True)
+        ]
+
+    def _people(self, node: Node, noise: Noise) -> float:
+        """Return about how many people there are, by their weights: a private draw."""
+        units, one = np.array([int(node.sums[-1])], object), np.array([RESOLUTION], object)
+        noisy = AdditiveNoise(self.count).add(units, one, noise)
+        return float(Fraction(int(noisy[0]), RESOLUTION))
+
+    def describe(self) -> Description:
+        """Describe whose ranks are searched."""
+        several = f"{len(self.search.shares)} of a column for the price of {self.search.levels}"
+        reason = "" if self.alone else several
+        if self.rows is None:
+            mechanism = "rank search, each person counts once"
+            return Description(mechanism, "-", self.shift, people(self.shift), reason)
+        return Description(_OF_ROWS, "-", self.shift, worth_of(self.shift), reason)
+
+
+def worth_of(number: int) -> str:
+    """Return how far a rank of rows may be off, in words."""
+    return f"{counted(number, 'clip', 'clips')} of rows + cut"
+
+
+def spends_of(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
+    """Return the searches together, and the histograms together, where there are any."""
+    shown = [look for look in looks if look is not None]
+    if not shown:
+        return (Spending(cost_of_all(searches)),)
+    return Spending(cost_of_all(searches), "ranks"), Spending(cost_of_all(shown), "clip")
+
+
+def places_of(numbers: np.ndarray, unit: Fraction, candidates: Candidates) -> np.ndarray:
+    """Return the candidate of each number; what is above the last one counts as the last one."""
+    indexes = candidates.indexes(scale(numbers, unit).astype(np.float64))
+    return np.minimum(indexes, candidates.size - 1)
+
+
+def rows_of(lines: Lines) -> np.ndarray:
+    """Return how many rows each person has who has any."""
+    rows = np.zeros(int(lines.people.max(initial=-1)) + 1, np.int64)
+    np.add.at(rows, lines.people, lines.counts)
+    return rows[rows > 0]

@@ -1,1 +1,0 @@
-"""Releases: the mechanisms that turn the view of the partitions into released numbers."""
