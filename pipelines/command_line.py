@@ -11,7 +11,7 @@ import functools
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -23,7 +23,6 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import as_written
 from beam_dp.transforms.guarding import trial
-from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines import description, messages
 
 _ALIKE = 0.7
@@ -80,7 +79,13 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong with a call, and exits with 2."""
+    """A parser that says in one line what is wrong with a call, and exits with 2.
+
+    Attributes:
+        flags: the parts of the mapping that flags have said, beside a file; None: there is none.
+    """
+
+    flags: Collection[str] | None = None
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line."""
@@ -92,7 +97,7 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.translated(error))
+            self.error(messages.translated(error, self.flags))
 
     def flag(self, name: str, help: str) -> None:
         """Add a flag without a value; templates write it as `--name=true`."""
@@ -276,23 +281,34 @@ def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
 
 
 def _ratio(text: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the share of rows with a value, as files write it, which is in its name."""
+    """Return the share of rows with a value, as files write it."""
     column, equals, value = text.partition("=")
     if not column or (equals and not value):
         raise argparse.ArgumentTypeError("must be COLUMN, or COLUMN=VALUE: clicked, device=mobile")
-    if not equals:
-        return {"ratio": column, "equals": "1", **asked}
-    name = dp.Ratio(f"{column}_{value}", per=asked.get("per", "row")).output
-    name = shown_name(dp.Ratio(column, name=name))
-    return {"ratio": column, "equals": as_written(value), "name": name, **asked}
+    return {"ratio": column, "equals": as_written(value or "1"), **asked}
 
 
-def described(options: argparse.Namespace) -> dict[str, Any]:
+def described(line: Parser, options: argparse.Namespace, **beside: Any) -> dict[str, Any]:
     """Return the mapping that the flags make, with that of --config.
+
+    Args:
+        line: the parser, which errors are told by.
+        options: what it has read.
+        beside: what flags of one job say.
 
     Raises:
         ValueError: for what both say, and for words that are none.
     """
+    in_file = description.read(options.config) if options.config else {}
+    made = {**_of_flags(options), **beside}
+    line.flags = made.keys() if options.config else None
+    for name in made.keys() & in_file.keys():
+        raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
+    return {**in_file, **made}
+
+
+def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parts of the mapping that flags say."""
     given = vars(options)
     plain = ("input", "output", "report", "people")
     made: dict[str, Any] = {name: given[name] for name in plain if given.get(name)}
@@ -319,10 +335,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
     chosen = {name: _pairs(name, given[name]) for name in _OF_OUTPUTS if given.get(name)}
     if metrics or chosen:
         made["metrics"] = _with_options(metrics, chosen)
-    beside = description.read(options.config) if options.config else {}
-    for name in made.keys() & beside.keys():
-        raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
-    return {**beside, **made}
+    return made
 
 
 def _listed(text: str) -> list[str]:

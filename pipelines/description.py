@@ -56,8 +56,7 @@ def read(path: str) -> dict[str, Any]:
         ValueError, OSError: for a file that is none, or cannot be read.
     """
     yaml: Any = importlib.import_module("yaml")
-    with FileSystems.open(path) as file:
-        text = file.read().decode()
+    text = mappings.text_of("--config", path)
     try:
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
         given = yaml.safe_load(text)
@@ -149,11 +148,10 @@ class Description:
         """The release."""
         parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
         counted = {**parts, **parts.get("bounds", {})}
-        if "partitions" in counted and not parts.get("partition"):
-            raise ValueError(
-                "partitions, and a bound on them, need a partition: without --partition COLUMN, "
-                "all rows are one; leave them out"
-            )
+        mend = "Write partition: day, or leave them out: all rows are one."
+        rule = "be given: partitions, and a bound on them, need a partition"
+        known = "partitions" not in counted or bool(parts.get("partition"))
+        checks.require(known, _OWNER, "partition", rule, mend)
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
         further = {"batches": self.top is None and not private, "plain_names": True}
@@ -166,11 +164,9 @@ class Description:
             raise ValueError(f"these are required: {', '.join(missing)}")
         if self.report:
             report.check(self.report)
-            if not self.overwrite and FileSystems.exists(self.report):
-                raise ValueError(
-                    f"report must name a new file, not {self.report!r}: write --overwrite to "
-                    "replace it"
-                )
+            new = self.overwrite or not FileSystems.exists(self.report)
+            rule = f"name a new file, not {self.report!r}"
+            checks.require(new, "report", "path", rule, "Write overwrite: true.")
         patterns = self.input.split(",")
         for path in (*patterns, self.output):
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
@@ -194,7 +190,7 @@ class Description:
 
 def outputs(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the output columns of the mappings of metrics."""
-    return [_named(metric).name for metric in mappings.metrics_of(_OWNER, metrics)]
+    return [_named(mappings.metric_of(_OWNER, metric)).name for metric in metrics]
 
 
 def takes(metric: Mapping[str, Any], option: str) -> bool:

@@ -67,7 +67,7 @@ def _black_box(text: str) -> dict[str, str]:
     return {"black_box": column, "function": function}
 
 
-def described(options: argparse.Namespace) -> dict[str, Any]:
+def described(line: command_line.Parser, options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make: each statistic by preprocessing."""
     names = ("person_value", "last_by", "sensitivity")
     beside = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
@@ -81,7 +81,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         if REGISTRY[word].takes_own_epsilons is Metric.takes_own_epsilons:
             asked = _of_people(word, asked)
         options.metrics = [{**asked, **beside}]
-        return command_line.described(options)
+        return command_line.described(line, options)
     taken: set[str] = set()
     made = []
     for each in options.metrics:
@@ -94,7 +94,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
     for name in beside.keys() - taken:
         raise ValueError(f"{name} is for no statistic that is asked for; leave it out")
     options.metrics = made
-    return command_line.described(options)
+    return command_line.described(line, options)
 
 
 def _of_people(word: str, asked: dict[str, Any]) -> dict[str, Any]:

@@ -17,13 +17,12 @@ from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import command_line, running, stopping, table, terminal
+from pipelines import command_line, messages, running, stopping, table, terminal
 from pipelines.description import Description, without_folders
 
 NOTHING = (
-    "no partition was selected, so nothing was released (one is {}): give more --epsilon or "
-    "--delta, or a smaller --bounds partitions=N; take a coarser --partition; or name the "
-    "partitions, which costs nothing: --public_partitions 1,2,3\n"
+    "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
+    "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, {}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
 
@@ -71,7 +70,7 @@ def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
 
 def run(
     line: command_line.Parser,
-    read: Callable[[argparse.Namespace], dict[str, Any]],
+    read: Callable[[command_line.Parser, argparse.Namespace], dict[str, Any]],
     given: Sequence[str] | None,
 ) -> int:
     """Run the job that a command line asks for; returns the exit code.
@@ -83,7 +82,7 @@ def run(
     """
     options, beam_options = line.read(given)
     with line.refusing():
-        asked = Description(read(options))
+        asked = Description(read(line, options))
         plan = asked.release.plan(asked.people, asked.assume)
         if options.people is not None and not options.plan:
             raise ValueError("--people is for --plan: the run itself needs no guess")
@@ -105,7 +104,7 @@ def run(
         rows = table.show(asked.output, release_record.columns(asked.release), asked.report)
     sys.stdout.write(told(balance))
     if rows == 0 and (said := table.selection(asked.output)):
-        sys.stdout.write(NOTHING.format(said))
+        sys.stdout.write(NOTHING.format(said, messages.advice("partitions", line.flags)))
     return 0
 
 

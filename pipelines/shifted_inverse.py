@@ -60,7 +60,7 @@ def parser() -> command_line.Parser:
     return made
 
 
-def described(options: argparse.Namespace) -> dict[str, Any]:
+def described(line: command_line.Parser, options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make."""
     beside: dict[str, Any] = {"search": options.search or "above_threshold"}
     if not options.metrics and (options.search or options.candidates):
@@ -76,7 +76,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         asked |= beside
         if takes(REGISTRY[next(iter(asked))], "one_sided"):
             asked["one_sided"] = True
-    return command_line.described(options)
+    return command_line.described(line, options)
 
 
 def steps(asked: Description) -> tuple[dp.RemovalLoss, Search, Candidates]:
@@ -148,7 +148,7 @@ def main(given: Sequence[str] | None = None) -> int:
     line = parser()
     options, beam_options = line.read(given)
     with line.refusing(), terminal.warned():
-        asked = Description(described(options))
+        asked = Description(described(line, options))
         asked.check_files()
         loss, search, outputs = steps(asked)
         owners = [loss.person] if isinstance(loss.person, str) else list(loss.person)

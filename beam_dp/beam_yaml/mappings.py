@@ -100,10 +100,16 @@ def metrics_of(owner: str, given: object) -> list[Metric]:
     if not isinstance(given, _LISTS) or not given:
         rule = f"be a list of metrics, not {checks.shown(given)}"
         raise checks.ParameterTypeError(owner, "metrics", rule, mend)
-    return [_metric(owner, each) for each in given]
+    made = [metric_of(owner, each) for each in given]
+    names = [metric.output for metric in made]
+    mend = "Write {sum: spent, name: spent_again}."
+    unlike = len({*names}) == len(names)
+    checks.require(unlike, owner, "output columns", f"have different names, not {names}", mend)
+    return made
 
 
-def _metric(owner: str, given: object) -> Metric:
+def metric_of(owner: str, given: object) -> Metric:
+    """Return the metric of a word, or of a mapping like `{sum: spent, clip: 100}`."""
     fields = {given: None} if isinstance(given, str) else _mapping(owner, "a metric", given)
     named = [name for name in fields if name in REGISTRY]
     if not named:
@@ -293,8 +299,12 @@ def partitions_of(
             **_mapping(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
     }
-    way = _mapping(owner, "partitions", given, tuple(ways))
     mend = "Write partitions: [1, 2, 3]."
+    if not isinstance(given, Mapping):
+        rule = f"be a list of keys, not {checks.shown(given)}"
+        mend = f"Write partitions: [{given}]." if type(given) in (str, int) else mend
+        raise checks.ParameterTypeError(owner, "partitions", rule, mend)
+    way = _mapping(owner, "partitions", given, tuple(ways))
     checks.require(len(way) == 1, owner, "partitions", f"have one of {', '.join(ways)}", mend)
     [(name, value)] = way.items()
     return ways[name](value)
@@ -304,13 +314,26 @@ def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
     if str(pattern).endswith(EXTENSIONS):
         with _named_files("PublicPartitions", "partitions"):
             return PublicPartitions.from_files(pattern, columns)
+    words = text_of("partitions", pattern).splitlines()
+    return PublicPartitions(keys_of(words, len(columns)))
+
+
+def text_of(name: str, path: str) -> str:
+    """Return what a file of parameters holds.
+
+    Args:
+        name: the parameter that names the file.
+        path: the file.
+
+    Raises:
+        ValueError: names the parameter and the file.
+    """
     try:
-        with FileSystems.open(pattern) as file:
-            words = file.read().decode().splitlines()
+        with FileSystems.open(path) as file:
+            return str(file.read().decode())
     except (OSError, UnicodeDecodeError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise ValueError(f"partitions: cannot read {pattern!r}: {why or error}") from error
-    return PublicPartitions(keys_of(words, len(columns)))
+        raise ValueError(f"{name}: cannot read {path!r}: {why or error}") from error
 
 
 def keys_of(words: Iterable[str], parts: int) -> list[Any]:

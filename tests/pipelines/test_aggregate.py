@@ -221,8 +221,9 @@ def test_an_output_that_exists_is_kept_unless_told(visits: str, tmp_path: Path) 
 
 
 def made(words: list[str]) -> dp.PrivateAggregate:
-    options, _ = aggregate.parser().read(words)
-    return description.Description(command_line.described(options)).release
+    line = aggregate.parser()
+    options, _ = line.read(words)
+    return description.Description(command_line.described(line, options)).release
 
 
 def parsed(*words: str) -> dp.PrivateAggregate:
@@ -251,16 +252,17 @@ def test_options_reach_the_transform() -> None:
 
 def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent", "--quantile", "age:0.9:person", "--clip", "sum_spent=100"]
-    options, _ = aggregate.parser().read(command(*flags, "--delta", "1e-6", "--bounds", "rows=7"))
-    by_flags = command_line.described(options)
+    line = aggregate.parser()
+    options, _ = line.read(command(*flags, "--delta", "1e-6", "--bounds", "rows=7"))
+    by_flags = command_line.described(line, options)
     written = tmp_path / "release.yaml"
     written.write_text(
         "person: visitor\npartition: [day]\npartitions: [1, 2, 3]\n"
         "metrics:\n- {sum: spent, clip: 100}\n- {quantile: age, p: 0.9, per: person}\n"
         "budget: {epsilon: 1, delta: 1e-6}\nbounds: {rows: 7}\n"
     )
-    options, _ = aggregate.parser().read(["--config", str(written)])
-    by_file = command_line.described(options)
+    options, _ = line.read(["--config", str(written)])
+    by_file = command_line.described(line, options)
     assert by_flags.keys() == by_file.keys()
     one, other = (description.Description(given).release for given in (by_flags, by_file))
     fields = [field.name for field in dataclasses.fields(dp.PrivateAggregate)]
@@ -357,7 +359,7 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
     "ratio": [
         ("a:person", dp.Ratio("a", equals="1", per="person", name="ratio_a_per_person")),
         ("a=no:person", dp.Ratio("a", equals="no", per="person", name="ratio_a_no_per_person")),
-        ("a=FALSE", dp.Ratio("a", equals="0", name="ratio_a_FALSE")),
+        ("a=FALSE", dp.Ratio("a", equals="0", name="ratio_a_0")),
         ("a=b=c:d", dp.Ratio("a", equals="b=c:d", name="ratio_a_b_c_d")),
     ],
     "distinct_count": [
@@ -408,7 +410,7 @@ def test_options_of_the_mapping_are_those_of_the_metrics() -> None:
     )
     cent, grid = Fraction(1, 100), dp.Candidates.linear(-5, 5, Fraction(1, 2))
     clips = dp.Candidates.geometric(1, 1000, 10)
-    ratio = dp.Ratio("c", equals="yes", per="person", method="naive", name="ratio_c_per_person")
+    ratio = dp.Ratio("c", equals="yes", per="person", method="naive", name="ratio_c_yes_per_person")
     assert found.metrics == (
         dp.Sum("a", name="sum_a", unit=cent, candidates=clips),
         dp.Max("a", name="max_a", unit=cent, candidates=grid),

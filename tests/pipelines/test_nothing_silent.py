@@ -82,7 +82,9 @@ def test_no_partition_is_said_last(
     assert aggregate.main([*words, *private]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.startswith("no partition was selected, so nothing was released (one is kept for ")
-    assert last.endswith("or name the partitions, which costs nothing: --public_partitions 1,2,3")
+    assert last.endswith(
+        "; or, which costs nothing, name the partitions: --public_partitions 1,2,3"
+    )
     assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")
 
@@ -199,7 +201,7 @@ def test_a_page_is_replaced_only_if_asked(
     page.write_text("old")
     files = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--report", str(page)]
     said = refused([*files, *PUBLIC, "--people_count"], capfd)
-    assert f"report must name a new file, not '{page}': write --overwrite to replace it" in said
+    assert f"report must name a new file, not '{page}': --overwrite replaces a page" in said
     assert page.read_text() == "old" and not (tmp_path / "out.csv").exists()
     assert aggregate.main([*files, *WORDS, *PUBLIC, "--people_count", "--overwrite", *RUN]) == 0
     assert "<html" in page.read_text(encoding="utf-8")

@@ -155,11 +155,45 @@ def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
     assert capsys.readouterr().out == plan and "one draw for 2 numbers" in plan
 
 
+@pytest.mark.parametrize("share", [{"column": "x"}, {"metrics": [{"ratio": "x"}]}])
+def test_a_share_in_a_file_is_that_of_the_flags(share, config, capsys):
+    words = ["--person", "p", "--epsilon", "1", "--plan"]
+    assert ratio.main([*words, "--column", "x"]) == 0
+    plan = capsys.readouterr().out
+    assert ratio.main([*words, *config(**share)]) == 0
+    assert capsys.readouterr().out == plan
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        ({"equals": 6}, "equals needs a column beside it"),
+        ({"column": "x", "metrics": ["count"]}, "leave one of them out"),
+    ],
+)
+def test_a_share_that_a_file_says_in_part_is_refused(share, message, config, capsys):
+    with pytest.raises(SystemExit) as left:
+        ratio.main(["--person", "p", "--epsilon", "1", "--plan", *config(**share)])
+    assert left.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [6, 6.0, "6", "yes"])
+def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, capsys):
+    words = ["--person", "p", "--epsilon", "1", "--plan"]
+    name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
+    assert dp.Ratio("x", equals=value).output == name
+    assert aggregate.main([*words, "--ratio", f"x={value}"]) == 0
+    plan = capsys.readouterr().out
+    assert aggregate.main([*words, *config(metrics=[{"ratio": "x", "equals": value}])]) == 0
+    assert capsys.readouterr().out == plan and name in plan
+
+
 @pytest.mark.parametrize("given", [[], ["--person_value", "mean"]])
 def test_a_maximum_is_that_of_the_rows_as_in_the_transform(given):
     words = ["--person", "user", "--epsilon", "1", "--max", "v", "--min", "v", "--mean", "v"]
-    options = preprocess.parser().parse_args([*words, *given])
-    found = description.Description(preprocess.described(options)).release.metrics
+    line = preprocess.parser()
+    options = line.parse_args([*words, *given])
+    found = description.Description(preprocess.described(line, options)).release.metrics
     assert [metric.output for metric in found] == ["max_v", "min_v", "mean_v"]
     if given:
         assert {metric.person_value for metric in found} == {"mean"}

@@ -63,7 +63,7 @@ AGGREGATE = {
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a bound on partitions without any": (
-        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"], "need a partition: without --partition"
+        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"], "need a partition: add --partition COLUMN"
     ),
     "keys that look like a range": (
         [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all of them"
@@ -71,6 +71,10 @@ AGGREGATE = {
     "a clip of a mean": (
         [*FILES, *command("--mean", "rating", "--clip", "mean_rating=5")],
         "small: where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
+    ),
+    "a clip of text": (
+        [*FILES, *command("--sum", "a", "--clip", "sum_a=abc")],
+        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': write --clip sum_spent=100",
     ),
     "a clip of a share": (
         [*command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
@@ -94,7 +98,7 @@ AGGREGATE = {
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
     "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be COLUMN"),
-    "no partitions of 0": (counted("--bounds", "partitions=0"), "the partitions must be a whole number of at least 1"),
+    "no partitions of 0": (counted("--bounds", "partitions=0"), "bounds partitions must be a whole number of at least 1"),
     "rows and a half": (counted("--bounds", "rows_per_partition=1.5"), "a whole number of at least 1, not 1.5"),
     "a bound of nothing": (counted("--bounds", "row=3"), "bounds must not have the word 'row'. Did you mean rows"),
     "an unknown weight": (counted("--weight", "cuont=2"), "'cuont' is no output column that has one: count"),
@@ -184,8 +188,20 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": [{"count": None, "one_sided": True, "search": "two_phase"}]}, "search must not be"
     ),
     "a method without a bound": (
-        {"metrics": [{"ratio": "a", "method": "naive"}]}, "add --bounds rows_per_partition=10, or count per person"
+        {"metrics": [{"ratio": "a", "method": "naive"}]}, "write bounds: {rows_per_partition: 10}, or per: person"
     ),
+    "two shares of one name": (
+        {"metrics": [{"ratio": "a", "equals": 6}, {"ratio": "a", "equals": "6.0"}]},
+        "not ['ratio_a_6', 'ratio_a_6']. Write {sum: spent, name: spent_again}.",
+    ),
+    "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
+    "a clip of text": (
+        {"metrics": [{"sum": "a", "clip": "abc"}]},
+        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': write metrics: [{sum: spent, clip: 100}]",
+    ),
+    "a clip of a mean": ({"metrics": [{"mean": "a", "clip": 5}]}, "write metrics: [{mean: rating, high: 5}], and no clip"),
+    "a budget by flags": ({"partitions": {"private": None}}, ", not 0: add --delta 1e-6, or name the partitions: "),
+    "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': write bounds: {partitions: 3}"),
     "a unit of 0": ({"metrics": [{"sum": "a", "unit": 0}]}, "unit must be"),
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "a grid from 0": (
@@ -302,7 +318,24 @@ def test_a_wrong_call_is_one_line(
         ("metrics: [{sum: a, sum: b}]\n", "'sum' must stand once in a mapping"),
         ("person: [\n", "r.yaml, line 2: this is no YAML"),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
-        (None, "r.yaml"),
+        (None, "error: --config: cannot read 'r.yaml': No such file or directory"),
+        (
+            "metrics: [count]\nbudget: {epsilon: 1}\n",
+            "person must be given. Write person: visitor_id.",
+        ),
+        (
+            "person: a\nbudget: {epsilon: 1}\n",
+            "metrics must be given. Write metrics: [count, {sum: spent}].",
+        ),
+        ("person: a\nmetrics: [count]\n", "the budget must be given. Write budget: {epsilon: 1}."),
+        (
+            "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",
+            "not 0: write budget: {epsilon: 1, delta: 1e-6}, or name the partitions: [1, 2, 3]",
+        ),
+        (
+            "{person: a, partitions: [1], metrics: [count], budget: {epsilon: 1}}\n",
+            "need a partition. Write partition: day, or leave them out: all rows are one.",
+        ),
     ],
 )
 def test_a_file_that_describes_no_release_is_one_line(
@@ -319,6 +352,7 @@ def test_a_file_that_describes_no_release_is_one_line(
         aggregate.main(["--config", "r.yaml"])
     said = capfd.readouterr().err
     assert stopped.value.code == 2 and said.count("\n") == 1 and line in said
+    assert not re.search("--(?!config)", said), "what to write in a file is no flag"
 
 
 HIST = ["--function", "math:hypot", "--bins", "2", "--people", "2", "--output", "out.csv"]

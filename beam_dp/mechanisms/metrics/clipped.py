@@ -199,10 +199,11 @@ class Sided(Profiled):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
+        mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
         if isinstance(self.clip, str):
-            checks.one_of(owner, "clip", self.clip, _CLIPS)
+            rule = f'be a number above 0, "shared" or "partition", not {checks.shown(self.clip)}'
+            checks.require(self.clip in _CLIPS, owner, "clip", rule, mend)
         else:
-            mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
             checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
         if self.clip_share is not None:
             checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)

@@ -38,6 +38,7 @@ class Count(Sided):
     """
 
     word: ClassVar[str] = "rows"
+    shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "", "number of rows", help_from_below="number of rows, one-sided"
@@ -137,6 +138,7 @@ class PeopleCount(Metric):
     """Count the people of each partition, by noise alone: one person changes the number by 1."""
 
     word: ClassVar[str] = "people"
+    shown_as: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command("", "number of people")

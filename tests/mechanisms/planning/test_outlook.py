@@ -31,7 +31,7 @@ def test_every_release_has_a_row_and_the_people_are_shared_out() -> None:
     found = outlook(7000)
     assert found.people == 3000
     assert found.metrics == (
-        *("count", "sum_spent", "mean_spent (distances from a centre)", "mean_spent (rows)"),
+        *("count", "sum_spent", "mean_spent (sum)", "mean_spent (number of rows)"),
         *("max_minutes", "median_minutes"),
     )
     count, total, _, _, largest, _ = found.expected

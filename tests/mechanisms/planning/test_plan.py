@@ -66,14 +66,15 @@ def test_the_text_has_a_line_per_part_and_a_total():
         "(partitions)",
         "count",
         "sum_spent",
-        "average (distances from a centre)",
-        "average (rows)",
+        "average (sum)",
+        "average (number of rows)",
         "max_age",
         "visits",
         "people_count",
     ]
     explained = [line.partition(":")[0] for line in lines[9:-3]]
     assert explained == [
+        "name (part)",
         "expected error",
         "at most N people",
         "clip",
