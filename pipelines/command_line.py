@@ -40,7 +40,6 @@ _BEHIND = {
 """The option of a metric that stands behind its column."""
 _LISTS = ("quantiles", "histogram")
 _OF_OUTPUTS = ("clip", "low", "high", "weight")
-_OF_PLANS = ("top_partitions", "people", "assume", *_OF_OUTPUTS)
 _ONCE = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
     "input": ("FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"),
@@ -203,25 +202,16 @@ def plain(program: str, description: str | None, usage: str = "") -> Parser:
     return made
 
 
-def parser(program: str, description: str | None, plans: bool = True) -> Parser:
-    """Return a parser of a job that releases, without its metrics.
-
-    Args:
-        program: the name of the job.
-        description: what it does.
-        plans: whether it can plan, and rank partitions.
-    """
+def parser(program: str, description: str | None) -> Parser:
+    """Return a parser of a job that releases, without its metrics."""
     made = plain(program, description, "[--config FILE] --input FILES --output FILE ...")
     made.flag("--overwrite", "replace an output and a page that exist")
-    if plans:
-        made.flag("--plan", "print costs and errors; read no row")
+    made.flag("--plan", "print costs and errors; read no row")
     for name, (metavar, says) in _ONCE.items():
-        if plans or name not in _OF_PLANS:
-            made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once)
+        made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once)
     for name, (metavar, says) in _REPEATED.items():
-        if plans or name not in _OF_PLANS:
-            form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
-            made.add_argument(f"--{name}", help=says, **form)
+        form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
+        made.add_argument(f"--{name}", help=says, **form)
     return made
 
 

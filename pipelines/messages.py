@@ -100,15 +100,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "budget": ("the budget", _LARGER),
     "LocalSensitivity.f": ("--function: f",),
-    "removals": ("the number of people that a search looks at", _LARGER),
     "candidates for a clip": (
         "candidates of what has a clip",
         "take a coarser grid, with a ratio, or write one_sided",
-    ),
-    "shifted_inverse.candidates": (
-        "candidates",
-        "add --candidates 0:1440:1",
-        "write metrics: [{max: minutes, candidates: {low: 0, high: 1440, step: 1}}]",
     ),
     "profile": ("the function of custom_profile",),
     "function": ("the function of black_box",),

@@ -12,7 +12,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 import beam_dp as dp
-from beam_dp.spending.ledger import Balance, Costly
+from beam_dp.spending.ledger import Balance
 from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
@@ -22,7 +22,8 @@ from pipelines.description import Description, without_folders
 
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
-    "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, {}\n"
+    "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
+    "{}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
 
@@ -96,7 +97,12 @@ def run(
         with line.refusing(), terminal.warned():
             made = pipeline(asked, beam_options, facts(line, asked), options.quiet)
             asked.check_input(made)
-            balance = charge(asked, beam_options, line.prog, asked.release)
+            if asked.ledger is not None:
+                if beam_options.view_as(GoogleCloudOptions).template_location:
+                    raise ValueError(
+                        "--ledger cannot count the runs of a template: leave --template_location out"
+                    )
+                balance = asked.ledger.charge(asked.release, label(asked, line.prog))
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run
             sys.stdout.write(f"{plan.text(table.width())}\n{told(balance)}")
@@ -106,34 +112,6 @@ def run(
     if rows == 0 and (said := table.selection(asked.output)):
         sys.stdout.write(NOTHING.format(said, messages.advice("partitions", line.flags)))
     return 0
-
-
-def charge(
-    asked: Description,
-    beam_options: PipelineOptions,
-    program: str,
-    cost: dp.Budget | Costly,
-    person: str | Sequence[str] | None = None,
-) -> Balance | None:
-    """Charge the job, before it starts, and return what is left; None without a ledger.
-
-    Args:
-        asked: what the job does.
-        beam_options: those of Beam.
-        program: the name of the job.
-        cost: what it releases, or the budget.
-        person: the columns that identify a person, beside a budget.
-
-    Raises:
-        ValueError: if the limit would be passed, or a template is written, which can run often.
-    """
-    if asked.ledger is None:
-        return None
-    if beam_options.view_as(GoogleCloudOptions).template_location:
-        raise ValueError(
-            "--ledger cannot count the runs of a template: leave --template_location out"
-        )
-    return asked.ledger.charge(cost, label(asked, program), person)
 
 
 def told(balance: Balance | None, foreseen: bool = False) -> str:

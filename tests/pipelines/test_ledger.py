@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, ledger, releasing, running, shifted_inverse
+from pipelines import aggregate, ledger, releasing, running
 
 COMMON = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
 TOTAL = ["--total_epsilon", "1.5", "--total_delta", "1e-6"]
@@ -71,9 +71,6 @@ def test_input_that_is_not_there_charges_nothing(
 ) -> None:
     missing = [word.replace("visits.csv", "vsits.csv") for word in (*call, "--count", *TOTAL)]
     assert "input must match a file" in refused(capsys, aggregate, *missing)
-    search = ["--max", "minutes", "--candidates", "0:60:1"]
-    words = [word for word in missing if word != "--count"]
-    assert "input must match a file" in refused(capsys, shifted_inverse, *words, *search)
     assert not (tmp_path / "l.jsonl").exists()
 
 
@@ -153,31 +150,16 @@ def test_a_wrong_call_is_not_charged(
     assert not (tmp_path / "l.jsonl").exists()
 
 
-def test_the_two_steps_of_a_search_are_charged_once(
-    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--max", "minutes", "--candidates", "0:60:1"]
-    assert shifted_inverse.main([*call, *words, *TOTAL]) == 0
-    assert "epsilon 1 of 1.5" in capsys.readouterr().out
-    said = refused(capsys, shifted_inverse, *call, *words)
-    assert "must be at most epsilon 1.5" in said
-
-
 def test_other_people_are_told_in_one_line(
     call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--max", "minutes", "--candidates", "0:60:1"]
-    assert shifted_inverse.main([*call, *words, "--total_epsilon", "3"]) == 0
+    assert aggregate.main([*call, "--max", "minutes", "--total_epsilon", "3"]) == 0
     capsys.readouterr()
     before = (tmp_path / "l.jsonl").read_bytes()
     other = ["spent" if word == "visitor" else word for word in call]
     told = "person must be 'visitor' as in earlier runs of "
-    for job, asked in (
-        (aggregate, ["--count"]),
-        (aggregate, ["--count", "--plan"]),
-        (shifted_inverse, words),
-    ):
-        said = refused(capsys, job, *other, *asked)
+    for asked in (["--count"], ["--count", "--plan"]):
+        said = refused(capsys, aggregate, *other, *asked)
         assert told in said and "not 'spent'. Charge other people to another ledger" in said
     assert (tmp_path / "l.jsonl").read_bytes() == before
     ledger.main([str(tmp_path / "l.jsonl")])

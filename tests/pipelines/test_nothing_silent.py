@@ -246,15 +246,14 @@ def test_a_record_names_no_folder_of_a_list_of_files() -> None:
     }
 
 
-def test_the_job_of_two_steps_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
+def test_the_job_of_searches_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     words = ["--input", visits, "--output", str(out), *WORDS[:-1], "3", *PUBLIC, *RUN]
     asked = ["--max", "minutes", "--candidates", "0:60:1"]
     assert shifted_inverse.main([*words, *asked]) == 0
     record = json.loads(Path(f"{out}.json").read_text())
-    assert record["budget"] == {"epsilon": "3", "delta": "0"} and record["shift_T"] > 0
-    assert (
-        record["transform"] == "RemovalLoss"
-        and record["job"]["metrics"][0]["candidates"]["high"] == "60"
-    )
+    assert record["budget"] == {"epsilon": "3", "delta": "0"}
+    assert record["releases"][0]["shift_T"] > 0
+    assert record["job"]["program"] == "python -m pipelines.shifted_inverse"
+    assert record["job"]["metrics"][0]["candidates"]["high"] == "60"
     assert record["job"]["input"] == "visits.csv" and record["job"]["output"] == "out.csv"

@@ -223,20 +223,12 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 MOST = ["--max", "minutes"]
 SHIFTED_INVERSE = {
-    "no candidates": ([*FILES, *PUBLIC, *ONE, *MOST], "one statistic is required, and its candidates"),
     "candidates from above": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "60:0:1"], "high must be at least low"),
     "two numbers": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60"], "step must be a number"),
     "words": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "a:b:c"], "low must be a number, not 'a'"),
-    "private partitions": (
-        [*FILES, *DAYS, *ONE, *MOST, "--candidates", "0:60:1", "--delta=1e-6"], "must be given together"
-    ),
     "too small a budget": (
         [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates=-60:60:1"],
-        "the number of people that a search looks at must be at most 2000000",
-    ),
-    "the name between the steps": (
-        [*FILES, *PERSON, "--partition=profile", "--public_partitions=1", *ONE, *MOST, "--candidates=0:60:1"],
-        "partition must not have a column named 'profile'",
+        "the budget must be larger: the search for output column max_minutes would look at the 59692232395 most",
     ),
     "squares of several owners": (
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a", "--candidates=0:60:1"],
@@ -246,7 +238,6 @@ SHIFTED_INVERSE = {
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],
         "the budget of search scale_then_choose must have an epsilon and a delta",
     ),
-    "a plan, which it has none of": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:9:1", "--plan"], "option: --plan"),
     "a search of nothing": ([*FILES, *PUBLIC, *ONE, "--search", "auto"], "need a statistic beside them"),
     "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "unrecognized option: --median"),
     "an unknown search": ([*FILES, *PUBLIC, *ONE, *MOST, "--search", "best"], "--search: invalid choice: 'best'"),
