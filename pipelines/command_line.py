@@ -27,18 +27,18 @@ from pipelines import description, messages
 
 _ALIKE = 0.7
 _NO_RUNNER = (AttributeError, ImportError, ValueError)
-_NUMBER = re.compile(r":(-?inf|[-+.e\d]+)$")
-_PER = "[:person]"
 _RANGE = re.compile(r"(0|[1-9]\d{0,17})(?:-|\.\.)(0|[1-9]\d{0,17})")
-_BEHIND = {
-    "kth_largest": "k",
-    "quantile": "p",
-    "quantiles": "shares",
-    "histogram": "edges",
-    "trimmed_mean": "trim",
+_COLUMN, _NUMBER = r"(?P<column>[^:].*?)", r":(?:-?inf|[-+.e\d]+)"
+_PER = r"(?::(?P<per>row|person))?"
+_FORMS = {
+    "kth_largest": rf"{_COLUMN}:(?P<k>[^:]*)",
+    "quantile": rf"{_COLUMN}:(?P<p>[^:]*){_PER}",
+    "quantiles": rf"{_COLUMN}(?P<shares>(?:{_NUMBER})*){_PER}",
+    "histogram": rf"{_COLUMN}(?::@(?P<files>.+)|(?P<edges>(?:{_NUMBER})*))",
+    "trimmed_mean": rf"{_COLUMN}(?P<trim>{_NUMBER})?",
+    "ratio": rf"(?P<column>[^=:][^=]*?)(?:=(?P<equals>.+?))?{_PER}",
 }
-"""The option of a metric that stands behind its column."""
-_LISTS = ("quantiles", "histogram")
+"""What stands behind the flags of metrics that have more than a column."""
 _OF_OUTPUTS = ("clip", "low", "high", "weight")
 _ONCE = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
@@ -246,36 +246,21 @@ def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
     """Return the mapping of a metric of what stands behind its flag; None for `--count=false`."""
     if not form:
         return {word: None} if _truth(text) else None
-    asked: dict[str, Any] = {}
-    if form.endswith(_PER):
-        column, _, per = text.rpartition(":")
-        if per in ("row", "person") and text != per:
-            text, asked["per"] = column, per
-    if word == "ratio":
-        return _ratio(text, asked)
-    if word in _LISTS:
-        numbers: list[str] = []
-        if word == "histogram" and ":@" in text:
-            text, _, path = text.partition(":@")
-            asked["edges"] = {"files": path}
-        while match := _NUMBER.search(text):
-            text, numbers = text[: match.start()], [match[1], *numbers]
-        if numbers:
-            asked[_BEHIND[word]] = numbers
-    elif word in _BEHIND and (word != "trimmed_mean" or _NUMBER.search(text)):
-        column, _, asked[_BEHIND[word]] = text.rpartition(":")
-        text = column
-    if not text:
+    plain = _COLUMN + _PER if form.endswith("[:person]") else "(?P<column>.+)"
+    found = re.fullmatch(_FORMS.get(word, plain), text, re.DOTALL)
+    if found is None:
         raise argparse.ArgumentTypeError(f"must be {form}")
-    return {word: text, **asked}
-
-
-def _ratio(text: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the share of rows with a value, as files write it."""
-    column, equals, value = text.partition("=")
-    if not column or (equals and not value):
-        raise argparse.ArgumentTypeError("must be COLUMN, or COLUMN=VALUE: clicked, device=mobile")
-    return {"ratio": column, "equals": as_written(value or "1"), **asked}
+    asked: dict[str, Any] = {name: said for name, said in found.groupdict().items() if said}
+    made = {word: asked.pop("column"), **asked}
+    for several in asked.keys() & {"shares", "edges"}:
+        made[several] = asked[several].split(":")[1:]
+    if "trim" in asked:
+        made["trim"] = asked["trim"].removeprefix(":")
+    if "files" in asked:
+        made["edges"] = {"files": made.pop("files")}
+    if word == "ratio":
+        made["equals"] = as_written(asked.get("equals", "1"))
+    return made
 
 
 def described(line: Parser, options: argparse.Namespace, **beside: Any) -> dict[str, Any]:

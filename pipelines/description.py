@@ -126,7 +126,8 @@ class Description:
         """Return an output column, and how many partitions with its largest numbers are kept."""
         if "top_partitions" not in self.given:
             return None
-        parts = _parts_of("top_partitions", self.given, ("by", "k"), ("by", "k"))
+        asked, words = self.given["top_partitions"], ("by", "k")
+        parts = mappings.mapping_of(_OWNER, "top_partitions", asked, words, words)
         by, k, names = parts["by"], number(parts["k"]), output_names((), self.metrics)
         if not self.given.get("partition"):
             raise ValueError("top_partitions needs a partition, whose values it ranks")
@@ -139,7 +140,8 @@ class Description:
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:
             return None
-        parts = _parts_of("ledger", self.given, ("path", "limit", "planned"), ("path",))
+        words = ("path", "limit", "planned")
+        parts = mappings.mapping_of(_OWNER, "ledger", self.given["ledger"], words, words[:1])
         limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
         return dp.Ledger(parts["path"], limit, parts.get("planned"))
 
@@ -147,11 +149,11 @@ class Description:
     def release(self) -> dp.PrivateAggregate:
         """The release."""
         parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
-        counted = {**parts, **parts.get("bounds", {})}
-        mend = "Write partition: day, or leave them out: all rows are one."
-        rule = "be given: partitions, and a bound on them, need a partition"
-        known = "partitions" not in counted or bool(parts.get("partition"))
-        checks.require(known, _OWNER, "partition", rule, mend)
+        if not parts.get("partition"):
+            mend = "Write partition: day, or leave them out: all rows are one."
+            rule = "be given: partitions, and a bound on them, need a partition"
+            alone = "partitions" not in {*parts, *parts.get("bounds", {})}
+            checks.require(alone, _OWNER, "partition", rule, mend)
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
         further = {"batches": self.top is None and not private, "plain_names": True}
@@ -206,18 +208,6 @@ def _patterns(given: str | list[str]) -> str:
 
 def _named(metric: Metric) -> Metric:
     return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))
-
-
-def _parts_of(
-    name: str, given: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]
-) -> Mapping[str, Any]:
-    parts = given[name]
-    if not isinstance(parts, Mapping):
-        raise checks.ParameterTypeError(_OWNER, name, f"be a mapping with {', '.join(known)}")
-    mappings.check_words(_OWNER, name, parts, known)
-    missing = ", ".join(each for each in needed if not parts.get(each))
-    checks.require(not missing, _OWNER, name, f"have {missing}")
-    return parts
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -41,7 +41,8 @@ def pipeline(
     """
     asked.check_files()
     release = asked.release
-    keys, owners = list(release.partition), list(_owners(release.person))
+    person, keys = release.person, list(release.partition)
+    owners = [person] if isinstance(person, str) else list(person)
     read = wanted_columns.reader(asked.input, owners, keys, release.metrics, asked.quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
@@ -51,17 +52,11 @@ def pipeline(
     names = output_names(release.partition, release.metrics)
     if not quiet:
         terminal.when_ready("Writing", released)
-    record = release.record(job)
-    write = dp.WriteRows(asked.output, names, asked.overwrite, record)
-    if not release.batches:
-        fields = field_names(release.partition, release.metrics)
-        write = dp.WriteRows(asked.output, fields, asked.overwrite, record, names)
+    fields = names if release.batches else field_names(release.partition, release.metrics)
+    shown = None if release.batches else names
+    write = dp.WriteRows(asked.output, fields, asked.overwrite, release.record(job), shown)
     _ = released | "Write" >> write
     return made
-
-
-def _owners(person: str | Sequence[str]) -> Sequence[str]:
-    return [person] if isinstance(person, str) else person
 
 
 def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:

@@ -116,7 +116,7 @@ AGGREGATE = {
     "the half largest": (command("--kth_largest", "a:1.5"), "k must be a whole number of at least 1, not 1.5"),
     "half trimmed": (command("--trimmed_mean", "a:0.5"), "trim must be above 0 and below 1/2, not 0.5"),
     "a mean of nothing per person": (command("--mean", ":person"), "--mean: must be COLUMN[:person]"),
-    "a rate of no value": (command("--ratio", "a="), "--ratio: must be COLUMN, or COLUMN=VALUE"),
+    "a rate of no value": (command("--ratio", "a="), "--ratio: must be COLUMN[=VALUE][:person]"),
     "edges without end": (command("--histogram", "a:0..9..0"), "edges must have numbers, or LOW..HIGH..STEP with"),
     "a report that is no page": (counted("--report", "a.pdf"), "report must end in .html, not 'a.pdf'"),
     "a page in no folder": (counted("--report", "new/a.html"), "report must be one that can be written, not 'new/a.html'"),
