@@ -18,11 +18,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from beam_dp.beam_yaml.mappings import SHARE, with_share
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.metrics.ratio import CLIP, as_written
 from pipelines import command_line, releasing
-
-_SHARE = ("column", "equals", "per", "method", "neighbours")
 
 
 def parser() -> command_line.Parser:
@@ -42,20 +41,20 @@ def parser() -> command_line.Parser:
 
 def described(line: command_line.Parser, options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make: a share may stand in it as in Beam YAML."""
-    flags = {name: vars(options)[name] for name in _SHARE if vars(options)[name] is not None}
+    flags = {name: vars(options)[name] for name in SHARE if vars(options)[name] is not None}
     if "equals" in flags:
         flags["equals"] = as_written(flags["equals"])
     given = command_line.described(line, options, **flags)
-    asked = {name: given.pop(name) for name in _SHARE if name in given}
-    if "column" in asked and "metrics" in given:
+    if "column" in given and "metrics" in given:
         raise ValueError(
             "column and metrics are two ways to ask for a share: leave one of them out"
         )
-    if "column" in asked:
-        return {**given, "metrics": [{"ratio": asked.pop("column"), "equals": "1", **asked}]}
-    for name in asked:
-        by_flag = f"--{name} needs --column COLUMN"
-        raise ValueError(by_flag if name in flags else f"{name} needs a column beside it")
+    if "column" in given:
+        return with_share(given)
+    for name in SHARE:
+        if name in given:
+            by_flag = f"--{name} needs --column COLUMN"
+            raise ValueError(by_flag if name in flags else f"{name} needs a column beside it")
     return given
 
 

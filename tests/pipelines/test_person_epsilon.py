@@ -59,8 +59,9 @@ def test_it_is_the_metric_of_the_transform(
 ) -> None:
     words = ["--person", "p", f"--{flag}", "v", "--epsilon", "2", "--plan"]
     asked = [*words, "--person_epsilon", "own=2,0.5", "--person_value", "last", "--last_by", "t"]
-    options, _ = preprocess.parser().read(asked)
-    [metric] = description.Description(preprocess.described(options)).release.metrics
+    line = preprocess.parser()
+    options, _ = line.read(asked)
+    [metric] = description.Description(preprocess.described(line, options)).release.metrics
     epsilons = [Fraction(2), Fraction(1, 2)]
     given = {"person_value": "last", "last_by": "t", "person_epsilon": "own", "epsilons": epsilons}
     transform = dp.PreprocessSensitivity(statistic, "p", dp.Budget(2), **given)

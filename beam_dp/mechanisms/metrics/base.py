@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -237,17 +237,6 @@ class Metric(MetricPart):
         Raises:
             ValueError: with what to write instead.
         """
-
-    @classmethod
-    def from_command(cls, column: str | None, **words: Any) -> "Metric":
-        """Return the metric of what stands behind its flag.
-
-        Args:
-            column: COLUMN, if the form has one.
-            words: the other words of the form, by their names in lower case, where they are given.
-        """
-        given: dict[str, Any] = words if column is None else {"column": column, **words}
-        return cls(**given)
 
 
 def takes(metric: Metric | type[Metric], option: str) -> bool:

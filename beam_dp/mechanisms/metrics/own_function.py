@@ -67,8 +67,6 @@ from beam_dp.mechanisms.summaries.worker_limits import LINES
 _BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
 MOST_BLOCKS = 1 << 20
 """The votes of one partition are held together."""
-NO_CANDIDATES = Candidates.of([0])
-"""What stands for candidates that a command line gives by another option; known by identity."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +136,6 @@ class CustomProfile(Profiled):
             return self.profile(tuple(map(tuple, rows)))
 
         return Exact(lambda people: next(iter(profile(people))), profile, of_values=True)
-
-    @classmethod
-    def from_command(cls, column: str | None, **words: Any) -> Metric:
-        """Return the metric; its candidates are an option of its own."""
-        return cls(str(column), words["function"], candidates=NO_CANDIDATES)
 
     @property
     def _prefix(self) -> str:

@@ -219,14 +219,6 @@ class TrimmedMean(Preprocessing):
         """The share that is left out at each end."""
         return checks.decimal("TrimmedMean", "trim", self.trim)
 
-    @classmethod
-    def from_command(cls, column: str | None, **words: Any) -> Metric:
-        """Return the mean without a tenth, or without a given share, which is in its name."""
-        if not words:
-            return super().from_command(column)
-        written = str(words["share"])
-        return cls(str(column), trim=Fraction(written), name=f"trimmed_mean_{column}_{written}")
-
 
 def order_of(last_by: str | None) -> Sequence[Column]:
     """Return the column that says which row is the last, if there is one."""
