@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from tests.row_files import write
 
 DAYS, PEOPLE = (1, 2, 3), 200
+# What only a Python programmer can make sense of: calls, classes and their parameters.
+PYTHON = re.compile(r"\bdp\.|\w=\[|[A-Za-z]\w*\(|\bNone\b|Fraction|Error\b|^\w+: error: [A-Z]\w+: ")
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +22,23 @@ def log() -> Iterator[None]:
     logging.disable(logging.NOTSET)
     yield
     logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def refused(capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return what calls a job that must end with the code 2 and one line, without Python: that."""
+
+    def called(job: Any, *words: str) -> str:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            job.main([*words])
+        said = capfd.readouterr()
+        start = f"python -m {job.__name__}: error: "
+        assert stopped.value.code == 2 and said.out == "" and said.err.count("\n") == 1
+        assert said.err.startswith(start) and not PYTHON.search(said.err.removeprefix(start))
+        return said.err
+
+    return called
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pipelines import (
     shifted_inverse,
     template_metadata,
 )
+from tests.pipelines.conftest import PYTHON
 
 ROOT = Path(__file__).parents[2]
 PERSON = ["--person", "visitor"]
@@ -31,8 +33,6 @@ PUBLIC = [*DAYS, "--public_partitions", "1,2,3"]
 FILES = ["--input", "visits.csv", "--output", "out.csv"]
 ONE = ["--epsilon", "1"]
 NAMED = "or name the partitions: --public_partitions 1,2,3"
-# What only a Python programmer can make sense of: calls, classes and their parameters.
-PYTHON = re.compile(r"\bdp\.|\w=\[|[A-Za-z]\w*\(|\bNone\b|Fraction|Error\b|^\w+: error: [A-Z]\w+: ")
 
 
 def command(*words: str) -> list[str]:
@@ -284,20 +284,13 @@ def test_a_wrong_call_is_one_line(
     line: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    refused: Callable[..., str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.csv").write_text("mine")
     words = with_mapping(asked) if isinstance(asked, dict) else asked
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(SystemExit) as stopped:
-        job.main(words)
-    said = capfd.readouterr()
-    assert stopped.value.code == 2
-    assert said.out == "" and said.err.count("\n") == 1
-    start = f"python -m {job.__name__}: error: "
-    assert said.err.startswith(start) and line in said.err
-    assert not PYTHON.search(said.err.removeprefix(start)), said.err
+    assert line in refused(job, *words)
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "old.csv").read_text() == "mine"
 
@@ -334,15 +327,13 @@ def test_a_file_that_describes_no_release_is_one_line(
     line: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    refused: Callable[..., str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if text is not None:
         Path("r.yaml").write_text(text)
-    with pytest.raises(SystemExit) as stopped:
-        aggregate.main(["--config", "r.yaml"])
-    said = capfd.readouterr().err
-    assert stopped.value.code == 2 and said.count("\n") == 1 and line in said
+    said = refused(aggregate, "--config", "r.yaml")
+    assert line in said
     assert not re.search("--(?!config)", said), "what to write in a file is no flag"
 
 
@@ -367,17 +358,14 @@ def test_what_no_parser_knows_is_an_error_of_every_job(
     words: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    refused: Callable[..., str],
 ) -> None:
     """Whole calls, with input that is there: nothing is charged, read or made."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv").write_text("visitor,day,minutes,a\n1,1,1,1\n")
-    with pytest.raises(SystemExit) as stopped:
-        job.main([*WHOLE[job], *words])
-    said = capfd.readouterr()
-    assert stopped.value.code == 2 and said.out == "" and said.err.count("\n") == 1
-    assert f"error: unrecognized option: {words[0]}" in said.err
-    assert words != ["--hel"] or "did you mean --help?" in said.err
+    said = refused(job, *WHOLE[job], *words)
+    assert f"error: unrecognized option: {words[0]}" in said
+    assert words != ["--hel"] or "did you mean --help?" in said
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
 
 
