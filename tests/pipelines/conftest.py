@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.row_files import write
+from tests.row_files import read, write
 
 DAYS, PEOPLE = (1, 2, 3), 200
 # What only a Python programmer can make sense of: calls, classes and their parameters.
@@ -55,6 +55,19 @@ def rows() -> list[dict[str, object]]:
 def visits(tmp_path: Path, rows: list[dict[str, object]]) -> str:
     """The visits as CSV."""
     return write(tmp_path / "visits.csv", rows)
+
+
+@pytest.fixture
+def released(visits: str, tmp_path: Path) -> Callable[..., list[dict[str, str]]]:
+    """Return what runs a job on the visits, or on another file, and reads its output."""
+
+    def called(job: Any, *words: str, source: str = visits) -> list[dict[str, str]]:
+        out = str(tmp_path / "out.csv")
+        files = ["--input", source, "--output", out, "--overwrite"]
+        assert job.main([*files, *words, "--runner", "FnApiRunner"]) == 0
+        return read(out)
+
+    return called
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """The job of searches; and the removal loss of rows in files is that of brute force."""
 
 import collections
-import csv
 import itertools
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import apache_beam as beam
@@ -18,18 +18,7 @@ from tests.hostile import support
 from tests.pipelines.conftest import PEOPLE
 from tests.row_files import write
 
-RUN = ["--runner", "FnApiRunner"]
 PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
-
-
-def command(visits: str, out: Path, *words: str) -> list[str]:
-    budget = ["--epsilon", "3", "--candidates", "0:60:1", "--bounds", "partitions=3", *RUN]
-    return ["--input", visits, "--output", str(out), *PUBLIC, *budget, *words]
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.sampled(2)
@@ -37,22 +26,18 @@ def read(path: Path) -> list[dict[str, str]]:
     "search", ["auto", "above_threshold", "exponential_mechanism", "noisy_binary_search"]
 )
 def test_a_value_that_all_people_have_is_never_missed(
-    visits: str, tmp_path: Path, search: str
+    released: Callable[..., list[dict[str, str]]], search: str
 ) -> None:
     cap = build_search(BY_WORD[search], dp.Budget(3), 0.05, 61).cap(61)
     assert cap < PEOPLE
     # Everybody has 30, so B[k] = 30 for every k up to the cap K, and a search over B[0..K]
     # stops on the wrong side with probability at most that of the cap, 1e-12 per partition.
-    for metric, side in (("--max", 1), ("--min", -1)):
-        out = tmp_path / f"{metric}.csv"
-        words = command(visits, out, metric, "minutes", "--search", search)
-        words[words.index("--epsilon") + 1] = "9"
-        assert shifted_inverse.main(words) == 0
-        released = read(out)
-        assert [row["day"] for row in released] == ["1", "2", "3"]
-        column = f"{metric[2:]}_minutes"
-        assert all(side * (float(row[column]) - 30) >= 0 for row in released)
-        assert all(0 <= float(row[column]) <= 60 for row in released)
+    words = [*PUBLIC, "--epsilon=9", "--bounds=partitions=3", "--candidates=0:60:1"]
+    for metric, side in (("max", 1), ("min", -1)):
+        found = released(shifted_inverse, *words, f"--{metric}=minutes", "--search", search)
+        assert [row["day"] for row in found] == ["1", "2", "3"]
+        numbers = [float(row[f"{metric}_minutes"]) for row in found]
+        assert all(side * (number - 30) >= 0 and 0 <= number <= 60 for number in numbers)
 
 
 def test_the_loss_of_a_file_is_that_of_brute_force(tmp_path: Path) -> None:
