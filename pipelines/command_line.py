@@ -6,6 +6,7 @@ A flag is there for what people use every day. All else stands in the mapping al
 
 import argparse
 import contextlib
+import dataclasses
 import difflib
 import functools
 import io
@@ -123,6 +124,11 @@ class Parser(argparse.ArgumentParser):
         except SystemExit:  # only the last line of its usage page says what is wrong
             self.error(usage.getvalue().rpartition("error: ")[2])
         self._check(stray, self, beams)
+        for name, said in vars(options).items():
+            if name in _ONCE and isinstance(said, list):
+                if len(said) > 1:  # the last one would be taken in silence
+                    self.error(f"argument --{name}: must be given once: leave one of the two out")
+                setattr(options, name, said[0])
         return options, PipelineOptions([*left, *given[at + 1 :]])
 
     def _check(self, stray: Sequence[str], *parsers: argparse.ArgumentParser) -> None:
@@ -140,11 +146,9 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized option: {name}{meant}")
 
 
-_IN_MAPPING = (
-    *description.KEYS,
-    *("one_sided", "search", "candidates", "unit", "lowest", "method", "own_count", "planned"),
-    *("person_value", "last_by", "sensitivity", "pre_threshold", "custom_profile", "black_box"),
-)
+_IN_MAPPING = {"planned", "pre_threshold", *description.KEYS, *REGISTRY} | {
+    field.name for kind in REGISTRY.values() for field in dataclasses.fields(kind)
+}
 
 
 def _parser_of_beam(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -159,22 +163,6 @@ def _parser_of_beam(words: Sequence[str]) -> argparse.ArgumentParser:
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
     parsers[0].allow_abbrev = False
     return parsers[0]
-
-
-class _Once(argparse.Action):
-    """An option that must not be given twice: the last one would be taken in silence."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Keep the value."""
-        if vars(namespace)[self.dest] is not None:
-            raise argparse.ArgumentError(self, "must be given once: leave one of the two out")
-        setattr(namespace, self.dest, values)
 
 
 def alone(program: str, description: str | None, usage: str = "") -> Parser:
@@ -208,7 +196,7 @@ def parser(program: str, description: str | None) -> Parser:
     made.flag("--overwrite", "replace an output and a page that exist")
     made.flag("--plan", "print costs and errors; read no row")
     for name, (metavar, says) in _ONCE.items():
-        made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once)
+        made.add_argument(f"--{name}", metavar=metavar, help=says, action="append")
     for name, (metavar, says) in _REPEATED.items():
         form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
         made.add_argument(f"--{name}", help=says, **form)

@@ -160,7 +160,7 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, cap
 def test_a_maximum_is_that_of_the_rows_as_in_the_transform(given):
     words = ["--person", "user", "--epsilon", "1", "--max", "v", "--min", "v", "--mean", "v"]
     line = preprocess.parser()
-    options = line.parse_args([*words, *given])
+    options, _ = line.read([*words, *given])
     found = description.Description(preprocess.described(line, options)).release.metrics
     assert [metric.output for metric in found] == ["max_v", "min_v", "mean_v"]
     if given:
