@@ -26,6 +26,7 @@ NOTHING = (
     "{}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
+TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
 
 
 def pipeline(
@@ -94,9 +95,7 @@ def run(
             asked.check_input(made)
             if asked.ledger is not None:
                 if beam_options.view_as(GoogleCloudOptions).template_location:
-                    raise ValueError(
-                        "--ledger cannot count the runs of a template: leave --template_location out"
-                    )
+                    raise ValueError(TEMPLATE)
                 balance = asked.ledger.charge(asked.release, label(asked, line.prog))
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run

@@ -366,7 +366,7 @@ def mapping_of(
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise checks.ParameterTypeError(owner, name, f"be a mapping, not {checks.shown(given)}")
     check_words(owner, name, given, known or given)
-    missing = ", ".join(each for each in needed if given.get(each) is None)
+    missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
     checks.require(not missing, owner, name, f"have {missing}")
     return dict(given)
 

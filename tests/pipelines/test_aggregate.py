@@ -379,13 +379,6 @@ def test_every_form_of_a_word_is_a_metric(
     assert found == (metric,)
 
 
-def test_both_ways_to_count_can_be_asked_for_together() -> None:
-    words = ["--median", "a", "--median", "a:person", "--mean", "a", "--mean", "a:person"]
-    words += ["--sum_of_squares", "b"]
-    outputs = [metric.output for metric in parsed(*words).metrics]
-    assert len(set(outputs)) == 5 and outputs[:2] == ["median_a", "median_a_per_person"]
-
-
 def test_options_of_the_mapping_are_those_of_the_metrics() -> None:
     found = mapped(
         {"sum": "a", "unit": 0.01, "candidates": {"low": 1, "high": "1e3", "ratio": 10}},
