@@ -6,12 +6,13 @@ A flag is there for what people use every day. All else stands in the mapping al
 
 import argparse
 import contextlib
+import dataclasses
 import difflib
 import functools
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -23,26 +24,24 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import as_written
 from beam_dp.transforms.guarding import trial
-from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines import description, messages
 
 _ALIKE = 0.7
 _NO_RUNNER = (AttributeError, ImportError, ValueError)
-_NUMBER = re.compile(r":(-?inf|[-+.e\d]+)$")
-_PER = "[:person]"
 _WHOLE = re.compile(r"0|[1-9]\d{0,17}")
 _RANGE = re.compile(rf"({_WHOLE.pattern})\s*(?:-|\.\.|:)\s*({_WHOLE.pattern})")
-_BEHIND = {
-    "kth_largest": "k",
-    "quantile": "p",
-    "quantiles": "shares",
-    "histogram": "edges",
-    "trimmed_mean": "trim",
+_COLUMN, _NUMBER = r"(?P<column>[^:].*?)", r":(?:-?inf|[-+.e\d]+)"
+_PER = r"(?::(?P<per>row|person))?"
+_FORMS = {
+    "kth_largest": rf"{_COLUMN}:(?P<k>[^:]*)",
+    "quantile": rf"{_COLUMN}:(?P<p>[^:]*){_PER}",
+    "quantiles": rf"{_COLUMN}(?P<shares>(?:{_NUMBER})*){_PER}",
+    "histogram": rf"{_COLUMN}(?::@(?P<files>.+)|(?P<edges>(?:{_NUMBER})*))",
+    "trimmed_mean": rf"{_COLUMN}(?P<trim>{_NUMBER})?",
+    "ratio": rf"(?P<column>[^=:][^=]*?)(?:=(?P<equals>.+?))?{_PER}",
 }
-"""The option of a metric that stands behind its column."""
-_LISTS = ("quantiles", "histogram")
+"""What stands behind the flags of metrics that have more than a column."""
 _OF_OUTPUTS = ("clip", "low", "high", "weight")
-_OF_PLANS = ("top_partitions", "people", "assume", *_OF_OUTPUTS)
 _ONCE = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
     "input": ("FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"),
@@ -81,7 +80,13 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong with a call, and exits with 2."""
+    """A parser that says in one line what is wrong with a call, and exits with 2.
+
+    Attributes:
+        flags: the parts of the mapping that flags have said, beside a file; None: there is none.
+    """
+
+    flags: Collection[str] | None = None
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line."""
@@ -93,7 +98,7 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.translated(error))
+            self.error(messages.translated(error, self.flags))
 
     def flag(self, name: str, help: str) -> None:
         """Add a flag without a value; templates write it as `--name=true`."""
@@ -120,6 +125,11 @@ class Parser(argparse.ArgumentParser):
         except SystemExit:  # only the last line of its usage page says what is wrong
             self.error(usage.getvalue().rpartition("error: ")[2])
         self._check(stray, self, beams)
+        for name, said in vars(options).items():
+            if name in _ONCE and isinstance(said, list):
+                if len(said) > 1:  # the last one would be taken in silence
+                    self.error(f"argument --{name}: must be given once: leave one of the two out")
+                setattr(options, name, said[0])
         return options, PipelineOptions([*left, *given[at + 1 :]])
 
     def _check(self, stray: Sequence[str], *parsers: argparse.ArgumentParser) -> None:
@@ -137,11 +147,9 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized option: {name}{meant}")
 
 
-_IN_MAPPING = (
-    *description.KEYS,
-    *("one_sided", "search", "candidates", "unit", "lowest", "method", "own_count", "planned"),
-    *("person_value", "last_by", "sensitivity", "pre_threshold", "custom_profile", "black_box"),
-)
+_IN_MAPPING = {"planned", "pre_threshold", *description.KEYS, *REGISTRY} | {
+    field.name for kind in REGISTRY.values() for field in dataclasses.fields(kind)
+}
 
 
 def _parser_of_beam(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -156,22 +164,6 @@ def _parser_of_beam(words: Sequence[str]) -> argparse.ArgumentParser:
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
     parsers[0].allow_abbrev = False
     return parsers[0]
-
-
-class _Once(argparse.Action):
-    """An option that must not be given twice: the last one would be taken in silence."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Keep the value."""
-        if vars(namespace)[self.dest] is not None:
-            raise argparse.ArgumentError(self, "must be given once: leave one of the two out")
-        setattr(namespace, self.dest, values)
 
 
 def alone(program: str, description: str | None, usage: str = "") -> Parser:
@@ -199,25 +191,16 @@ def plain(program: str, description: str | None, usage: str = "") -> Parser:
     return made
 
 
-def parser(program: str, description: str | None, plans: bool = True) -> Parser:
-    """Return a parser of a job that releases, without its metrics.
-
-    Args:
-        program: the name of the job.
-        description: what it does.
-        plans: whether it can plan, and rank partitions.
-    """
+def parser(program: str, description: str | None) -> Parser:
+    """Return a parser of a job that releases, without its metrics."""
     made = plain(program, description, "[--config FILE] --input FILES --output FILE ...")
     made.flag("--overwrite", "replace an output and a page that exist")
-    if plans:
-        made.flag("--plan", "print costs and errors; read no row")
+    made.flag("--plan", "print costs and errors; read no row")
     for name, (metavar, says) in _ONCE.items():
-        if plans or name not in _OF_PLANS:
-            made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once)
+        made.add_argument(f"--{name}", metavar=metavar, help=says, action="append")
     for name, (metavar, says) in _REPEATED.items():
-        if plans or name not in _OF_PLANS:
-            form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
-            made.add_argument(f"--{name}", help=says, **form)
+        form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
+        made.add_argument(f"--{name}", help=says, **form)
     return made
 
 
@@ -252,48 +235,44 @@ def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
     """Return the mapping of a metric of what stands behind its flag; None for `--count=false`."""
     if not form:
         return {word: None} if _truth(text) else None
-    asked: dict[str, Any] = {}
-    if form.endswith(_PER):
-        column, _, per = text.rpartition(":")
-        if per in ("row", "person") and text != per:
-            text, asked["per"] = column, per
-    if word == "ratio":
-        return _ratio(text, asked)
-    if word in _LISTS:
-        numbers: list[str] = []
-        if word == "histogram" and ":@" in text:
-            text, _, path = text.partition(":@")
-            asked["edges"] = {"files": path}
-        while match := _NUMBER.search(text):
-            text, numbers = text[: match.start()], [match[1], *numbers]
-        if numbers:
-            asked[_BEHIND[word]] = numbers
-    elif word in _BEHIND and (word != "trimmed_mean" or _NUMBER.search(text)):
-        column, _, asked[_BEHIND[word]] = text.rpartition(":")
-        text = column
-    if not text:
+    plain = _COLUMN + _PER if form.endswith("[:person]") else "(?P<column>.+)"
+    found = re.fullmatch(_FORMS.get(word, plain), text, re.DOTALL)
+    if found is None:
         raise argparse.ArgumentTypeError(f"must be {form}")
-    return {word: text, **asked}
+    asked: dict[str, Any] = {name: said for name, said in found.groupdict().items() if said}
+    made = {word: asked.pop("column"), **asked}
+    for several in asked.keys() & {"shares", "edges"}:
+        made[several] = asked[several].split(":")[1:]
+    if "trim" in asked:
+        made["trim"] = asked["trim"].removeprefix(":")
+    if "files" in asked:
+        made["edges"] = {"files": made.pop("files")}
+    if word == "ratio":
+        made["equals"] = as_written(asked.get("equals", "1"))
+    return made
 
 
-def _ratio(text: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the share of rows with a value, as files write it, which is in its name."""
-    column, equals, value = text.partition("=")
-    if not column or (equals and not value):
-        raise argparse.ArgumentTypeError("must be COLUMN, or COLUMN=VALUE: clicked, device=mobile")
-    if not equals:
-        return {"ratio": column, "equals": "1", **asked}
-    name = dp.Ratio(f"{column}_{value}", per=asked.get("per", "row")).output
-    name = shown_name(dp.Ratio(column, name=name))
-    return {"ratio": column, "equals": as_written(value), "name": name, **asked}
-
-
-def described(options: argparse.Namespace) -> dict[str, Any]:
+def described(line: Parser, options: argparse.Namespace, **beside: Any) -> dict[str, Any]:
     """Return the mapping that the flags make, with that of --config.
+
+    Args:
+        line: the parser, which errors are told by.
+        options: what it has read.
+        beside: what flags of one job say.
 
     Raises:
         ValueError: for what both say, and for words that are none.
     """
+    in_file = description.read(options.config) if options.config else {}
+    made = {**_of_flags(options), **beside}
+    line.flags = made.keys() if options.config else None
+    for name in made.keys() & in_file.keys():
+        raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
+    return {**in_file, **made}
+
+
+def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parts of the mapping that flags say."""
     given = vars(options)
     plain = ("input", "output", "report", "people")
     made: dict[str, Any] = {name: given[name] for name in plain if given.get(name)}
@@ -320,10 +299,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
     chosen = {name: _pairs(name, given[name]) for name in _OF_OUTPUTS if given.get(name)}
     if metrics or chosen:
         made["metrics"] = _with_options(metrics, chosen)
-    beside = description.read(options.config) if options.config else {}
-    for name in made.keys() & beside.keys():
-        raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
-    return {**beside, **made}
+    return made
 
 
 def _listed(text: str) -> list[str]:

@@ -56,12 +56,7 @@ def read(path: str) -> dict[str, Any]:
         ValueError, OSError: for a file that is none, or cannot be read.
     """
     yaml: Any = importlib.import_module("yaml")
-    with FileSystems.open(path) as file:
-        content = file.read()
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        raise ValueError(f"--config {path} must be text in UTF-8: save it as that") from None
+    text = mappings.text_of("--config", path)
     try:
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
         given = yaml.safe_load(text)
@@ -131,7 +126,8 @@ class Description:
         """Return an output column, and how many partitions with its largest numbers are kept."""
         if "top_partitions" not in self.given:
             return None
-        parts = _parts_of("top_partitions", self.given, ("by", "k"), ("by", "k"))
+        asked, words = self.given["top_partitions"], ("by", "k")
+        parts = mappings.mapping_of(_OWNER, "top_partitions", asked, words, words)
         by, k, names = parts["by"], number(parts["k"]), output_names((), self.metrics)
         if not self.given.get("partition"):
             raise ValueError("top_partitions needs a partition, whose values it ranks")
@@ -144,7 +140,8 @@ class Description:
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:
             return None
-        parts = _parts_of("ledger", self.given, ("path", "limit", "planned"), ("path",))
+        words = ("path", "limit", "planned")
+        parts = mappings.mapping_of(_OWNER, "ledger", self.given["ledger"], words, words[:1])
         limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
         return dp.Ledger(parts["path"], limit, parts.get("planned"))
 
@@ -152,12 +149,11 @@ class Description:
     def release(self) -> dp.PrivateAggregate:
         """The release."""
         parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
-        counted = {**parts, **parts.get("bounds", {})}
-        if "partitions" in counted and not parts.get("partition"):
-            raise ValueError(
-                "partitions, and a bound on them, need a partition: without --partition COLUMN, "
-                "all rows are one; leave them out"
-            )
+        if not parts.get("partition"):
+            mend = "Write partition: day, or leave them out: all rows are one."
+            rule = "be given: partitions, and a bound on them, need a partition"
+            alone = "partitions" not in {*parts, *parts.get("bounds", {})}
+            checks.require(alone, _OWNER, "partition", rule, mend)
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
         further = {"batches": self.top is None and not private, "plain_names": True}
@@ -170,11 +166,9 @@ class Description:
             raise ValueError(f"these are required: {', '.join(missing)}")
         if self.report:
             report.check(self.report)
-            if not self.overwrite and FileSystems.exists(self.report):
-                raise ValueError(
-                    f"report must name a new file, not {self.report!r}: write --overwrite to "
-                    "replace it"
-                )
+            new = self.overwrite or not FileSystems.exists(self.report)
+            rule = f"name a new file, not {self.report!r}"
+            checks.require(new, "report", "path", rule, "Write overwrite: true.")
         patterns = self.input.split(",")
         for path in (*patterns, self.output):
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
@@ -198,7 +192,7 @@ class Description:
 
 def outputs(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the output columns of the mappings of metrics."""
-    return [_named(metric).name for metric in mappings.metrics_of(_OWNER, metrics)]
+    return [_named(mappings.metric_of(_OWNER, metric)).name for metric in metrics]
 
 
 def takes(metric: Mapping[str, Any], option: str) -> bool:
@@ -214,18 +208,6 @@ def _patterns(given: str | list[str]) -> str:
 
 def _named(metric: Metric) -> Metric:
     return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))
-
-
-def _parts_of(
-    name: str, given: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]
-) -> Mapping[str, Any]:
-    parts = given[name]
-    if not isinstance(parts, Mapping):
-        raise checks.ParameterTypeError(_OWNER, name, f"be a mapping with {', '.join(known)}")
-    mappings.check_words(_OWNER, name, parts, known)
-    missing = ", ".join(each for each in needed if not parts.get(each))
-    checks.require(not missing, _OWNER, name, f"have {missing}")
-    return parts
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -67,34 +67,30 @@ def _black_box(text: str) -> dict[str, str]:
     return {"black_box": column, "function": function}
 
 
-def described(options: argparse.Namespace) -> dict[str, Any]:
+def described(line: command_line.Parser, options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make: each statistic by preprocessing."""
     names = ("person_value", "last_by", "sensitivity")
     beside = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
-    if options.person_epsilon is not None:
+    own = options.person_epsilon is not None
+    if own:
         column, _, epsilons = options.person_epsilon.rpartition("=")
         beside |= {"person_epsilon": column, "epsilons": epsilons.split(",")}
         if len(options.metrics) != 1:
             raise ValueError("person_epsilon takes one statistic, as people pay for nothing else")
-        [asked] = options.metrics
-        word = next(iter(asked))
-        if REGISTRY[word].takes_own_epsilons is Metric.takes_own_epsilons:
-            asked = _of_people(word, asked)
-        options.metrics = [{**asked, **beside}]
-        return command_line.described(options)
-    taken: set[str] = set()
+    unused = set() if own else {*beside}
     made = []
-    for each in options.metrics:
-        word = next(iter(each))
-        asked = _of_people(word, each)
+    for asked in options.metrics:
+        word = next(iter(asked))
+        if not own or REGISTRY[word].takes_own_epsilons is Metric.takes_own_epsilons:
+            asked = _of_people(word, asked)
         kind = REGISTRY[next(iter(asked))]
-        given = {name: value for name, value in beside.items() if takes(kind, name)}
-        taken |= {*given}
+        given = {name: value for name, value in beside.items() if own or takes(kind, name)}
+        unused -= {*given}
         made.append({**asked, **given})
-    for name in beside.keys() - taken:
+    for name in unused:
         raise ValueError(f"{name} is for no statistic that is asked for; leave it out")
     options.metrics = made
-    return command_line.described(options)
+    return command_line.described(line, options)
 
 
 def _of_people(word: str, asked: dict[str, Any]) -> dict[str, Any]:

@@ -12,20 +12,21 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 import beam_dp as dp
-from beam_dp.spending.ledger import Balance, Costly
+from beam_dp.spending.ledger import Balance
 from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import command_line, running, stopping, table, terminal
+from pipelines import command_line, messages, running, stopping, table, terminal
 from pipelines.description import Description, without_folders
 
 NOTHING = (
-    "no partition was selected, so nothing was released (one is {}): give more --epsilon or "
-    "--delta, or a smaller --bounds partitions=N; take a coarser --partition; or name the "
-    "partitions, which costs nothing: --public_partitions 1,2,3\n"
+    "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
+    "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
+    "{}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
+TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
 
 
 def pipeline(
@@ -41,7 +42,8 @@ def pipeline(
     """
     asked.check_files()
     release = asked.release
-    keys, owners = list(release.partition), list(_owners(release.person))
+    person, keys = release.person, list(release.partition)
+    owners = [person] if isinstance(person, str) else list(person)
     read = wanted_columns.reader(asked.input, owners, keys, release.metrics, asked.quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
@@ -51,17 +53,11 @@ def pipeline(
     names = output_names(release.partition, release.metrics)
     if not quiet:
         terminal.when_ready("Writing", released)
-    record = release.record(job)
-    write = dp.WriteRows(asked.output, names, asked.overwrite, record)
-    if not release.batches:
-        fields = field_names(release.partition, release.metrics)
-        write = dp.WriteRows(asked.output, fields, asked.overwrite, record, names)
+    fields = names if release.batches else field_names(release.partition, release.metrics)
+    shown = None if release.batches else names
+    write = dp.WriteRows(asked.output, fields, asked.overwrite, release.record(job), shown)
     _ = released | "Write" >> write
     return made
-
-
-def _owners(person: str | Sequence[str]) -> Sequence[str]:
-    return [person] if isinstance(person, str) else person
 
 
 def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
@@ -71,7 +67,7 @@ def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
 
 def run(
     line: command_line.Parser,
-    read: Callable[[argparse.Namespace], dict[str, Any]],
+    read: Callable[[command_line.Parser, argparse.Namespace], dict[str, Any]],
     given: Sequence[str] | None,
 ) -> int:
     """Run the job that a command line asks for; returns the exit code.
@@ -83,7 +79,7 @@ def run(
     """
     options, beam_options = line.read(given)
     with line.refusing():
-        asked = Description(read(options))
+        asked = Description(read(line, options))
         plan = asked.release.plan(asked.people, asked.assume)
         if options.people is not None and not options.plan:
             raise ValueError("--people is for --plan: the run itself needs no guess")
@@ -97,7 +93,10 @@ def run(
         with line.refusing(), terminal.warned():
             made = pipeline(asked, beam_options, facts(line, asked), options.quiet)
             asked.check_input(made)
-            balance = charge(asked, beam_options, line.prog, asked.release)
+            if asked.ledger is not None:
+                if beam_options.view_as(GoogleCloudOptions).template_location:
+                    raise ValueError(TEMPLATE)
+                balance = asked.ledger.charge(asked.release, label(asked, line.prog))
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run
             sys.stdout.write(f"{plan.text(table.width())}\n{told(balance)}")
@@ -105,36 +104,8 @@ def run(
         rows = table.show(asked.output, release_record.columns(asked.release), asked.report)
     sys.stdout.write(told(balance))
     if rows == 0 and (said := table.selection(asked.output)):
-        sys.stdout.write(NOTHING.format(said))
+        sys.stdout.write(NOTHING.format(said, messages.advice("partitions", line.flags)))
     return 0
-
-
-def charge(
-    asked: Description,
-    beam_options: PipelineOptions,
-    program: str,
-    cost: dp.Budget | Costly,
-    person: str | Sequence[str] | None = None,
-) -> Balance | None:
-    """Charge the job, before it starts, and return what is left; None without a ledger.
-
-    Args:
-        asked: what the job does.
-        beam_options: those of Beam.
-        program: the name of the job.
-        cost: what it releases, or the budget.
-        person: the columns that identify a person, beside a budget.
-
-    Raises:
-        ValueError: if the limit would be passed, or a template is written, which can run often.
-    """
-    if asked.ledger is None:
-        return None
-    if beam_options.view_as(GoogleCloudOptions).template_location:
-        raise ValueError(
-            "--ledger cannot count the runs of a template: leave --template_location out"
-        )
-    return asked.ledger.charge(cost, label(asked, program), person)
 
 
 def told(balance: Balance | None, foreseen: bool = False) -> str:

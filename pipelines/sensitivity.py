@@ -14,7 +14,6 @@ be sensitive on larger data.
 """
 
 import argparse
-import dataclasses
 import functools
 import math
 import sys
@@ -40,20 +39,14 @@ _MOST = 1_000_000
 _COLUMNS = ["histogram", "sensitivity"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """A function whose errors name its argument: histograms here are made up, so this is safe."""
-
-    function: Callable[[Any], Any]
-
-    def __call__(self, x: Any) -> Any:
-        """Return what the function returns."""
-        try:
-            return self.function(x)
-        except messages.KINDS as error:
-            raised = " ".join(f"{type(error).__name__} {error}".split())
-            rule = f"f must not raise, and at {_written(x)} it did: {raised}"
-            raise ValueError(f"LocalSensitivity: {rule}") from error
+def asked(x: Any, function: Callable[[Any], Any]) -> Any:
+    """Return f(x); errors name the argument: histograms here are made up, so this is safe."""
+    try:
+        return function(x)
+    except messages.KINDS as error:
+        raised = " ".join(f"{type(error).__name__} {error}".split())
+        rule = f"f must not raise, and at {_written(x)} it did: {raised}"
+        raise ValueError(f"LocalSensitivity: {rule}") from error
 
 
 def parser() -> command_line.Parser:
@@ -82,7 +75,9 @@ def pipeline(options: argparse.Namespace, beam_options: PipelineOptions) -> beam
     made = beam.Pipeline(options=beam_options)
     every = list(sensitivity.histograms(options.bins, options.people))
     histograms = made | "Histograms" >> beam.Create(every)
-    audited = histograms | "Audit" >> dp.LocalSensitivity(Asked(function), options.p)
+    audited = histograms | "Audit" >> dp.LocalSensitivity(
+        functools.partial(asked, function=function), options.p
+    )
     flat = audited | "Flat" >> beam.Map(_flat)
     _ = flat | "Write" >> dp.WriteRows(options.output, _COLUMNS, options.overwrite)
     return made

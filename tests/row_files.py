@@ -25,6 +25,12 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> str:
     return str(path)
 
 
+def read(path: str | Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def _json_lines(rows: Sequence[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 

@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -37,6 +37,8 @@ RELEASE = (
     *("partition_rows", "shards"),
 )
 """The names of a mapping that a transform takes."""
+SHARE = ("column", "equals", "per", "method", "neighbours")
+"""The names of a share, in place of metrics."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
@@ -80,7 +82,7 @@ def aggregate_of(
         metrics: those of the mapping, if they are made already.
         further: other parameters of the transform.
     """
-    parts = _mapping(owner, "config", given, RELEASE)
+    parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
     return PrivateAggregate(
         parts["person"],
@@ -94,17 +96,29 @@ def aggregate_of(
     )
 
 
+def with_share(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description whose metric is a share: column, equals, per, method, neighbours."""
+    asked = {"ratio": given["column"], **{name: given[name] for name in SHARE[1:] if name in given}}
+    return {**{name: part for name, part in given.items() if name not in SHARE}, "metrics": [asked]}
+
+
 def metrics_of(owner: str, given: object) -> list[Metric]:
     """Return the metrics of a list like `[count, {sum: spent, clip: 100}]`."""
     mend = "Write metrics: [count, {sum: spent, clip: 100}]."
     if not isinstance(given, _LISTS) or not given:
         rule = f"be a list of metrics, not {checks.shown(given)}"
         raise checks.ParameterTypeError(owner, "metrics", rule, mend)
-    return [_metric(owner, each) for each in given]
+    made = [metric_of(owner, each) for each in given]
+    names = [metric.output for metric in made]
+    mend = "Write {sum: spent, name: spent_again}."
+    unlike = len({*names}) == len(names)
+    checks.require(unlike, owner, "output columns", f"have different names, not {names}", mend)
+    return made
 
 
-def _metric(owner: str, given: object) -> Metric:
-    fields = {given: None} if isinstance(given, str) else _mapping(owner, "a metric", given)
+def metric_of(owner: str, given: object) -> Metric:
+    """Return the metric of a word, or of a mapping like `{sum: spent, clip: 100}`."""
+    fields = {given: None} if isinstance(given, str) else mapping_of(owner, "a metric", given)
     named = [name for name in fields if name in REGISTRY]
     if not named:
         check_words(owner, "a metric", fields, REGISTRY)
@@ -167,7 +181,7 @@ def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
 
 def candidates_of(owner: str, given: object) -> Candidates:
     """Return the grid of `{low: 0, high: 60, step: 1}`, or `{low: 1, high: 1e6, ratio: 2}`."""
-    grid = _mapping(owner, "candidates", given, ("low", "high", "step", "ratio"))
+    grid = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
     mend = "Write candidates: {low: 0, high: 60, step: 1}."
     whole = {*grid} in ({"low", "high", "step"}, {"low", "high", "ratio"})
     checks.require(whole, owner, "candidates", "have a low, a high, and a step or a ratio", mend)
@@ -186,7 +200,7 @@ def edges_of(owner: str, given: object, column: str) -> list[Any]:
         column: the column of the file, which has the name of that of the values.
     """
     if isinstance(given, Mapping):
-        pattern = _mapping(owner, "edges", given, ("files",)).get("files", "")
+        pattern = mapping_of(owner, "edges", given, ("files",)).get("files", "")
         with _named_files(owner, "edges"):
             read = ReadRows(pattern, [column], [column])
             cells = [cell for element in read.here() for cell in cells_of(element, column)]
@@ -241,7 +255,7 @@ def number_of(owner: str, name: str, value: object) -> Any:
 
 def budget_of(owner: str, given: object) -> Budget:
     """Return the budget of `{epsilon: 1, delta: 1e-6}` or `{rho: 0.1}`."""
-    parts = _mapping(owner, "budget", given, ("epsilon", "rho", "delta"))
+    parts = mapping_of(owner, "budget", given, ("epsilon", "rho", "delta"))
     checks.require(
         ("epsilon" in parts) != ("rho" in parts),
         owner,
@@ -257,7 +271,7 @@ def bounds_of(owner: str, given: object) -> ContributionBounds | None:
     """Return the bounds of `{partitions: 3, rows_per_partition: 10}`; None for none."""
     if given is None:
         return None
-    limits = _mapping(owner, "bounds", given, _names(ContributionBounds))
+    limits = mapping_of(owner, "bounds", given, _names(ContributionBounds))
     return ContributionBounds(**{name: number(most) for name, most in limits.items()})
 
 
@@ -287,14 +301,18 @@ def partitions_of(
     if isinstance(given, _LISTS):
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
-        "product": lambda parts: PublicPartitions.product(**_mapping(owner, "product", parts)),
+        "product": lambda parts: PublicPartitions.product(**mapping_of(owner, "product", parts)),
         "files": lambda pattern: _keys_in(pattern, columns),
         "private": lambda parts: PrivatePartitions(
-            **_mapping(owner, "private", parts or {}, _names(PrivatePartitions))
+            **mapping_of(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
     }
-    way = _mapping(owner, "partitions", given, tuple(ways))
     mend = "Write partitions: [1, 2, 3]."
+    if not isinstance(given, Mapping):
+        rule = f"be a list of keys, not {checks.shown(given)}"
+        mend = f"Write partitions: [{given}]." if type(given) in (str, int) else mend
+        raise checks.ParameterTypeError(owner, "partitions", rule, mend)
+    way = mapping_of(owner, "partitions", given, tuple(ways))
     checks.require(len(way) == 1, owner, "partitions", f"have one of {', '.join(ways)}", mend)
     [(name, value)] = way.items()
     return ways[name](value)
@@ -304,13 +322,26 @@ def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
     if str(pattern).endswith(EXTENSIONS):
         with _named_files("PublicPartitions", "partitions"):
             return PublicPartitions.from_files(pattern, columns)
+    words = text_of("partitions", pattern).splitlines()
+    return PublicPartitions(keys_of(words, len(columns)))
+
+
+def text_of(name: str, path: str) -> str:
+    """Return what a file of parameters holds.
+
+    Args:
+        name: the parameter that names the file.
+        path: the file.
+
+    Raises:
+        ValueError: names the parameter and the file.
+    """
     try:
-        with FileSystems.open(pattern) as file:
-            words = file.read().decode().splitlines()
+        with FileSystems.open(path) as file:
+            return str(file.read().decode())
     except (OSError, UnicodeDecodeError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise ValueError(f"partitions: cannot read {pattern!r}: {why or error}") from error
-    return PublicPartitions(keys_of(words, len(columns)))
+        raise ValueError(f"{name}: cannot read {path!r}: {why or error}") from error
 
 
 def keys_of(words: Iterable[str], parts: int) -> list[Any]:
@@ -328,13 +359,15 @@ def keys_of(words: Iterable[str], parts: int) -> list[Any]:
     return [key if parts > 1 else key[0] for key in typed]
 
 
-def _mapping(
-    owner: str, name: str, given: object, known: tuple[str, ...] | list[str] = ()
+def mapping_of(
+    owner: str, name: str, given: object, known: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return a mapping with names as its keys, all of them known, if any are."""
+    """Return a mapping with names as its keys, all of them known, if any are, and those needed."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise checks.ParameterTypeError(owner, name, f"be a mapping, not {checks.shown(given)}")
     check_words(owner, name, given, known or given)
+    missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
+    checks.require(not missing, owner, name, f"have {missing}")
     return dict(given)
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -14,11 +14,10 @@ from beam_dp.beam_yaml.mappings import (
     budget_of,
     columns_of,
     in_words,
-    partitions_of,
+    with_share,
 )
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms.known_columns import fields_of
-from beam_dp.transforms.private_ratio import PrivateRatio
 from beam_dp.transforms.select import SelectPartitions
 from beam_dp.transforms.steps.output_rows import row_type
 
@@ -54,8 +53,7 @@ def private_aggregate(
         partition_rows: The most rows of a partition, if known.
         shards: How many parts the people are cut into on the way.
     """
-    made = aggregate_of("PrivateAggregate", locals())
-    return ReleasedRows(made, tuple(made.partition))
+    return _rows_of("PrivateAggregate", locals())
 
 
 @in_words
@@ -105,20 +103,12 @@ def private_ratio(
         method: How the share is drawn.
         neighbours: What is hidden, add-remove or substitution.
     """
-    owner, columns = "PrivateRatio", columns_of(partition)
-    made = PrivateRatio(
-        column,
-        person,
-        budget_of(owner, budget),
-        columns,
-        bounds=bounds_of(owner, bounds),
-        partitions=partitions_of(owner, partitions, columns),
-        equals=equals,
-        per=per,
-        method=method,
-        neighbours=neighbours,
-    )
-    return ReleasedRows(made, tuple(columns))
+    return _rows_of("PrivateRatio", with_share(locals()))
+
+
+def _rows_of(owner: str, given: Mapping[str, Any]) -> beam.PTransform[Any, Any]:
+    made = aggregate_of(owner, given)
+    return ReleasedRows(made, tuple(made.partition))
 
 
 @dataclasses.dataclass(eq=False)

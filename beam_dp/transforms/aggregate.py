@@ -310,15 +310,14 @@ class PrivateAggregate(PrivateTransform):
         Raises:
             TypeError, ValueError: for a wrong guess.
         """
-        described = dataclasses.replace(self._described(), cautions=cautions(self.budget, people))
+        plan, outlook = self._described(), None
         if people is None:
             mend = 'Write plan(people=5000, assume={"spent": 100}).'
             checks.require(not assume, "plan", "assume", "be left out without people", mend)
-            return described
-        known = partition_count(self.partitions)
-        return dataclasses.replace(
-            described, outlook=foresee(self._program, people, assume or {}, known)
-        )
+        else:
+            known = partition_count(self.partitions)
+            outlook = foresee(self._program, people, assume or {}, known)
+        return dataclasses.replace(plan, outlook=outlook, cautions=cautions(self.budget, people))
 
     def _described(self) -> Plan:
         free = self._bounds.reach is None and not self._others

@@ -2,15 +2,18 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.row_files import write
+from tests.row_files import read, write
 
 DAYS, PEOPLE = (1, 2, 3), 200
+# What only a Python programmer can make sense of: calls, classes and their parameters.
+PYTHON = re.compile(r"\bdp\.|\w=\[|[A-Za-z]\w*\(|\bNone\b|Fraction|Error\b|^\w+: error: [A-Z]\w+: ")
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +22,23 @@ def log() -> Iterator[None]:
     logging.disable(logging.NOTSET)
     yield
     logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def refused(capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return what calls a job that must end with the code 2 and one line, without Python: that."""
+
+    def called(job: Any, *words: str) -> str:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            job.main([*words])
+        said = capfd.readouterr()
+        start = f"python -m {job.__name__}: error: "
+        assert stopped.value.code == 2 and said.out == "" and said.err.count("\n") == 1
+        assert said.err.startswith(start) and not PYTHON.search(said.err.removeprefix(start))
+        return said.err
+
+    return called
 
 
 @pytest.fixture
@@ -35,6 +55,19 @@ def rows() -> list[dict[str, object]]:
 def visits(tmp_path: Path, rows: list[dict[str, object]]) -> str:
     """The visits as CSV."""
     return write(tmp_path / "visits.csv", rows)
+
+
+@pytest.fixture
+def released(visits: str, tmp_path: Path) -> Callable[..., list[dict[str, str]]]:
+    """Return what runs a job on the visits, or on another file, and reads its output."""
+
+    def called(job: Any, *words: str, source: str = visits) -> list[dict[str, str]]:
+        out = str(tmp_path / "out.csv")
+        files = ["--input", source, "--output", out, "--overwrite"]
+        assert job.main([*files, *words, "--runner", "FnApiRunner"]) == 0
+        return read(out)
+
+    return called
 
 
 @pytest.fixture

@@ -16,15 +16,6 @@ WORDS = ["--person", "visitor", "--partition", "day", "--epsilon", "1"]
 PUBLIC = ["--public_partitions", "1,2,3"]
 
 
-def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
-    """Return the one line with which a job ends before it has begun."""
-    with pytest.raises(SystemExit) as stopped:
-        aggregate.main([*WORDS, *words, *RUN])
-    assert stopped.value.code == 2
-    [line] = capfd.readouterr().err.splitlines()
-    return line
-
-
 @pytest.mark.parametrize("job", [aggregate.main, shifted_inverse.main])
 def test_json_lines_are_warned_of(
     job: Callable[[list[str]], int],
@@ -42,34 +33,33 @@ def test_json_lines_are_warned_of(
     assert "misspelt name among 'visitor', 'day', 'minuts' is not noticed" in first
 
 
-def test_another_delimiter(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_another_delimiter(tmp_path: Path, refused: Callable[..., str]) -> None:
     (tmp_path / "in.csv").write_text("visitor;day;spent\n1;2;3\n")
     files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
-    said = refused([*files, *PUBLIC, "--count"], capfd)
+    said = refused(aggregate, *WORDS, *files, *PUBLIC, "--count", *RUN)
     assert "one of them has ';' between the cells of its first line: commas must separate" in said
     assert said.rstrip().endswith("(its columns: 'visitor', 'day', 'spent')")
 
 
-def test_a_file_of_no_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_no_bytes(tmp_path: Path, refused: Callable[..., str]) -> None:
     (tmp_path / "in.csv").write_bytes(b"")
     files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
-    said = refused([*files, *PUBLIC, "--count"], capfd)
-    assert "input must name a file with a header, and" in said and said.endswith("has 0 bytes")
+    said = refused(aggregate, *WORDS, *files, *PUBLIC, "--count", *RUN)
+    assert "input must name a file with a header, and" in said and said.endswith("has 0 bytes\n")
 
 
 @pytest.mark.parametrize(
     "pattern", ["*.csv", "out.csv", "../{}/o*.csv", "other.csv,{}/**", "l/*.csv"]
 )
 def test_an_output_that_the_next_run_would_read(
-    pattern: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "l").symlink_to(tmp_path)
     pattern = pattern.replace("{}", tmp_path.name if pattern.startswith("..") else str(tmp_path))
-    said = refused(["--input", pattern, "--output", "out.csv", *PUBLIC, "--count"], capfd)
+    said = refused(
+        aggregate, *WORDS, "--input", pattern, "--output", "out.csv", *PUBLIC, "--count", *RUN
+    )
     assert "output must name another file than input" in said and "matches it" in said
 
 
@@ -82,7 +72,9 @@ def test_no_partition_is_said_last(
     assert aggregate.main([*words, *private]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.startswith("no partition was selected, so nothing was released (one is kept for ")
-    assert last.endswith("or name the partitions, which costs nothing: --public_partitions 1,2,3")
+    assert last.endswith(
+        "; or, which costs nothing, name the partitions: --public_partitions 1,2,3"
+    )
     assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")
 
@@ -167,9 +159,9 @@ def test_an_option_of_names_and_numbers_that_is_repeated_keeps_them_all(
     ],
 )
 def test_wrong_guesses_are_one_line(
-    words: list[str], said: str, capfd: pytest.CaptureFixture[str]
+    words: list[str], said: str, refused: Callable[..., str]
 ) -> None:
-    assert said in refused([*PUBLIC, "--sum", "spent", *words], capfd)
+    assert said in refused(aggregate, *WORDS, *PUBLIC, "--sum", "spent", *words, *RUN)
 
 
 def test_numbers_that_say_nothing_are_counted_after_the_run(
@@ -193,13 +185,13 @@ def test_numbers_that_say_nothing_are_counted_after_the_run(
 
 
 def test_a_page_is_replaced_only_if_asked(
-    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    visits: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
     page = tmp_path / "page.html"
     page.write_text("old")
     files = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--report", str(page)]
-    said = refused([*files, *PUBLIC, "--people_count"], capfd)
-    assert f"report must name a new file, not '{page}': write --overwrite to replace it" in said
+    said = refused(aggregate, *WORDS, *files, *PUBLIC, "--people_count", *RUN)
+    assert f"report must name a new file, not '{page}': --overwrite replaces a page" in said
     assert page.read_text() == "old" and not (tmp_path / "out.csv").exists()
     assert aggregate.main([*files, *WORDS, *PUBLIC, "--people_count", "--overwrite", *RUN]) == 0
     assert "<html" in page.read_text(encoding="utf-8")
@@ -244,15 +236,14 @@ def test_a_record_names_no_folder_of_a_list_of_files() -> None:
     }
 
 
-def test_the_job_of_two_steps_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
+def test_the_job_of_searches_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     words = ["--input", visits, "--output", str(out), *WORDS[:-1], "3", *PUBLIC, *RUN]
     asked = ["--max", "minutes", "--candidates", "0:60:1"]
     assert shifted_inverse.main([*words, *asked]) == 0
     record = json.loads(Path(f"{out}.json").read_text())
-    assert record["budget"] == {"epsilon": "3", "delta": "0"} and record["shift_T"] > 0
-    assert (
-        record["transform"] == "RemovalLoss"
-        and record["job"]["metrics"][0]["candidates"]["high"] == "60"
-    )
+    assert record["budget"] == {"epsilon": "3", "delta": "0"}
+    assert record["releases"][0]["shift_T"] > 0
+    assert record["job"]["program"] == "python -m pipelines.shifted_inverse"
+    assert record["job"]["metrics"][0]["candidates"]["high"] == "60"
     assert record["job"]["input"] == "visits.csv" and record["job"]["output"] == "out.csv"

@@ -1,6 +1,5 @@
 """Tests of `pipelines.ratio`, `pipelines.preprocess` and `pipelines.sensitivity`."""
 
-import csv
 import gzip
 import statistics
 import sys
@@ -13,13 +12,9 @@ import pytest
 
 import beam_dp as dp
 from pipelines import aggregate, description, preprocess, ratio, sensitivity, shifted_inverse
+from tests.row_files import read
 
 RUN = ["--runner", "FnApiRunner"]
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture
@@ -32,15 +27,14 @@ def clicks(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(("per", "bound"), [("row", "3"), ("person", None)])
-def test_rates_per_country(clicks, tmp_path, per, bound):
+def test_rates_per_country(clicks, released, per, bound):
     """At epsilon 10,000 noise of a row or more has a chance far below e^-100."""
-    out = tmp_path / "rates.csv"
     limits = ["--bounds", f"rows_per_partition={bound}"] if bound else []
-    words = ["--input", clicks, "--output", str(out), "--person", "user", "--partition", "country"]
-    countries = ["--public_partitions", "de,fr", "--column", "clicked", "--per", per, *limits]
-    assert ratio.main([*words, *countries, "--epsilon", "10000", *RUN]) == 0
+    words = ["--person", "user", "--partition", "country", "--epsilon", "10000"]
+    asked = ["--public_partitions", "de,fr", "--column", "clicked", "--per", per, *limits]
     name = "ratio_clicked" if per == "row" else "ratio_clicked_per_person"
-    rates = {row["country"]: float(row[name]) for row in table(out)}
+    found = released(ratio, *words, *asked, source=clicks)
+    rates = {row["country"]: float(row[name]) for row in found}
     expected = {"de": 0.0, "fr": 0.5} if per == "row" else {"de": 0.0, "fr": rates["fr"]}
     assert rates == pytest.approx(expected, abs=0.01) and 0 < rates["fr"] < 1
 
@@ -50,36 +44,22 @@ def test_rates_per_country(clicks, tmp_path, per, bound):
     "words", [("true", "false"), ("True", "False"), ("1.0", "0.0"), ("1", "0")]
 )
 @pytest.mark.parametrize("equals", [None, "true", "1"])
-def test_a_click_may_be_written_in_any_way(words, equals, tmp_path):
+def test_a_click_may_be_written_in_any_way(words, equals, tmp_path, released):
     """CSV files have no booleans; what no `--equals` fits would be released as a rate of 0."""
-    clicks, out = tmp_path / "clicks.csv", tmp_path / "rates.csv"
+    clicks = tmp_path / "clicks.csv"
     lines = [f"{n},{words[n % 4 > 0]}" for n in range(400)]
     clicks.write_text("\n".join(["user,clicked", *lines]) + "\n")
-    asked = [
-        "--input",
-        str(clicks),
-        "--output",
-        str(out),
-        "--person",
-        "user",
-        "--column",
-        "clicked",
-    ]
-    asked += ["--per", "person", "--epsilon", "10000", *(["--equals", equals] if equals else [])]
-    assert ratio.main([*asked, *RUN]) == 0
-    assert [float(row["ratio_clicked_per_person"]) for row in table(out)] == [
-        pytest.approx(0.25, abs=0.01)
-    ]
+    asked = ["--person", "user", "--column", "clicked", "--per", "person", "--epsilon", "10000"]
+    asked += ["--equals", equals] if equals else []
+    [row] = released(ratio, *asked, source=str(clicks))
+    assert float(row["ratio_clicked_per_person"]) == pytest.approx(0.25, abs=0.01)
 
 
-def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(clicks, tmp_path, capsys):
-    words = ["--input", clicks, "--output", str(tmp_path / "x.csv"), "--person", "user"]
-    words += ["--column", "clicked", "--epsilon", "1", "--plan"]
+def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(refused):
+    words = ["--person", "user", "--column", "clicked", "--epsilon", "1", "--plan"]
     assert ratio.main(words) == 0
-    with pytest.raises(SystemExit) as left:
-        ratio.main([*words, "--method", "kulesza_suresh_wang"])
-    assert left.value.code == 2
-    assert "add --bounds rows_per_partition=10, or count per person" in capsys.readouterr().err
+    said = refused(ratio, *words, "--method", "kulesza_suresh_wang")
+    assert "add --bounds rows_per_partition=10, or count per person" in said
 
 
 @pytest.mark.parametrize(
@@ -96,24 +76,20 @@ def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(clicks, tmp_path, 
         ),
     ],
 )
-def test_other_rows_of_a_person_can_be_hidden_too(words, message, capsys):
+def test_other_rows_of_a_person_can_be_hidden_too(words, message, refused):
     asked = ["--person", "user", "--partition", "country", "--column", "clicked", "--plan"]
     asked += ["--per", "person", "--neighbours", "substitution", "--epsilon", "1", *words]
     if not message:
         assert ratio.main(asked) == 0
         return
-    with pytest.raises(SystemExit) as left:
-        ratio.main(asked)
-    assert left.value.code == 2 and message in capsys.readouterr().err
+    assert message in refused(ratio, *asked)
 
 
-def test_spreads_per_country(clicks, tmp_path):
+def test_spreads_per_country(clicks, released):
     """Noise has a sixth of epsilon 10,000 and a scale below 4 * 16^2 / 400 / 1,600: 30 times e^-30."""
-    out = tmp_path / "spreads.csv"
-    words = ["--input", clicks, "--output", str(out), "--person", "user", "--epsilon", "10000"]
+    words = ["--person", "user", "--epsilon", "10000", "--person_value", "max"]
     asked = ["--variance", "score", "--mean", "score", "--trimmed_mean", "score"]
-    assert preprocess.main([*words, *asked, "--person_value", "max", *RUN]) == 0
-    [row] = table(out)
+    [row] = released(preprocess, *words, *asked, source=clicks)
     scores = [max(n % 10 for n in range(user, 1500, 500)) for user in range(500)]
     truth = {"variance_score": statistics.pvariance(scores), "mean_score": statistics.fmean(scores)}
     for name, value in truth.items():
@@ -121,30 +97,24 @@ def test_spreads_per_country(clicks, tmp_path):
         assert (row[f"{name}_low"], row[f"{name}_high"]) == ("-inf", "inf")
 
 
-def test_a_function_of_ones_own(clicks, tmp_path, capsys):
+def test_a_function_of_ones_own(clicks, released, refused):
     """Ten blocks of 50 people; 50 of all have each score from 0 to 9.
 
     The median of a block strays by half a score, that of ten by a fifth: by 1.5 hardly ever.
     """
-    out = tmp_path / "box.csv"
-    words = ["--input", clicks, "--output", str(out), "--person", "user", "--epsilon", "10000"]
+    words = ["--person", "user", "--epsilon", "10000"]
     asked = ["--black_box", "score=statistics:median", "--variance", "score"]
-    assert preprocess.main([*words, *asked, "--person_value", "max", *RUN]) == 0
-    [row] = table(out)
+    [row] = released(preprocess, *words, *asked, "--person_value", "max", source=clicks)
     assert 3 <= float(row["black_box_score"]) <= 6
     for wrong in ("score", "score=nowhere:f", "score=statistics:nothing", "=statistics:median"):
-        with pytest.raises(SystemExit) as left:
-            preprocess.main([*words, "--plan", "--black_box", wrong])
-        assert left.value.code == 2 and " must " in capsys.readouterr().err
+        assert " must " in refused(preprocess, *words, "--plan", "--black_box", wrong)
 
 
-def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
+def test_a_statistic_is_required_and_a_plan_reads_nothing(refused, capfd):
     words = ["--person", "user", "--epsilon", "1"]
-    with pytest.raises(SystemExit) as left:
-        preprocess.main(words)
-    assert left.value.code == 2 and "metrics must be given" in capsys.readouterr().err
+    assert "metrics must be given" in refused(preprocess, *words)
     assert preprocess.main([*words, "--variance", "x", "--sensitivity", "2", "--plan"]) == 0
-    assert "given sensitivity" in capsys.readouterr().out
+    assert "given sensitivity" in capfd.readouterr().out
 
 
 def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
@@ -155,11 +125,43 @@ def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
     assert capsys.readouterr().out == plan and "one draw for 2 numbers" in plan
 
 
+@pytest.mark.parametrize("share", [{"column": "x"}, {"metrics": [{"ratio": "x"}]}])
+def test_a_share_in_a_file_is_that_of_the_flags(share, config, capsys):
+    words = ["--person", "p", "--epsilon", "1", "--plan"]
+    assert ratio.main([*words, "--column", "x"]) == 0
+    plan = capsys.readouterr().out
+    assert ratio.main([*words, *config(**share)]) == 0
+    assert capsys.readouterr().out == plan
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        ({"equals": 6}, "equals needs a column beside it"),
+        ({"column": "x", "metrics": ["count"]}, "leave one of them out"),
+    ],
+)
+def test_a_share_that_a_file_says_in_part_is_refused(share, message, config, refused):
+    assert message in refused(ratio, "--person=p", "--epsilon=1", "--plan", *config(**share))
+
+
+@pytest.mark.parametrize("value", [6, 6.0, "6", "yes"])
+def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, capsys):
+    words = ["--person", "p", "--epsilon", "1", "--plan"]
+    name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
+    assert dp.Ratio("x", equals=value).output == name
+    assert aggregate.main([*words, "--ratio", f"x={value}"]) == 0
+    plan = capsys.readouterr().out
+    assert aggregate.main([*words, *config(metrics=[{"ratio": "x", "equals": value}])]) == 0
+    assert capsys.readouterr().out == plan and name in plan
+
+
 @pytest.mark.parametrize("given", [[], ["--person_value", "mean"]])
 def test_a_maximum_is_that_of_the_rows_as_in_the_transform(given):
     words = ["--person", "user", "--epsilon", "1", "--max", "v", "--min", "v", "--mean", "v"]
-    options = preprocess.parser().parse_args([*words, *given])
-    found = description.Description(preprocess.described(options)).release.metrics
+    line = preprocess.parser()
+    options, _ = line.read([*words, *given])
+    found = description.Description(preprocess.described(line, options)).release.metrics
     assert [metric.output for metric in found] == ["max_v", "min_v", "mean_v"]
     if given:
         assert {metric.person_value for metric in found} == {"mean"}
@@ -182,14 +184,12 @@ BOX = ["--black_box", "v=statistics:median"]
         (["--mean", "v", "--sensitivity", "3"], ""),
     ],
 )
-def test_a_sensitivity_that_nothing_has_is_refused(words, message, capsys):
+def test_a_sensitivity_that_nothing_has_is_refused(words, message, refused):
     asked = ["--person", "user", "--epsilon", "1", "--plan", *words]
     if not message:
         assert preprocess.main(asked) == 0
         return
-    with pytest.raises(SystemExit) as left:
-        preprocess.main(asked)
-    assert left.value.code == 2 and message in capsys.readouterr().err
+    assert message in refused(preprocess, *asked)
 
 
 def odd(x: Sequence[int]) -> int:
@@ -225,7 +225,7 @@ def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):
     assert said[0] == "largest: 1, between 0 0 and 1 0"
     assert len(said) == 1 + bool(claimed) and ("is refuted" in said[-1]) == bool(code)
     if kind == "csv":
-        assert len(table(out)) == 6 and {row["sensitivity"] for row in table(out)} == {"1.0"}
+        assert len(read(out)) == 6 and {row["sensitivity"] for row in read(out)} == {"1.0"}
 
 
 @pytest.mark.parametrize(
@@ -272,13 +272,9 @@ def test_what_is_wrong_with_the_function_is_said(functions, tmp_path, name, mess
         (["--function", "os:getcwd", "--bins", "40", "--people", "40"], "histograms, more than"),
     ],
 )
-def test_wrong_audits_are_refused_in_one_line(words, message, tmp_path, capsys):
+def test_wrong_audits_are_refused_in_one_line(words, message, tmp_path, refused):
     small = [] if "--bins" in words else ["--bins", "2", "--people", "2"]
-    rest = [*small, "--output", str(tmp_path / "x.csv")]
-    with pytest.raises(SystemExit) as left:
-        sensitivity.main([*rest, *words])
-    said = capsys.readouterr().err
-    assert left.value.code == 2 and message in said and said.count("\n") == 1
+    assert message in refused(sensitivity, *small, "--output", str(tmp_path / "x.csv"), *words)
 
 
 def helped(job):
@@ -318,27 +314,22 @@ def test_every_job_shows_the_error_of_a_run_on_purpose(job, functions, tmp_path,
 
 @pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
 def test_every_job_refuses_an_output_that_cannot_be_written(
-    job, clicks, functions, tmp_path, capfd
+    job, clicks, functions, tmp_path, refused
 ):
     words = [*FAILING[job], "--output", f"{clicks}/x.csv", *RUN]
     if job is sensitivity:
         words += ["--function", f"{functions}:total"]
     else:
         words += ["--input", str(tmp_path / "*.csv"), "--epsilon", "1"]
-    with pytest.raises(SystemExit) as left:
-        job.main(words)
-    said = capfd.readouterr().err
-    assert left.value.code == 2 and said.count("\n") == 1
-    assert "output must be one that can be written, not " in said
+    assert "output must be one that can be written, not " in refused(job, *words)
 
 
 @pytest.mark.parametrize(
     ("job", "words"), [(preprocess, ["--variance=v"]), (ratio, ["--column=v"])]
 )
-def test_several_owners_are_refused_where_nothing_is_for_them(job, words, capsys):
-    with pytest.raises(SystemExit):
-        job.main(["--person", "from,to", "--epsilon", "1", "--plan", *words])
-    assert "a metric of rows with several owners must be " in capsys.readouterr().err
+def test_several_owners_are_refused_where_nothing_is_for_them(job, words, refused):
+    said = refused(job, "--person", "from,to", "--epsilon", "1", "--plan", *words)
+    assert "a metric of rows with several owners must be " in said
 
 
 def test_help_of_one_statistic_says_that_it_is_one_sided():

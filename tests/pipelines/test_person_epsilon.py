@@ -1,6 +1,6 @@
 """`--person_epsilon` of `pipelines.preprocess`: people with an epsilon of their own."""
 
-import csv
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,8 +8,7 @@ import pytest
 
 import beam_dp as dp
 from pipelines import description, preprocess
-from tests.pipelines.test_wrong_calls import PYTHON
-from tests.row_files import write
+from tests.row_files import read, write
 
 RUN = ["--runner", "FnApiRunner"]
 EPSILON = 100_000
@@ -45,8 +44,7 @@ def test_the_statistic_of_the_people_with_a_public_epsilon(
     if metric == "sum":
         own += ["--sensitivity", "8"]
     assert preprocess.main([*words, *own, *RUN]) == 0
-    with out.open(newline="") as file:
-        [row] = csv.DictReader(file)
+    [row] = read(out)
     assert abs(float(row[f"{metric}_v"]) - truth) <= 0.1
 
 
@@ -55,18 +53,19 @@ def test_the_statistic_of_the_people_with_a_public_epsilon(
     [(dp.Sum("v"), "sum"), (dp.Max("v"), "max"), (dp.Median("v"), "median")],
 )
 def test_it_is_the_metric_of_the_transform(
-    statistic: dp.Sum | dp.Max | dp.Median, flag: str, capsys: pytest.CaptureFixture[str]
+    statistic: dp.Sum | dp.Max | dp.Median, flag: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--person", "p", f"--{flag}", "v", "--epsilon", "2", "--plan"]
     asked = [*words, "--person_epsilon", "own=2,0.5", "--person_value", "last", "--last_by", "t"]
-    options, _ = preprocess.parser().read(asked)
-    [metric] = description.Description(preprocess.described(options)).release.metrics
+    line = preprocess.parser()
+    options, _ = line.read(asked)
+    [metric] = description.Description(preprocess.described(line, options)).release.metrics
     epsilons = [Fraction(2), Fraction(1, 2)]
     given = {"person_value": "last", "last_by": "t", "person_epsilon": "own", "epsilons": epsilons}
     transform = dp.PreprocessSensitivity(statistic, "p", dp.Budget(2), **given)
     assert transform._aggregate.metrics == (metric,)
     assert preprocess.main(asked) == 0
-    assert capsys.readouterr().out == f"{transform.plan()}\n"
+    assert capfd.readouterr().out == f"{transform.plan()}\n"
 
 
 OWN = ["--person_epsilon", "own=0.5,2"]
@@ -107,9 +106,5 @@ LARGEST = "write the largest of them as epsilon, without a delta"
         ),
     ],
 )  # fmt: skip
-def test_wrong_calls(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        preprocess.main(["--person", "p", "--plan", *words])
-    said = capsys.readouterr().err
-    assert left.value.code == 2 and message in said, said
-    assert said.count("\n") == 1 and not PYTHON.search(said), said
+def test_wrong_calls(words: list[str], message: str, refused: Callable[..., str]) -> None:
+    assert message in refused(preprocess, "--person", "p", "--plan", *words)

@@ -1,6 +1,7 @@
 """Public partitions and edges of histograms that files hold, on the command line."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import beam_dp as dp
 from beam_dp.beam_yaml import mappings
 from pipelines import aggregate, command_line
 
+PLAN = ["--person", "p", "--epsilon", "1", "--plan"]
 FORMS = {
     "age:0:18:inf": [0, 18, math.inf],
     "age:0..30..10": [0, 10, 20, 30],
@@ -31,20 +33,16 @@ def test_edges_are_listed_or_ranges(text: str, edges: list[float]) -> None:
 
 
 @pytest.mark.parametrize("text", ["age:0..10", "age:0..10..0", "age:0..inf..1", "age:9..0..1", "age:0..1..1e-9", "age:1..2..3..4"])  # fmt: skip
-def test_wrong_ranges_are_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        aggregate.main(["--person", "p", "--epsilon", "1", "--histogram", text, "--plan"])
-    assert " must have " in capsys.readouterr().err
+def test_wrong_ranges_are_refused(text: str, refused: Callable[..., str]) -> None:
+    assert " must have " in refused(aggregate, *PLAN, "--histogram", text)
 
 
-def test_edges_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_edges_in_a_file(tmp_path: Path, refused: Callable[..., str]) -> None:
     (tmp_path / "edges.csv").write_text("minutes,word\n0,a\n10.5,b\n20,c\n")
     made = histogram(f"minutes:@{tmp_path}/edges.csv")
     assert made == dp.Histogram("minutes", [0, 10.5, 20])
-    with pytest.raises(SystemExit):
-        words = ["--person", "p", "--epsilon", "1", "--plan"]
-        aggregate.main([*words, "--histogram", f"age:@{tmp_path}/edges.csv"])
-    assert "must stand once" in capsys.readouterr().err
+    said = refused(aggregate, *PLAN, "--histogram", f"age:@{tmp_path}/edges.csv")
+    assert "must stand once" in said
 
 
 FILES = {
@@ -59,11 +57,9 @@ FILES = {
 
 @pytest.mark.parametrize(("asked", "said"), FILES.values(), ids=FILES)
 def test_a_file_that_cannot_be_read_is_named_by_its_own_option(
-    asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    asked: list[str], said: str, refused: Callable[..., str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        aggregate.main(["--person", "p", "--epsilon", "1", "--plan", *asked])
-    told = capsys.readouterr().err
+    told = refused(aggregate, *PLAN, *asked)
     assert said in told and "input" not in told and "ReadRows" not in told
 
 
@@ -79,12 +75,9 @@ def test_keys_in_a_table_are_released(tmp_path: Path, visits: str, ending: str) 
 
 
 def test_a_table_without_the_column_is_told_in_one_line(
-    tmp_path: Path, visits: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, visits: str, refused: Callable[..., str]
 ) -> None:
     (tmp_path / "keys.csv").write_text("1\n2\n")
     words = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--person", "visitor"]
-    with pytest.raises(SystemExit):
-        keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.csv"]
-        aggregate.main([*words, *keys, "--count", "--epsilon", "1"])
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "'day'" in said
+    keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.csv"]
+    assert "'day'" in refused(aggregate, *words, *keys, "--count", "--epsilon", "1")

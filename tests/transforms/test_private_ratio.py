@@ -44,6 +44,9 @@ CASES = {
     "never": ("word", 7, lambda row: False),
 }
 
+NAMED = {"false": "_0", "text": "_b", "never": "_7"}
+"""What the names of the output columns say of the value that counts."""
+
 
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("columnar", [False, True], ids=["dicts", "batches"])
@@ -61,8 +64,8 @@ def test_with_a_large_budget_the_truth_comes_out(name, per, columnar):
     assert sorted(row["day"] for row in found) == [0, 1]
     for row in found:
         expected = share([one for one in ROWS if one["day"] == row["day"]], counts, per)
-        name = f"ratio_{column}" if per == "row" else f"ratio_{column}_per_person"
-        assert abs(row[name] - expected) < 1e-4
+        shown = f"ratio_{column}{NAMED.get(name, '')}{'_per_person' * (per == 'person')}"
+        assert abs(row[shown] - expected) < 1e-4
 
 
 @pytest.mark.sampled(9)

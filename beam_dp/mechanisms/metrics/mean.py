@@ -203,7 +203,7 @@ class Distances(PooledPart):
     """
 
     word: ClassVar[str] = "distances"
-    shown_as: ClassVar[str] = "distances from a centre"
+    shown_as: ClassVar[str] = "sum"
 
     ends: Ends
     by_person: bool
@@ -227,7 +227,7 @@ class SquaredDistances(Distances):
     """The sum of the squared distances of a column's values from a centre."""
 
     word: ClassVar[str] = "squares"
-    shown_as: ClassVar[str] = "squared distances from a centre"
+    shown_as: ClassVar[str] = "sum of squares"
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release about the same centre; a unit is a squared one."""
@@ -244,7 +244,7 @@ class RowsWithValue(PooledPart):
     """The number of rows that have a value."""
 
     word: ClassVar[str] = "valid"
-    shown_as: ClassVar[str] = "rows"
+    shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:
@@ -258,7 +258,7 @@ class PeopleWithValue(PooledPart):
     """The number of people who have a value."""
 
     word: ClassVar[str] = "valid"
-    shown_as: ClassVar[str] = "people"
+    shown_as: ClassVar[str] = "number of people"
     whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:

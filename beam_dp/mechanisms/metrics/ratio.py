@@ -16,6 +16,7 @@ of c. Then no method is better than the default.
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -40,6 +41,7 @@ CLIP = "clip"
 """The method that weighs people, and needs no bound on rows."""
 _SCALARS = (int, str, float, bool, datetime.date)
 _TRUTH = {"true": "1", "false": "0"}
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +100,14 @@ class Ratio(Metric):
                 f"{checks.shown(self.equals)}",
                 "Write equals=1.",
             )
+
+    @property
+    def output(self) -> str:
+        """The name of its output column: with the value that counts, but for 1 and functions."""
+        value = "1" if callable(self.equals) else as_written(str(self.equals))
+        if self.name or value == "1":
+            return super().output
+        return dataclasses.replace(self, column=f"{self.column}_{value}", equals=1).output
 
     def columns(self) -> tuple[Column, ...]:
         """Return the column, with what it is compared with."""
@@ -216,7 +226,7 @@ class Others(Share):
     """The rows, or people, of another kind."""
 
     word: ClassVar[str] = "others"
-    shown_as: ClassVar[str] = "others"
+    shown_as: ClassVar[str] = "with another value"
 
     @property
     def borrows(self) -> MetricPart | None:
@@ -234,8 +244,9 @@ class Others(Share):
 
 
 def as_written(text: str) -> str:
-    """Return the value of a word, as files write it: true is 1."""
-    return _TRUTH.get(text.lower(), text)
+    """Return the value of a word, one text for all words that are equal: true and 1.0 are 1."""
+    text = _TRUTH.get(text.lower(), text)
+    return text.removesuffix(".0") if _WHOLE.fullmatch(text) else text
 
 
 _METHODS = {"kulesza_suresh_wang": "noise on both counts (Kulesza, Suresh, Wang)"}

@@ -75,10 +75,11 @@ class Sided(Profiled):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
+        mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
         if isinstance(self.clip, str):
-            checks.one_of(owner, "clip", self.clip, _CLIPS)
+            rule = f'be a number above 0, "shared" or "partition", not {checks.shown(self.clip)}'
+            checks.require(self.clip in _CLIPS, owner, "clip", rule, mend)
         else:
-            mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
             checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
         if self.clip_share is not None:
             checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)
@@ -167,6 +168,7 @@ class Count(Sided):
     """
 
     word: ClassVar[str] = "rows"
+    shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "", "number of rows", help_from_below="number of rows, one-sided"
@@ -266,6 +268,7 @@ class PeopleCount(Metric):
     """Count the people of each partition, by noise alone: one person changes the number by 1."""
 
     word: ClassVar[str] = "people"
+    shown_as: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command("", "number of people")

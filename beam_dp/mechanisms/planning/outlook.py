@@ -131,7 +131,7 @@ def foresee(
     Raises:
         TypeError, ValueError: for a number that is not above 0, and for what nothing is known of.
     """
-    checks.positive_integer("plan", "people", people)
+    checks.positive_integer("plan", "people", people, "Write plan(people=5000).")
     known = _checked(asked, assume)
     program = _taken(asked, known)
     each = min(program.reach, math.ceil(known.get(EACH, program.reach)))

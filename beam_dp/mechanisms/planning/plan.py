@@ -40,6 +40,8 @@ _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "me
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _PLAIN = re.compile(r"(epsilon|rho) [\d.]+( to [\d.]+)?")
 _EXPLAINED = {
+    r"\w \((sum|sum of squares|number of \w+|with the value)\)": "name (part): its parts are "
+    "released, and the metric is computed from them, which costs nothing more",
     "expected error": "expected error: how far a number is from the true one, on average",
     r"at most [\d ,/]+ pe": "at most N people: in 95 of 100 releases no more lie between a number "
     "and the true one",

@@ -207,7 +207,7 @@ def test_the_plan_says_whose_numbers_the_mean_uses() -> None:
     made = dp.PrivateAggregate("p", [*SUM_AND_COUNT, dp.Mean("x")], dp.Budget(1))
     assert [row.metric for row in made.plan().rows] == [
         "sum_x, mean_x (sum)",
-        "count, mean_x (rows)",
+        "count, mean_x (number of rows)",
     ]
     assert [metric.output for metric in made.metrics] == ["sum_x", "count", "mean_x"]
 
@@ -241,5 +241,5 @@ def test_the_quotient_is_the_same_where_the_bound_is_chosen() -> None:
     made = dp.PrivateAggregate("p", metrics, dp.Budget(1), ["day"], partitions=keys)
     assert [row.metric for row in made.plan().rows[1:]] == [
         "sum_x, mean_x (sum)",
-        "count, mean_x (rows)",
+        "count, mean_x (number of rows)",
     ]

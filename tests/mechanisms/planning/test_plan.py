@@ -89,14 +89,15 @@ def test_the_text_has_a_line_per_part_and_a_total():
         "(partitions)",
         "count",
         "sum_spent",
-        "average (distances from a centre)",
-        "average (rows)",
+        "average (sum)",
+        "average (number of rows)",
         "max_age",
         "visits",
         "people_count",
     ]
     explained = [line.partition(":")[0] for line in lines[9:-3]]
     assert explained == [
+        "name (part)",
         "expected error",
         "at most N people",
         "clip",
@@ -377,7 +378,7 @@ def test_every_release_has_a_row_and_the_people_are_shared_out() -> None:
     found = outlook(7000)
     assert found.people == 3000
     assert found.metrics == (
-        *("count", "sum_spent", "mean_spent (distances from a centre)", "mean_spent (rows)"),
+        *("count", "sum_spent", "mean_spent (sum)", "mean_spent (number of rows)"),
         *("max_minutes", "median_minutes"),
     )
     count, total, _, _, largest, _ = found.expected

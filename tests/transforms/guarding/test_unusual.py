@@ -27,6 +27,13 @@ def test_a_pipeline_with_a_large_epsilon_warns_once() -> None:
         unusual.warn("owner", dp.Budget(1))
 
 
+@pytest.mark.parametrize("people", [0, -1, 1.5])
+def test_a_plan_for_nobody_says_what_to_write(people: float) -> None:
+    made = dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1, 1e-6))
+    with pytest.raises((ValueError, TypeError), match=r"people must be .* Write plan\(people=5000"):
+        made.plan(people=people)
+
+
 def test_the_plan_knows_the_people() -> None:
     made = dp.PrivateAggregate("person", [dp.Count()], dp.Budget(1, 1e-4))
     assert made.plan().cautions == ()

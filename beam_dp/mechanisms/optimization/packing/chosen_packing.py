@@ -102,9 +102,10 @@ class ChosenPacking:
         """Return r of each person."""
         return np.asarray(np.clip(guess.prices[: self.people], 0, 1 << guess.bits))
 
-    def left(self, removed: np.ndarray, bits: int) -> np.ndarray:
-        """Return what a removal leaves of each value: times 2^bits."""
+    def left(self, removed: np.ndarray, bits: int) -> Fraction:
+        """Return what a removal, over 2^bits, leaves of the value of which most is left."""
         row, role = np.nonzero(self.owners >= 0)
         taken = summed(row, removed[self.owners[row, role]], len(self.values))
         kept = self.weights * np.maximum((1 << bits) - taken, 0)
-        return (self.free << bits) + summed(self.values, kept, len(self.free))
+        sums = (self.free << bits) + summed(self.values, kept, len(self.free))
+        return Fraction(max(sums.tolist()), 1 << bits)

@@ -185,8 +185,9 @@ class Packing:
         sums = self.sums(filled)
         room = np.where(sums > least, least, sums)[self.values]
         filled = filled * room // np.maximum(sums, 1)[self.values]
-        loads = sum(summed(role, filled, self.people + 1) for role in self.roles)
-        over = np.maximum(loads[:-1] - one, 0)
+        row, role = np.nonzero(self.owners >= 0)
+        loads = summed(self.owners[row, role], filled[row], self.people)
+        over = np.maximum(loads - one, 0)
         gone = Fraction(sum(parts), one)
         return PackingBounds(
             Fraction(sum(filled) - sum(over), one),

@@ -118,17 +118,17 @@ class ChosenValues:
         """Yield bounds as close as one likes, by programs of more and more values."""
         able = self._heaviest > price
         # So many values, by equal parts, load nobody too much.
-        most = np.searchsorted(self._ends, min(_SMALL, len(self._values)), "right")
-        chosen = np.arange(max(1, min(most, _FIRST + math.ceil(self.most / price))))
+        small = int(np.searchsorted(self._ends, min(_SMALL, len(self._values)), "right"))
+        chosen = np.arange(max(1, min(small, _FIRST + math.ceil(self.most / price))))
         while True:
             people, program = self._program(chosen, able, price)
             for guess in packing_refined.solutions(program, _SOLVERS):
                 removed = program.removed(guess)
-                most = Fraction(max(program.left(removed, guess.bits)), 1 << guess.bits)
+                most = program.left(removed, guess.bits)
                 parts = np.zeros(len(able))
                 parts[people] = removed / (1 << guess.bits)
                 others, left = self._left_above(float(most), chosen, parts)
-                stays = max(most, Fraction(float(left.max(initial=0))))
+                stays = max([most, *map(Fraction, left.tolist())])
                 gone = Fraction(sum(removed), 1 << guess.bits)
                 yield PackingBounds(program.low(guess), stays / price + gone, stays, gone)
                 if len(others):
@@ -144,9 +144,9 @@ class ChosenValues:
         rows = np.searchsorted(self._values, count)
         kept = np.maximum(0, 1 - parts[self._owners[:rows]].sum(axis=1))
         left = np.bincount(self._values[:rows], self._weights[:rows] * kept, count)
-        left = left + SLACK * self._totals[:count]
-        others = np.setdiff1d(np.flatnonzero(left > most), chosen)
-        return others, left[others]
+        above = left + SLACK * self._totals[:count]
+        others = np.setdiff1d(np.flatnonzero(above > most), chosen)
+        return others, above[others]
 
     def _program(
         self, chosen: np.ndarray, able: np.ndarray, price: Fraction
