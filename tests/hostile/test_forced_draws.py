@@ -331,13 +331,15 @@ MUTANTS = {
     "noise of one number fewer": (PoolNoise, "draw", _noise_of_one_number_fewer, "spent"),
     "a joint draw for one partition": (PoolNoise, "draw", _each_partition_by_itself, "spent"),
 }
+SHOWN_BY = {"a joint draw for one partition": [20]}
+"""The seeds of releases of several partitions, where not one of the first will do."""
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, attribute, broken, fault = MUTANTS[name]
-    for case in (case_of(seed, PLAIN) for seed in range(60)):
+    for case in (case_of(seed, PLAIN) for seed in SHOWN_BY.get(name, range(9))):
         with monkeypatch.context() as planted:
             planted.setattr(owner, attribute, broken)
             planted.setattr(Account, "spend", lambda self, label, cost, times=1: cost)
