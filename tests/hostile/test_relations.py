@@ -54,14 +54,14 @@ def rows_of(items: list[Any]) -> list[dict[str, Any]]:
     return [{"person": person, "item": item} for person, item in enumerate(items)]
 
 
-@pytest.mark.sampled(33)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("metric", OF_ITEMS.values(), ids=OF_ITEMS)
-@pytest.mark.parametrize("name", NO_ITEMS)
-def test_what_is_no_item_drops_and_leaves_others_alone(name: str, metric: Any) -> None:
-    item = NO_ITEMS[name]
+def test_what_is_no_item_drops_and_leaves_others_alone(metric: Any) -> None:
+    """Nothing changes beside items; alone, a first level would be 1 or more if any of these counted."""
+    hostile = [item for item in NO_ITEMS.values() for _ in range(2)]
     expected = levels(rows_of(["a", "a", "b"]), metric)
-    assert levels(rows_of(["a", "a", "b", item, item]), metric) == expected
-    assert levels(rows_of([item]), metric) == [0.0] * 5
+    assert levels(rows_of(["a", "a", "b", *hostile]), metric) == expected
+    assert levels(rows_of(hostile), metric) == [0.0] * 5
 
 
 def test_values_that_are_no_numbers_have_no_rank() -> None:
