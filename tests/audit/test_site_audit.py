@@ -12,7 +12,6 @@ from tests.browser import Browser, browser
 from tests.test_site import build
 
 pytestmark = pytest.mark.audit
-WIDTHS = (1280, 390)
 BESIDE = """
 [...document.querySelectorAll('.md-content *')].filter(each => {
   const box = each.getBoundingClientRect();
@@ -48,9 +47,9 @@ def tab() -> Iterator[Browser]:
         yield made_tab
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_page_is_whole_and_silent(tab: Browser, site: Path, width: int, scheme: str) -> None:
+    """What stands where does not depend on colours, nor colours on the width."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     tab.call("Emulation.setEmulatedMedia", features=features)
     pages = [page for page in sorted(site.rglob("*.html")) if page.name != "404.html"]

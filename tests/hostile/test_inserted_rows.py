@@ -25,22 +25,22 @@ PLAN: dict[str, tuple[Insert, int]] = {
     "CSV, raw": (files.raw_csv, 10_000),
     "CSV, without quotes": (files.csv_without_quotes, 10_000),
     "CSV, any bytes": (files.any_csv, 10_000),
-    "JSON Lines": (files.json_lines, 26_000),
+    "JSON Lines": (files.json_lines, 49_000),
 }
 for name in layouts.layouts():
     PLAN |= {
-        f"CSV, {name}": (files.options_on("csv", name), 1_000),
-        f"JSON Lines, {name}": (files.options_on("jsonl", name), 1_000),
-        f"objects, {name}": (memory.python_objects(name), 4_000),
-        f"batches, {name}": (memory.record_batches(name), 1_000),
-        f"Parquet, {name}": (memory.parquet_files(name), 400),
+        f"CSV, {name}": (files.options_on("csv", name), 300),
+        f"JSON Lines, {name}": (files.options_on("jsonl", name), 300),
+        f"objects, {name}": (memory.python_objects(name), 1_200),
+        f"batches, {name}": (memory.record_batches(name), 300),
+        f"Parquet, {name}": (memory.parquet_files(name), 120),
     }
 PART = 40
 
 
 def insert(name: str, count: int, folder: Path) -> Tally:
     """Insert at least so many rows of one sort."""
-    rng = random.Random(f"{name} {count}")
+    rng = random.Random(name)
     with watch.watching() as heard:
         found = Tally(heard)
         while found.inserted < count:
@@ -48,9 +48,9 @@ def insert(name: str, count: int, folder: Path) -> Tally:
     return found
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", PLAN)
+@pytest.mark.parametrize("name", list(PLAN)[::3])
 def test_a_part_of_the_inserted_rows(name: str, tmp_path: Path) -> None:
+    """The first of them, without the others."""
     assert insert(name, PLAN[name][1] // PART, tmp_path).report() == ""
 
 

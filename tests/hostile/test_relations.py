@@ -54,14 +54,14 @@ def rows_of(items: list[Any]) -> list[dict[str, Any]]:
     return [{"person": person, "item": item} for person, item in enumerate(items)]
 
 
-@pytest.mark.sampled(33)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("metric", OF_ITEMS.values(), ids=OF_ITEMS)
-@pytest.mark.parametrize("name", NO_ITEMS)
-def test_what_is_no_item_drops_and_leaves_others_alone(name: str, metric: Any) -> None:
-    item = NO_ITEMS[name]
+def test_what_is_no_item_drops_and_leaves_others_alone(metric: Any) -> None:
+    """Nothing changes beside items; alone, a first level would be 1 or more if any of these counted."""
+    hostile = [item for item in NO_ITEMS.values() for _ in range(2)]
     expected = levels(rows_of(["a", "a", "b"]), metric)
-    assert levels(rows_of(["a", "a", "b", item, item]), metric) == expected
-    assert levels(rows_of([item]), metric) == [0.0] * 5
+    assert levels(rows_of(["a", "a", "b", *hostile]), metric) == expected
+    assert levels(rows_of(hostile), metric) == [0.0] * 5
 
 
 def test_values_that_are_no_numbers_have_no_rank() -> None:
@@ -113,12 +113,12 @@ def test_nothing_of_an_item_gets_out(caplog: Any, capfd: Any) -> None:
 
 
 def measured(table: dict[str, Any], metric: Any) -> float:
-    """Return the seconds from rows to released numbers."""
+    """Return the seconds of one processor from rows to released numbers."""
     program = compile_program([metric], dp.Budget(1.0), 1)
-    start = time.perf_counter()
+    start = time.process_time()
     [(cells, _)] = views([pa.table(table)], program)
     program.release(cells, choices(program, 3), Noise())
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def one_person(size: int) -> dict[str, Any]:
@@ -150,7 +150,7 @@ MOST_SECONDS = 60
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.output)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_large_shapes_take_seconds(shape: str, metric: Any) -> None:
-    """0.1 to 2 seconds each when this was written; a quadratic step would take many minutes."""
+    """0.1 to 2 seconds each, and 13 for medians of rows; a quadratic step would take many minutes."""
     make, size = SHAPES[shape]
     assert measured(make(size), metric) < MOST_SECONDS
 

@@ -169,11 +169,8 @@ def test_a_job_that_reads_is_stopped(
     job.check_end(128 + number, STAGES)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
-    ids=["in memory", "processes"],
-)
+@pytest.mark.audit
+@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
 def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
     options: list[str], start: Callable[..., Job], endless: str
 ) -> None:
@@ -239,6 +236,7 @@ def test_a_function_that_catches_everything_cannot_hold_a_job(
     job.check_end(130, ("Asking the function", "asked"))
 
 
+@pytest.mark.audit
 def test_an_interrupt_that_comes_as_an_exception_is_one_too(
     start: Callable[..., Job], tmp_path: Path
 ) -> None:
@@ -305,12 +303,13 @@ def test_who_imports_a_job_keeps_its_signals_and_its_temporary_folder() -> None:
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=LONGEST)
 
 
+@pytest.mark.audit
 def test_a_job_that_ends_by_itself_leaves_no_temporary_folder(start: Callable[..., Job]) -> None:
     job = start(["-m", "pipelines.aggregate", *ASKED[:4], "--count", "--plan"])
     assert job.process.wait(LONGEST) == 0 and list(job.temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.audit)])
 def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(
     unbuffered: str, tmp_path: Path
 ) -> None:

@@ -106,9 +106,13 @@ def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
     assert profile == [float(level) for level in statistic.direct(rows)]
 
 
-@pytest.mark.sampled(33)
-@pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
-@pytest.mark.parametrize("name", PIPED)
+FORMS = "dict", "Arrow", "both"
+IN_TURN = list(zip(PIPED, itertools.cycle(FORMS), strict=False))
+"""Each statistic in one form: that the forms are the same rows, `columns/test_layout` shows."""
+
+
+@pytest.mark.sampled(11)
+@pytest.mark.parametrize(("name", "form"), IN_TURN)
 def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     """Per found partition, for public ones (one of them empty), and for everybody at once."""
     statistic = PIPED[name]
@@ -146,11 +150,15 @@ def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     assert any(moves(old, new))
 
 
-@pytest.mark.sampled(28)
-@pytest.mark.parametrize("bounds", ["L0", "Linf", "all"])
-@pytest.mark.parametrize("name", ONE_OWNER)
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize(
+    ("name", "bounds"), zip(ONE_OWNER, itertools.cycle(["L0", "Linf", "all"]), strict=False)
+)
 def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of the run is fixed, so that neighbours keep the same rows of everybody else."""
+    """Every statistic has one of the bounds here, and all in `profiles/test_from_summaries`.
+
+    The key of the run is fixed, so that neighbours keep the same rows of everybody else.
+    """
     monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
     statistic = ONE_OWNER[name]
     made = data_of(statistic, 40, 4, seed=24)

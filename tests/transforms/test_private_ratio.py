@@ -1,5 +1,6 @@
 """Tests of `PrivateRatio` and of `Ratio` in `PrivateAggregate`."""
 
+import itertools
 import math
 import warnings
 
@@ -116,11 +117,13 @@ def test_shares_and_their_intervals_end_at_0_and_1():
 HOSTILE = [1e300, -1e300, 10**30, -(2**63), math.nan, math.inf, None, [1], b"1", {"1": 1}, "", "1"]
 
 
-@pytest.mark.parametrize("per", ["row", "person"])
-@pytest.mark.parametrize("equals", [1, "", 1e300, len, str.upper], ids=str)
-def test_no_value_decides_whether_a_release_ends(equals, per):
+def test_no_value_decides_whether_a_release_ends():
     """Neither do partitions of nobody; nor is there a warning that quotes a number."""
-    metric = dp.Ratio("x", equals=equals, per=per, name="share")
+    kinds = itertools.product([1, "", 1e300, len, str.upper], ["row", "person"])
+    metrics = [
+        dp.Ratio("x", equals=equals, per=per, name=f"share_{place}")
+        for place, (equals, per) in enumerate(kinds)
+    ]
     rows = pd.DataFrame(
         {"who": range(len(HOSTILE)), "day": 0, "x": pd.Series(HOSTILE, dtype=object)}
     )
@@ -131,12 +134,12 @@ def test_no_value_decides_whether_a_release_ends(equals, per):
                 some,
                 person="who",
                 partition=["day"],
-                metrics=[metric],
-                budget=dp.Budget(1),
+                metrics=metrics,
+                budget=dp.Budget(len(metrics)),
                 partitions=dp.PublicPartitions([0, 1]),
             ).table
-        for end in ("", "_low", "_high"):
-            numbers = np.array(found[f"share{end}"].to_pylist(), float)
+        for metric, end in itertools.product(metrics, ("", "_low", "_high")):
+            numbers = np.array(found[f"{metric.name}{end}"].to_pylist(), float)
             assert len(numbers) == 2 and not ((numbers < 0) | (numbers > 1)).any()
 
 

@@ -26,18 +26,24 @@ ROWS = [
 ]
 
 
-def released(metric, rows=ROWS, budget=SURE, noise=None, depth=None):
-    """Return the step's release, and what it draws per day."""
+def drawn(metric, times, rows=ROWS, budget=SURE, noise=None, depth=None):
+    """Return the step's release, and what it draws per day, so many times."""
     program = compile_program([metric], budget, 1, depth=depth)
     [step] = program.steps
-    found = {}
+    found = [{} for _ in range(times)]
     for cells, days in views(as_dicts(rows), program):
-        [made] = program.release(cells, (), noise or Noise())
-        columns = (made.values, made.low, made.high, made.rank)
-        found |= dict(
-            zip(days, zip(*(column.tolist() for column in columns), strict=True), strict=True)
-        )
+        for each in found:
+            [made] = program.release(cells, (), noise or Noise())
+            columns = (made.values, made.low, made.high, made.rank)
+            lines = zip(*(column.tolist() for column in columns), strict=True)
+            each |= dict(zip(days, lines, strict=True))
     return step.release, found
+
+
+def released(metric, rows=ROWS, budget=SURE, noise=None, depth=None):
+    """Return the step's release, and what it draws per day."""
+    release, [found] = drawn(metric, 1, rows, budget, noise, depth)
+    return release, found
 
 
 def largest_of(day: int, sign: int = 1) -> list[float]:
@@ -73,12 +79,11 @@ def test_rows_of_the_same_person_count_once_below_the_floor():
     # One person has the 30 largest rows: at epsilon 1 a 3rd largest is that of people.
     rows = [Row(0, 1, 100.0 + i) for i in range(30)]
     rows += [Row(person, 1, float(person % 50)) for person in range(1, 90)]
-    drawn = [released(dp.KthLargest("value", 3), rows, dp.Budget(1)) for _ in range(30)]
-    release, _ = drawn[0]
+    release, found = drawn(dp.KthLargest("value", 3), 30, rows, dp.Budget(1))
     assert isinstance(release, KthRelease) and release.near is None
     assert [spending.cost for spending in release.spends] == [dp.Budget(1)]
     # At most 2% are above all people but the first one: half of 30 draws with less than 1e-17.
-    assert sum(not found[1][0] > 100 for _, found in drawn) > 15
+    assert sum(not each[1][0] > 100 for each in found) > 15
 
 
 @pytest.mark.parametrize("k", [40, 70])
@@ -106,8 +111,8 @@ def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
     rows = [Row(person, 1, float(value)) for person in range(600) for value in range(99)]
     rows += [Row(person, 1, 1000.0 + person) for person in range(600)]
     ranks, stated = [], []
-    for _ in range(15):
-        value, _, _, rank = released(dp.KthLargest("value", 300), rows, dp.Budget(1))[1][1]
+    for found in drawn(dp.KthLargest("value", 300), 15, rows, dp.Budget(1))[1]:
+        value, _, _, rank = found[1]
         ranks.append(abs(sum(row.value >= value for row in rows) - 300))
         stated.append(rank)
     # With C = 128 the walk alone would err by 6 / 0.7 of it, 1,100. A median of 15 that is above
@@ -217,8 +222,8 @@ def test_the_rank_error_of_a_median_of_rows_holds_beside_people_of_many_rows():
         rows += [Row(person, 1, float(value)) for value in values]
     ordered = np.sort([row.value for row in rows])
     held, values = 0, []
-    for _ in range(20):
-        value, _, _, rank = released(dp.Median("value"), rows, dp.Budget(1))[1][1]
+    for found in drawn(dp.Median("value"), 20, rows, dp.Budget(1))[1]:
+        value, _, _, rank = found[1]
         below, until = np.searchsorted(ordered, value), np.searchsorted(ordered, value, "right")
         off = max(0.0, below - len(rows) / 2, len(rows) / 2 - until)
         held += off <= rank

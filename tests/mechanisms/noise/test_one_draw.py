@@ -41,18 +41,25 @@ def levels_of(hull, most):
 
 
 def law(hull, window, most=None):
-    """Return P(z) of all z with |z_j| <= window, up to a factor, by its definition."""
+    """Return P(z) of all z with |z_j| <= window, up to a factor, by its definition.
+
+    A level counts for z if its side towards z reaches z in each number. So for each choice of
+    sides the weights are added up by where these sides end, and then over all ends that reach z.
+    """
     most = most or math.ceil((window + 3) * hull.levels + 45 / hull.rate)
     down, up = levels_of(hull, most)
     weights = np.exp(-float(hull.rate) * (down + up))
-    # Sides cut to the window: all levels with the same sides are added up first.
-    ends = np.minimum(np.stack([end for pair in hull._ends(down, up) for end in pair]), window)
-    boxes, which = np.unique(ends, axis=1, return_inverse=True)
-    totals = np.bincount(which.ravel(), weights)
-    chances = np.zeros((2 * window + 1,) * len(hull.sides))
-    for box, total in zip(boxes.T, totals, strict=True):
-        pairs = zip(box[::2], box[1::2], strict=True)
-        chances[tuple(slice(window - low, window + high + 1) for low, high in pairs)] += total
+    sides = [[np.minimum(end, window) for end in pair] for pair in hull._ends(down, up)]
+    far = np.arange(window + 1)
+    shape = (len(far),) * len(sides)
+    chances = np.zeros((2 * window + 1,) * len(sides))
+    for chosen in itertools.product((0, 1), repeat=len(sides)):
+        ends = [pair[which] for pair, which in zip(sides, chosen, strict=True)]
+        places = np.ravel_multi_index(ends, shape)
+        reaching = np.bincount(places, weights, math.prod(shape)).reshape(shape)
+        for axis in range(len(sides)):
+            reaching = np.flip(np.flip(reaching, axis).cumsum(axis), axis)
+        chances[np.ix_(*(window + (far if which else -far) for which in chosen))] = reaching
     return chances
 
 
