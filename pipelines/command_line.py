@@ -23,7 +23,7 @@ from beam_dp.beam_yaml.mappings import keys_of, number
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import as_written
-from beam_dp.transforms.guarding import trial
+from beam_dp.transforms.steps import trial
 from pipelines import description, messages
 
 _ALIKE = 0.7

@@ -29,7 +29,7 @@ from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io.read_rows import EXTENSIONS, ReadRows
 from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public.public_partitions import PublicPartitions, cells_of, typed_keys
+from beam_dp.transforms.public_partitions import PublicPartitions, cells_of, typed_keys
 
 Transform = TypeVar("Transform")
 RELEASE = (

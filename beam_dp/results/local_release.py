@@ -32,7 +32,7 @@ from beam_dp.transforms.inputs import frames, wanted_columns
 from beam_dp.transforms.io import read_rows
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps.output_rows import field_names, output_names
 
 RUNNER = "FnApiRunner"

@@ -13,8 +13,8 @@ from beam_dp.testing.monotone import check_monotone
 from beam_dp.testing.neighbours import Counterexample
 from beam_dp.testing.profiles import check_interlacing, check_profile
 from beam_dp.testing.sensitivity import check_sensitivity
-from beam_dp.transforms.guarding import trial
-from beam_dp.transforms.guarding.trial import NotPrivate
+from beam_dp.transforms.steps import trial
+from beam_dp.transforms.steps.trial import NotPrivate
 
 __all__ = [
     "Counterexample",
@@ -36,7 +36,7 @@ def without_noise() -> AbstractContextManager[None]:
     THE NUMBERS ARE NOT PRIVATE, and a `NotPrivate` warning says so at the start of the block.
     Build the pipeline in the block, and run it there: after its end, in another process and on
     another runner than the in-memory ones the run fails. Jobs of the command line refuse to start
-    in such a block, and nothing else switches it on (see `transforms.guarding.trial`).
+    in such a block, and nothing else switches it on (see `transforms.steps.trial`).
 
     What comes out is what a budget of epsilon 1,000,000 releases when every noise is 0: sums,
     counts, means, extremes and quantiles as they are, up to the grid of their possible values.

@@ -24,9 +24,6 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.draws.draws_folder import Draws
-from beam_dp.transforms.draws.draws_options import draws_of
-from beam_dp.transforms.guarding import trial, unusual
 from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import (
     Partitions,
@@ -39,7 +36,7 @@ from beam_dp.transforms.partitions import (
     public_keys,
     reach_of,
 )
-from beam_dp.transforms.public.collected_partitions import KeysAsSide
+from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import (
     barrier,
     block_votes,
@@ -47,9 +44,11 @@ from beam_dp.transforms.steps import (
     eligibility,
     guards,
     output_rows,
+    trial,
 )
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import summarise as summarising
+from beam_dp.transforms.steps.kept_draws import Draws, draws_of
 
 _OWNER = "PrivateAggregate"
 
@@ -96,7 +95,7 @@ class PrivateTransform(
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         name = type(self).__name__
         guards.check_input(name, pcoll)
-        unusual.warn(name, self.budget)
+        guards.warn_of_unusual(name, self.budget)
         known_columns.check(name, pcoll, self._wanted, self.columns)
         draws = draws_of(name, pcoll.pipeline)
         self._once.use(name)

@@ -26,15 +26,14 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
 from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import check_bounds, check_public, public_keys
-from beam_dp.transforms.public.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import guards, output_rows
+from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.steps import guards, output_rows, quick_steps
 from beam_dp.transforms.steps.output_rows import row_type
 from beam_dp.transforms.steps.settle import gather
 

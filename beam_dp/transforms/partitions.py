@@ -14,8 +14,12 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.public.collected_partitions import CollectedPartitions, KeysAsSide
-from beam_dp.transforms.public.public_partitions import PublicPartitions, kind_of
+from beam_dp.transforms.public_partitions import (
+    CollectedPartitions,
+    KeysAsSide,
+    PublicPartitions,
+    kind_of,
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,9 +26,8 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.transforms.building import quick_steps
-from beam_dp.transforms.guarding import trial
-from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.steps import quick_steps, trial
 from beam_dp.transforms.steps.barrier import Drawn
 from beam_dp.transforms.steps.output_rows import output_names
 from beam_dp.transforms.steps.released_block import Block

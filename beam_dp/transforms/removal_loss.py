@@ -18,7 +18,6 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 from beam_dp.transforms import known_columns, release_record
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.inputs import shard_number
@@ -27,12 +26,13 @@ from beam_dp.transforms.partitions import (
     check_public,
     public_keys,
 )
-from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import (
     draw,
     eligibility,
     guards,
     output_rows,
+    quick_steps,
     settle,
     summarise,
 )

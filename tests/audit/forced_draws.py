@@ -46,7 +46,7 @@ from beam_dp.mechanisms.search.ranks.node import Answer
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 from beam_dp.mechanisms.summaries.histograms import partitions
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.draws.draws_folder import Barriers
+from beam_dp.transforms.steps.kept_draws import Barriers
 
 ROUNDING = Fraction(1, 10**9)
 """How far the logarithm of a probability in floats may be off; they are right to 1e-12."""

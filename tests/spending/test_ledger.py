@@ -302,7 +302,7 @@ def test_what_a_release_costs_is_charged_whole_however_it_is_shared_out(
     assert len(ledger.balance.charges) == 3
 
 
-@pytest.mark.filterwarnings("ignore::beam_dp.transforms.guarding.trial.NotPrivate")
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.steps.trial.NotPrivate")
 def test_a_trial_is_charged_with_what_the_release_costs(path: Path) -> None:
     """A trial computes with a large budget; its user's tests charge what their code would."""
     made = release()

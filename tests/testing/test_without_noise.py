@@ -18,8 +18,7 @@ from apache_beam.testing.util import assert_that, equal_to
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.testing import NotPrivate, without_noise
-from beam_dp.transforms.guarding import trial
-from beam_dp.transforms.steps import guards
+from beam_dp.transforms.steps import guards, trial
 from pipelines import aggregate
 
 ROOT = Path(__file__).parents[2]
@@ -226,7 +225,7 @@ def test_nothing_that_is_shipped_switches_it_on() -> None:
     ]
     assert sorted(users) == [
         "beam_dp/testing/__init__.py",
-        "beam_dp/transforms/guarding/trial.py",
+        "beam_dp/transforms/steps/trial.py",
     ]
-    source = (ROOT / "beam_dp/transforms/guarding/trial.py").read_text()
+    source = (ROOT / "beam_dp/transforms/steps/trial.py").read_text()
     assert "os.environ" not in source and "getenv" not in source and "open(" not in source

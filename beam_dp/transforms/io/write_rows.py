@@ -14,9 +14,8 @@ from apache_beam.typehints import typehints
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns, release_record
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.io import table_files, whole_files
-from beam_dp.transforms.steps import runtime
+from beam_dp.transforms.steps import quick_steps, runtime
 
 _KEYED = tuple[int, Any]
 """What is written, under the one key of all; None is no part of the table."""

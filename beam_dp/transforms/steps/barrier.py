@@ -13,7 +13,7 @@ that are joined by exchanges that it does not store; it stores the exchanges of 
 and side input have one origin. So on `guards.RECOMPUTING` everything that is released comes from a
 side input. One empty element from the same GroupByKey, and so nothing that was drawn, starts the
 step that reads it. No step helps where Flink restarts after the loss of a worker: a folder does, in
-which draws are kept (`draws.draws_folder`).
+which draws are kept (`steps.kept_draws`).
 """
 
 import dataclasses
@@ -28,11 +28,10 @@ from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.transforms.building import quick_steps
-from beam_dp.transforms.draws.draws_folder import Barriers, Draws
-from beam_dp.transforms.public.collected_partitions import KeysAsSide
-from beam_dp.transforms.steps import guards
+from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.steps import guards, quick_steps
 from beam_dp.transforms.steps.draw import BucketPartitions, ChooseClips, Draw
+from beam_dp.transforms.steps.kept_draws import Barriers, Draws
 from beam_dp.transforms.steps.released_block import Block
 
 _NO_BLOCK = -1

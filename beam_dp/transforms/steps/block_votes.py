@@ -28,8 +28,7 @@ from beam_dp.mechanisms.summaries import owner_lines, wire
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
-from beam_dp.transforms.building import quick_steps
-from beam_dp.transforms.steps import guards
+from beam_dp.transforms.steps import guards, quick_steps
 
 
 def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:

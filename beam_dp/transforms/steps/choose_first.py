@@ -34,13 +34,12 @@ from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import Summary
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.draws.draws_folder import Draws
-from beam_dp.transforms.public.collected_partitions import KeysAsSide
-from beam_dp.transforms.steps import runtime, settle, summarise
+from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.steps import quick_steps, runtime, settle, summarise
 from beam_dp.transforms.steps.barrier import stored
 from beam_dp.transforms.steps.collect import collecting
+from beam_dp.transforms.steps.kept_draws import Draws
 
 VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
@@ -78,9 +77,10 @@ class ReduceShards(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Reduced]:
         """Take all lines of one shard: all those of each of its people."""
-        table = settle.gather_reduced(element[1], self._bounder)
-        if table is None:
+        lines = settle.gather(element[1], self._bounder)
+        if lines is None:
             return
+        table = self._bounder.reduce(lines)
         self._counted.append(self._votes.of(table, self._bounder))
         for piece in pieces(table, _PIECE_LINES):
             yield element[0], wire.pack_table(piece)

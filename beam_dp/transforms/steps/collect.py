@@ -19,14 +19,13 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.inputs import shard_number
-from beam_dp.transforms.public.collected_partitions import KeysAsSide
-from beam_dp.transforms.steps import runtime
+from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.steps import quick_steps, runtime
 
 _BLOB_LINES = 1 << 15
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())

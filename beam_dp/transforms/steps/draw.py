@@ -1,6 +1,6 @@
 """Draw the released numbers: the shared clips first, then all releases, bucket by bucket.
 
-Elements are blocks of rows. `barrier` sees to it that they are drawn once, and `draws.draws_folder`
+Elements are blocks of rows. `barrier` sees to it that they are drawn once, and `steps.kept_draws`
 where processes die.
 """
 
@@ -17,12 +17,11 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.draws.draws_folder import Draws
-from beam_dp.transforms.steps import block_votes, settle
+from beam_dp.transforms.steps import block_votes, quick_steps, settle
+from beam_dp.transforms.steps.kept_draws import Draws
 from beam_dp.transforms.steps.released_block import Block, cut
 
 BLOCK_ROWS = 1 << 13

@@ -1,6 +1,7 @@
 """Refuse pipelines for which the guarantee is not proved, while they are built."""
 
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
 from apache_beam.transforms import trigger, window
 from apache_beam.transforms.core import Windowing
 
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.cautions import cautions
 from beam_dp.mechanisms.numerics import checks
 
 RUNNERS = (
@@ -172,3 +175,13 @@ class Once:
             "Make another object, with a budget of its own.",
         )
         self._used = True
+
+
+class UnusualParameters(UserWarning):
+    """A parameter is allowed, and so large that it protects hardly anybody."""
+
+
+def warn_of_unusual(owner: str, budget: Budget) -> None:
+    """Warn of an epsilon or a delta that is hardly ever meant, in one line each."""
+    for line in cautions(budget):
+        warnings.warn(f"{owner}: {line}", UnusualParameters, stacklevel=2)

@@ -19,12 +19,11 @@ from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowT
 
 from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.public.collected_partitions import CollectedPartitions
-from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.public_partitions import CollectedPartitions, PublicPartitions
+from beam_dp.transforms.steps import quick_steps
 from beam_dp.transforms.steps.released_block import Block, typed
 
 

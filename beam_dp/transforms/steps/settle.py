@@ -18,8 +18,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
-from beam_dp.transforms.building import quick_steps
-from beam_dp.transforms.steps import block_votes, runtime
+from beam_dp.transforms.steps import block_votes, quick_steps, runtime
 from beam_dp.transforms.steps.block_votes import bucket_of
 
 SHARED = -1
@@ -29,12 +28,6 @@ Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
 """The output: (bucket, summary), or, tagged `block_votes.TAG`, (group of blocks, lines)."""
 Summarised = tuple[Summary, Summary | None, Owned | None]
 Tasks = InOrder[Summarised]
-
-
-def gather_reduced(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
-    """Return the reduced contributions of a shard, for `Bounder.settle_reduced`."""
-    lines = gather(packed, bounder)
-    return bounder.reduce(lines) if lines is not None else None
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:

@@ -20,10 +20,9 @@ import apache_beam as beam
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.public.collected_partitions import KeysAsSide
-from beam_dp.transforms.steps import block_votes
+from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.steps import block_votes, quick_steps
 from beam_dp.transforms.steps.collect import collecting
 from beam_dp.transforms.steps.settle import SHARED, Packed, Settle
 

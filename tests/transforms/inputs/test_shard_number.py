@@ -13,9 +13,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.guarding import trial
 from beam_dp.transforms.inputs import frames, shard_number
-from beam_dp.transforms.steps import collect
+from beam_dp.transforms.steps import collect, trial
 from tests.hostile import support
 from tests.row_files import write
 

@@ -28,8 +28,7 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.draws.draws_folder import Barriers
-from beam_dp.transforms.public.collected_partitions import KeysAsSide
+from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import barrier, guards
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps.choose_first import (
@@ -38,6 +37,7 @@ from beam_dp.transforms.steps.choose_first import (
     pieces,
     summarise_and_choose,
 )
+from beam_dp.transforms.steps.kept_draws import Barriers
 from beam_dp.transforms.steps.released_block import Block
 from beam_dp.transforms.steps.summarise import Summarise
 from tests.doubles import ZeroNoise

@@ -14,7 +14,7 @@ from apache_beam.transforms.userstate import get_dofn_specs
 from apache_beam.typehints import typehints
 
 import beam_dp.transforms
-from beam_dp.transforms.building import quick_steps
+from beam_dp.transforms.steps import quick_steps
 
 TRANSFORMS = Path(beam_dp.transforms.__file__).parent
 

@@ -7,9 +7,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.testing import without_noise
-from beam_dp.transforms.draws.draws_folder import DrawsFolder
-from beam_dp.transforms.draws.draws_options import RESTARTING, draws_of
 from beam_dp.transforms.steps import guards
+from beam_dp.transforms.steps.kept_draws import RESTARTING, DrawsFolder, draws_of
 from tests.transforms.steps.test_barrier import (
     RELEASES,
     ROWS,
@@ -60,7 +59,7 @@ def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-@pytest.mark.filterwarnings("ignore::beam_dp.transforms.guarding.trial.NotPrivate")
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.steps.trial.NotPrivate")
 def test_a_trial_keeps_no_draws(name: str, tmp_path: Path) -> None:
     options = PipelineOptions([f"--draws_folder={tmp_path}/kept"])
     rows = beam.Pipeline(runner="FnApiRunner", options=options) | beam.Create(ROWS)

@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.guarding import unusual
+from beam_dp.transforms.steps import guards
 from pipelines import aggregate
 
 
@@ -24,7 +24,7 @@ def test_a_pipeline_with_a_large_epsilon_warns_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         applied(dp.Budget(10, 1e-6))
-        unusual.warn("owner", dp.Budget(1))
+        guards.warn_of_unusual("owner", dp.Budget(1))
 
 
 @pytest.mark.parametrize("people", [0, -1, 1.5])

@@ -10,7 +10,7 @@ import pytest
 from apache_beam.transforms.window import FixedWindows
 
 import beam_dp as dp
-from beam_dp.transforms.public.collected_partitions import keys_in, listed
+from beam_dp.transforms.public_partitions import keys_in, listed
 
 ROWS = [
     {"person": f"p{person}", "day": day, "country": country, "spent": 2.0}

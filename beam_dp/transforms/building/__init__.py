@@ -1,1 +1,0 @@
-"""What makes a pipeline of many steps quick to build."""
