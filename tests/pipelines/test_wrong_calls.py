@@ -400,8 +400,9 @@ def test_a_part_of_the_mapping_is_named_where_a_job_takes_one(
 @pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "2024-01,2024-02", "7-1", "a,1-7"])
 def test_keys_that_are_no_range_are_keys(keys: str) -> None:
     words = ["--person=p", "--partition=d", "--public_partitions", keys]
-    options = aggregate.parser().parse_args(words)
-    assert command_line.described(options)["partitions"] == keys.split(",")
+    line = aggregate.parser()
+    found = command_line.described(line, line.parse_args(words))
+    assert found["partitions"] == keys.split(",")
 
 
 OF_WORDS: dict[str, dict[str, Any]] = {

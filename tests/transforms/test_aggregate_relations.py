@@ -152,7 +152,7 @@ def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(
-    ("name", "bounds"), zip(ONE_OWNER, itertools.cycle(["L0", "Linf", "all"]), strict=False)
+    ("name", "bounds"), [*zip(ONE_OWNER, itertools.cycle(["L0", "Linf", "all"]), strict=False)]
 )
 def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every statistic has one of the bounds here, and all in `profiles/test_from_summaries`.

@@ -47,7 +47,7 @@ class Matrix(NamedTuple):
     divisor: int
 
 
-class Program(Protocol):
+class LinearProgram(Protocol):
     """max { gains x : matrix x <= rooms, 0 <= x <= most }; numbers are integers over 2^bits."""
 
     @property
@@ -86,7 +86,7 @@ def highs() -> Any:
     return highspy
 
 
-def solutions(program: Program, solvers: Sequence[str] | None = None) -> Iterator[Solution]:
+def solutions(program: LinearProgram, solvers: Sequence[str] | None = None) -> Iterator[Solution]:
     """Yield guesses that come as close to the best as one likes.
 
     Args:
@@ -115,7 +115,7 @@ class _Refined:
         bits: the precision.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LinearProgram) -> None:
         self._program, self._matrix = program, program.matrix
         self.columns = np.zeros(len(program.gains(0)), object)
         self.prices = np.zeros(len(program.rooms(0)), object)
