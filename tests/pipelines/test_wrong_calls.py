@@ -401,7 +401,8 @@ def test_a_part_of_the_mapping_is_named_where_a_job_takes_one(
 def test_keys_that_are_no_range_are_keys(keys: str) -> None:
     words = ["--person=p", "--partition=d", "--public_partitions", keys]
     line = aggregate.parser()
-    found = command_line.described(line, line.parse_args(words))
+    options, _ = line.read(words)
+    found = command_line.described(line, options)
     assert found["partitions"] == keys.split(",")
 
 
