@@ -66,7 +66,7 @@ def released(cases, bounds=BOUNDS, columnar=False, **options):
     made = dp.PrivateRatio("x", "person", dp.Budget(1.0), ["case", "day"], bounds, keys, **options)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         found = support.keep(pipeline | beam.Create(given) | made)
-    column = "ratio_x_per_person" if options.get("per") == "person" else "ratio_x"
+    column = next(name for name in found[0].as_dict() if name.startswith("ratio_x"))
     counts = {(row.case, row.day): divmod(getattr(row, column), MANY) for row in found}
     return [[counts[number, day] for day in DAYS] for number in range(CASES)]
 
