@@ -21,7 +21,7 @@ import functools
 import inspect
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 from unittest import mock
@@ -666,18 +666,18 @@ def _unknown(*_: Any) -> Any:
 
 
 def losses_between(
-    release: Callable[[Any], Any], less: Any, more: Any, seed: int, lean: int = 0
-) -> tuple[dict[str, Loss], set[str]]:
-    """Return the loss of each step of one release between two neighbours.
+    release: Callable[[Any], Any], less: Any, more: Sequence[Any], seed: int, lean: int = 0
+) -> Iterator[tuple[dict[str, Loss], set[str]]]:
+    """Yield the loss of each step of one release between a database and each of its neighbours.
 
     Args:
         release: database -> a `Released`.
-        less: the smaller database: what can be drawn of it can be drawn of the other one.
-        more: the same with one person more.
+        less: the smaller database: what can be drawn of it can be drawn of the others.
+        more: databases with the same people and one person more.
         seed: of all randomness.
         lean: as in `Run`.
 
-    Returns:
+    Yields:
         The losses, and which steps draw Gaussian noise.
 
     Raises:
@@ -686,17 +686,18 @@ def losses_between(
     first = Run(seed, lean)
     with first.patched():
         one = release(less)
-    second = Run(seed, lean, first)
-    with second.patched():
-        other = release(more)
-    if _told(one) != _told(other):
-        raise Fault("what was released differs")
     gauss = {
         name
         for name, calls in first.calls.items()
         if any(law[0] == GAUSS for call in calls for law in call.spy.laws)
     }
-    return second.losses, gauss
+    for each in more:
+        second = Run(seed, lean, first)
+        with second.patched():
+            other = release(each)
+        if _told(one) != _told(other):
+            raise Fault("what was released differs")
+        yield second.losses, gauss
 
 
 def _told(released: Any) -> str:
