@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.test_floors import FLOORS
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/maintainers/architecture.md").read_text(encoding="utf-8")
 PATHS = re.findall(r"`([\w./]+(?:\.py|/))`", PAGE)
 
 
