@@ -5,14 +5,8 @@
     python -m benchmarks speed --growth 1,3   a part of it, by the options of `benchmarks.speed`
     python -m benchmarks coverage             sums, counts and means, with their intervals
     python -m benchmarks experts              other statistics beside a careful user of OpenDP
-    python -m benchmarks statistics           the speed of other statistics; `--accuracy`: errors
-    python -m benchmarks together             numbers that share a draw, and means far from 0
-    python -m benchmarks ratio                private ratios a / b against b
-    python -m benchmarks ranks                quantiles and extremes for few people, with goals
-    python -m benchmarks reach                the chosen bound on partitions, with goals
-    python -m benchmarks start                how long a job takes to start, with a goal
-    python -m benchmarks preprocessing        how fast sensitivity preprocessing is, with goals
-    python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
+    python -m benchmarks statistics           other statistics beside the published mechanism
+    python -m benchmarks preprocessing        means, medians, extremes: by default, by preprocessing
     python -m benchmarks faults               processes killed at random moments, on every engine
 
 Without a name the options go to `benchmarks.speed`, and all tables but those of `faults` are
@@ -32,14 +26,7 @@ TABLES = (
     ["coverage", "--statistics"],
     ["experts"],
     ["statistics"],
-    ["statistics", "--accuracy"],
-    ["together"],
-    ["ratio"],
-    ["ranks"],
-    ["reach"],
-    ["start"],
     ["preprocessing"],
-    ["accuracy_preprocessing"],
 )
 PROGRAMS = {name for name, *_ in TABLES} | {"speed", "data", "faults"}
 

@@ -35,34 +35,24 @@ HEX_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 
 @dataclass(frozen=True)
 class Shape:
-    """What the rows look like; `one_row_each` gives every row a person of its own.
+    """What the rows look like.
 
-    `uuid` writes the person ids as 36-character strings instead of int64; `exponent` is Zipf's of
-    the partitions; `even` gives every partition the same chance instead.
+    `uuid` writes the person ids as 36-character strings instead of int64; `even` gives every
+    partition the same chance instead of Zipf's.
     """
 
     rows: int = 10_000_000
     people: int = 200_000
     partitions: int = 1000
     uuid: bool = False
-    one_row_each: bool = False
-    exponent: float = PARTITION_EXPONENT
     even: bool = False
     seed: int = 1
 
     @property
-    def distinct(self) -> int:
-        """Return how many person ids there are to draw from."""
-        return self.rows if self.one_row_each else self.people
-
-    @property
     def name(self) -> str:
         """Return a file name that says every parameter."""
-        people = "each" if self.one_row_each else str(self.people)
         ids = ("uuid" if self.uuid else "int64") + ("_even" if self.even else "")
-        if self.exponent != PARTITION_EXPONENT:
-            ids += f"_zipf{self.exponent}"
-        size = f"rows{self.rows}_people{people}_partitions{self.partitions}"
+        size = f"rows{self.rows}_people{self.people}_partitions{self.partitions}"
         return f"{size}_{ids}_seed{self.seed}.parquet"
 
 
@@ -106,8 +96,8 @@ def mixed(words: np.ndarray) -> np.ndarray:
 
 def chunks(shape: Shape) -> Iterator[pa.Table]:
     """Yield the rows as tables of at most 2^20 rows."""
-    people = zipf_cumulative(1 if shape.one_row_each else shape.people, PEOPLE_EXPONENT)
-    partitions = zipf_cumulative(shape.partitions, 0.0 if shape.even else shape.exponent)
+    people = zipf_cumulative(shape.people, PEOPLE_EXPONENT)
+    partitions = zipf_cumulative(shape.partitions, 0.0 if shape.even else PARTITION_EXPONENT)
     for start in range(0, shape.rows, CHUNK):
         yield chunk(shape, start, people, partitions).slice(0, shape.rows - start)
 
@@ -116,8 +106,7 @@ def chunk(shape: Shape, start: int, people: np.ndarray, partitions: np.ndarray) 
     """Return the full chunk of rows from `start`, drawn by a generator of its own."""
     generator = np.random.default_rng([shape.seed, start // CHUNK])
     drawn = ranks(people, generator.random(CHUNK))
-    rows = np.arange(start, start + CHUNK) % shape.rows
-    person = scatter(rows if shape.one_row_each else drawn, shape.distinct)
+    person = scatter(drawn, shape.people)
     partition = scatter(ranks(partitions, generator.random(CHUNK)), shape.partitions)
     columns = {
         "person": uuids(person) if shape.uuid else pa.array(person.astype(np.int64)),

@@ -3,8 +3,7 @@
     python -m benchmarks.ours --input rows.parquet --output sums.csv
 
 It runs as the jobs do. The options that are not named here go to Beam, for instance
---direct_running_mode=multi_threading. With `--preprocessed mean` it releases one preprocessed
-statistic per partition instead.
+--direct_running_mode=multi_threading.
 """
 
 from __future__ import annotations
@@ -22,29 +21,12 @@ import beam_dp as dp
 from benchmarks import peers
 
 COLUMNS = ["person", "partition", "value"]
-STATISTICS = {"mean": dp.Mean, "median": dp.Median, "variance": dp.Variance}
 
 
-def reader(path: str, rows_as: str) -> beam.PTransform:
-    """Return the source: column batches (the fast way) or one dict per row."""
-    if rows_as == "table":
-        return dp.ReadRows(path, columns=COLUMNS, numbers=["value"])
-    return beam.io.ReadFromParquet(path, columns=COLUMNS)
-
-
-def release(max_partitions: int | str, public: int, statistic: str) -> beam.PTransform:
+def release(max_partitions: int | str, public: int) -> beam.PTransform:
     """Return the transform under test."""
     bounds = dp.ContributionBounds(partitions=max_partitions)
     partitions = dp.PublicPartitions(range(public)) if public else dp.PrivatePartitions()
-    if statistic:
-        return dp.PreprocessSensitivity(
-            STATISTICS[statistic]("value", name="found"),
-            person="person",
-            partition=["partition"],
-            bounds=bounds,
-            partitions=partitions,
-            budget=dp.Budget(epsilon=1.0),
-        )
     return dp.PrivateAggregate(
         person="person",
         partition=["partition"],
@@ -60,13 +42,12 @@ def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
     started = time.perf_counter()
     parser = peers.options(__doc__, public=1000)
-    parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
-    parser.add_argument("--preprocessed", choices=list(STATISTICS), default="")
     given, beam_arguments = parser.parse_known_args(words)
     pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments))
-    rows = pipeline | "Read" >> reader(given.input, given.rows_as)
-    released = rows | "Release" >> release(given.max_partitions, given.public, given.preprocessed)
-    written = ["partition", *(["found"] if given.preprocessed else ["count", "sum_value"])]
+    read = dp.ReadRows(given.input, columns=COLUMNS, numbers=["value"])
+    rows = pipeline | "Read" >> read
+    released = rows | "Release" >> release(given.max_partitions, given.public)
+    written = ["partition", "count", "sum_value"]
     _ = released | "Write" >> dp.WriteRows(given.output, written, overwrite=True)
     running.run(pipeline, "Reading and bounding")
     sys.stdout.write(peers.report(given.output, started, header=True))

@@ -1,9 +1,9 @@
 """Compare whole processes on the same rows: beam_dp, Polars, DuckDB and PipelineDP.
 
     python -m benchmarks speed --all                     every table (an hour or so)
-    python -m benchmarks speed --polars --scale 0.01     one table, a hundredth of the rows
+    python -m benchmarks speed --uuid --scale 0.01       one table, a hundredth of the rows
     python -m benchmarks speed --growth 1,10             some lines of a table
-    python -m benchmarks speed --sizes                   the README's table, up to a billion rows
+    python -m benchmarks speed --sizes                   beside all peers, up to a billion rows
 
 All processes do the same: read one Parquet file, keep 3 partitions per person, sum and count per
 partition, write one CSV file. Wall time includes the interpreter's start and the imports. Polars
@@ -73,12 +73,6 @@ def ours(million: int, name: str = "beam_dp", data: Words = (), options: Words =
     return Line(name, million, data, options)
 
 
-def beside(million: int, peers: Sequence[str], title: str, *data: str) -> Table:
-    """Return the table of peers and ours on one file."""
-    lines = [*(Line(peer, million, data) for peer in peers), ours(million, data=data)]
-    return Table(f"{million} million rows{title}", lines, len(peers))
-
-
 def sizes(millions: Sequence[int]) -> Iterator[Table]:
     """1 to 1,000 million rows beside Polars, DuckDB and, up to 10 million, PipelineDP."""
     for million in millions:
@@ -118,31 +112,16 @@ def heavy() -> Iterator[Table]:
     yield Table("One person with all rows", lines)
 
 
-STEEP = ("--exponent", "1.1")
-DICTS = ["--rows_as", "dict"]
-PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 PARTS = {
-    "polars": ("1 and 10 million rows against Polars without privacy", None,
-        lambda: [beside(million, POLARS, ", Polars") for million in (1, 10)]),
-    "steep": ("steeper partitions (Zipf's exponent 1.1) against Polars", [10, 100],
-        lambda millions: [beside(m, POLARS, ", steep, Polars", *STEEP) for m in millions]),
-    "pipelinedp": ("rows per second against PipelineDP, which is run once", None,
-        lambda: [Table("PipelineDP on Beam", [
-            Line(PIPELINEDP, 1), Line(PIPELINEDP, 1, (), PROCESSES), ours(1), ours(10)])]),
     "growth": ("time grows linearly with the rows, memory not at all", [1, 3, 10, 30, 100],
         lambda millions: [Table("Growth with the rows", [*map(ours, millions)], slopes=True)]),
     "sizes": ("1 to 1,000 million rows beside all peers", [1, 10, 100, 1000], sizes),
     "partitions": ("10 to a million partitions, public or selected privately",
         [10, 100, 1000, 10_000, 100_000, MILLION], partitions),
-    "people": ("5 million people with one row each: nothing is summed before the shuffle", None,
-        lambda: [beside(5, POLARS, ", one of each person", "--one_row_each")]),
     "heavy": ("one person with all rows, in one and in a million partitions", None, heavy),
     "uuid": ("person ids as 36-character strings against int64", None,
         lambda: [Table("Person ids", [
             ours(10, "beam_dp, int64 ids"), ours(10, "beam_dp, UUID ids", ["--uuid"])])]),
-    "dicts": ("rows that come as dicts, one by one, in one process", None,
-        lambda: [Table("Row-at-a-time input", [
-            ours(10, "beam_dp, column batches"), ours(10, "beam_dp, dict rows", (), DICTS)])]),
 }  # fmt: skip
 """By option: what it is, the numbers that it takes, if any, and its tables."""
 

@@ -54,11 +54,6 @@ def short(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 9.95 else f"{number:.2g}"
 
 
-def three(number: float) -> str:
-    """Return three digits of a number."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
-
-
 def geometric(numbers: Iterable[float]) -> float:
     """Return the geometric mean; infinite if one number is, else 0 if one is."""
     numbers = [float(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""Print the tables of docs/statistics.md: `python -m docs.tables`.
+"""Print the computed tables of the docs: `python -m docs.tables`.
 
 Every number is computed here, from public parameters; no data is read.
 """
@@ -14,42 +14,13 @@ from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.search import Search
 
 BETA = 0.05
-SEARCHED = dp.AboveThreshold
-PURE, ZCDP, WITH_DELTA = dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2)), dp.Budget(1, 1e-6)
+PURE, ZCDP = dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2))
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-
-
-def metrics() -> str:
-    """Return what each metric costs in accuracy by default: epsilon 1, one partition."""
-    asked = {
-        "`PeopleCount()`": dp.PeopleCount(),
-        "`Count()`": dp.Count(),
-        '`Sum("a")`': dp.Sum("a"),
-        '`DistinctCount("a")`': dp.DistinctCount("a"),
-        '`MaxFrequency("a")`': dp.MaxFrequency("a"),
-        '`SumOfSquares("a")`': dp.SumOfSquares("a"),
-        '`Max("a")`, `Min("a")`': dp.Max("a"),
-        '`KthLargest("a", 10)`': dp.KthLargest("a", 10),
-        "`Count(one_sided=True)`": dp.Count(one_sided=True),
-        '`Sum("a", one_sided=True)`': dp.Sum("a", one_sided=True),
-        '`DistinctCount("a", one_sided=True)`': dp.DistinctCount("a", one_sided=True),
-        '`SumOfSquares("a", search=dp.AboveThreshold)`': dp.SumOfSquares("a", search=SEARCHED),
-        '`Max("a", search=dp.AboveThreshold)`': dp.Max("a", search=SEARCHED),
-        '`Median("a")`': dp.Median("a"),
-        '`Quantile("a", 0.9)`': dp.Quantile("a", 0.9),
-        '`Median("a", per="person")`': dp.Median("a", per="person"),
-    }
-    return table(["metric", "noise scale", "shift T"], [_metric(*pair) for pair in asked.items()])
-
-
-def _metric(name: str, metric: object) -> list[object]:
-    [row] = dp.PrivateAggregate("person", [metric], PURE).plan().rows
-    return [name, row.noise_scale, row.shift or "-"]
 
 
 def sizes() -> str:
@@ -61,16 +32,13 @@ def sizes() -> str:
             *(dp.Variance("a"), dp.StandardDeviation("a")),
         ),
         "`Count`, `Sum`, `Max`, `Min`": (dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a")),
-        "`KthLargest`": (dp.KthLargest("a", 1),),
-        "`Quantile`, `Median`, `SumOfSquares`": (
-            *(dp.Quantile("a", 0.5), dp.Median("a", per="person"), dp.Median("a")),
-            dp.SumOfSquares("a"),
-        ),
-        "`MaxFrequency`": (dp.MaxFrequency("a"),),
-        "`CustomProfile`": (dp.CustomProfile("a", len, candidates=candidates),),
-        "`TrimmedMean`, `Preprocessed`": (dp.TrimmedMean("a"), dp.Preprocessed("a", "mean")),
-        "`BlackBox`": (dp.BlackBox("a", len),),
+        "`KthLargest`, `MaxFrequency`": (dp.KthLargest("a", 1), dp.MaxFrequency("a")),
         "`DistinctCount`": (dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)),
+        "the others": (
+            *(dp.Quantile("a", 0.5), dp.Median("a", per="person"), dp.Median("a")),
+            *(dp.SumOfSquares("a"), dp.CustomProfile("a", len, candidates=candidates)),
+            *(dp.TrimmedMean("a"), dp.Preprocessed("a", "mean"), dp.BlackBox("a", len)),
+        ),
     }
     rows = [_size(name, kinds) for name, kinds in asked.items()]
     return table(["metric", "most rows of a partition", "with several owners"], rows)
@@ -99,26 +67,9 @@ def _shifts(kind: Callable[[dp.Budget, float], Search], sizes: Sequence[int]) ->
     return [kind(budget, BETA).shift(n) for budget in (PURE, ZCDP) for n in sizes]
 
 
-def far() -> str:
-    """Return the shifts for very many candidates, epsilon 1 and delta 1e-6."""
-    bits = (64, crossing() - 1, crossing(), 512, 670, 1024)
-    known: list[tuple[str, Search]] = [
-        ("`AboveThreshold`", dp.AboveThreshold(WITH_DELTA)),
-        ("`ScaleThenChoose`", dp.ScaleThenChoose(WITH_DELTA)),
-    ]
-    rows = [[name, *(search.shift(2**n) for n in bits)] for name, search in known]
-    return table(["epsilon 1, delta 1e-6", *(f"2^{n}" for n in bits)], rows)
-
-
-def crossing() -> int:
-    """Return the least b for which ScaleThenChoose has the smaller shift for 2^b candidates."""
-    scale, above = dp.ScaleThenChoose(WITH_DELTA), dp.AboveThreshold(WITH_DELTA)
-    return next(b for b in range(64, 2048) if scale.shift(2**b) < above.shift(2**b))
-
-
 def tables() -> Iterator[str]:
-    """Yield all tables, in the order of the page."""
-    yield from (metrics(), sizes(), searches(), far())
+    """Yield all tables."""
+    yield from (sizes(), searches())
 
 
 if __name__ == "__main__":

@@ -3,27 +3,22 @@
 import collections
 import dataclasses
 import inspect
-import itertools
 import re
 import subprocess
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import search
-from beam_dp.mechanisms.candidates import defaults
-from beam_dp.mechanisms.metrics import REGISTRY, preprocessed, profiled, quantiles, ratio
-from beam_dp.mechanisms.profiles import coverage, from_summaries
-from beam_dp.transforms.steps import draw
+from beam_dp.mechanisms.metrics import REGISTRY, preprocessed, ratio
+from beam_dp.mechanisms.profiles import from_summaries
 from docs import tables, visits
 from pipelines import aggregate
 from tests import pages
 from tests.pages import PAGES, ROOT, Block, Shell
 
 STATISTICS = pages.read("docs/statistics.md")
-SEARCHES = pages.read("docs/searches.md")
+SEARCHES = pages.read("docs/maintainers/searches.md")
 JOBS = pages.read("docs/how_to/jobs.md")
 TUTORIALS = [page for page in PAGES if page.startswith("docs/start/")]
 OTHERS = [page for page in PAGES if page not in TUTORIALS]
@@ -31,9 +26,7 @@ RUN = ("python", "bash", "yaml")
 NOT_RUN = {
     "README.md": 1,
     "docs/how_to/runners.md": 4,
-    "docs/how_to/yaml.md": 4,
     "docs/start/table.md": 1,
-    "docs/statistics.md": 1,
 }
 """How many blocks of a page no test runs, each with its reason beside it."""
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
@@ -236,7 +229,7 @@ def test_every_option_of_the_job_is_on_its_page() -> None:
 
 def test_every_file_that_is_named_exists() -> None:
     for page in PAGES:
-        if page == "docs/architecture.md":
+        if page == "docs/maintainers/architecture.md":
             continue  # it has a test of its own
         for path in re.findall(
             r"`((?:mechanisms|transforms|tests|pipelines|beam_dp)/[\w/.]+)`", pages.read(page)
@@ -251,42 +244,14 @@ def test_terms_of_the_glossary_stand_once() -> None:
         assert word in terms
 
 
-def test_the_example_of_a_loose_relaxation_is_one() -> None:
-    pairs = list(itertools.combinations(range(100), 2))
-    people = [person for pair in pairs for person in pair]
-    items = [item for item, _ in enumerate(pairs) for _ in range(2)]
-    count, _, without_two = coverage.profile(people, items, 2)
-    assert count == 4950
-    assert 99 <= count - without_two <= Fraction(65, 64) * 99 + Fraction(2, 64)
-
-
-@pytest.mark.sampled(9)
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
-@pytest.mark.parametrize("delta", [1e-12, 1e-6])
-def test_a_delta_makes_no_shift_smaller_up_to_2_256_candidates(epsilon, delta) -> None:
-    spending = search.ScaleThenChoose(dp.Budget(epsilon, delta))
-    for bits in (1, 2, 4, 8, 14, 22, 32, 64, 128, 256):
-        best = search.alternatives(dp.Budget(epsilon, delta), 2**bits)[0]
-        assert best.cost.delta == 0 and best.shift(2**bits) <= spending.shift(2**bits)
-    assert spending.shift(2**1024) < best.shift(2**1024)
-
-
 def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
     metrics = [dp.Max("a", search="auto"), dp.Max("b", search=dp.ScaleThenChoose)]
-    rows = dp.PrivateAggregate("p", metrics, tables.WITH_DELTA).plan().rows
+    rows = dp.PrivateAggregate("p", metrics, dp.Budget(1, 1e-6)).plan().rows
     assert [row.delta for row in rows] == [0, 1e-6]
 
 
-def test_the_small_numbers_in_the_text() -> None:
-    words = " ".join((STATISTICS + SEARCHES).split())
-    assert "4,294,967" in words and from_summaries._HEAVIEST // 1000 == 4_294_967
-    assert "up to 64 parts" in words and draw._MANY == 64
-    assert "(17 bits up to 2^63)" in words and defaults._TOTAL_BITS == 17
-    assert "are 0.1% apart" in words and defaults._DIGITS == 4
-    assert "A tenth of the budget finds a floor" in words and "Three tenths choose C" in words
-    assert profiled.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-    assert "a fifth of the budget" in words and quantiles._CLIP_SHARE == Fraction(1, 5)
-    assert "a twentieth of the budget" in words and quantiles._COUNT_SHARE == Fraction(1, 20)
+def test_the_most_that_a_row_of_several_owners_counts_for() -> None:
+    assert "4,294,967" in STATISTICS and from_summaries._HEAVIEST // 1000 == 4_294_967
 
 
 def test_the_table_of_epsilons_is_right() -> None:

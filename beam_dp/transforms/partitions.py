@@ -60,7 +60,7 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
     budget (Dwork, Roth, 2014, Proposition 2.1). So the ranking is that of noisy numbers, and each
     kept interval holds with 95% for a partition that you would have looked at anyway, less often
     for the one that noise has put first. `docs/top_partitions.md` says when to release the k
-    partitions once more, and why there is no other mechanism.
+    partitions once more, `docs/maintainers/searches.md` why there is no other mechanism.
 
     Edge cases: rows without a number come last; of equal numbers, the row is kept whose text comes
     first. With fewer than k rows all are kept.

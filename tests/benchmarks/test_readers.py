@@ -13,7 +13,7 @@ from benchmarks import __main__ as everything
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("words", [["benchmarks"], ["benchmarks.speed"], ["benchmarks", "start"]])
+@pytest.mark.parametrize("words", [["benchmarks"], ["benchmarks.speed"], ["benchmarks", "data"]])
 def test_help_for_nobody(words: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)

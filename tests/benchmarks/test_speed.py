@@ -106,7 +106,7 @@ def test_a_table_whose_peers_all_failed_is_shown(
 def test_a_part_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         speed.main([])
-    assert "name a part: --all or any of --polars" in capsys.readouterr().err
+    assert "name a part: --all or any of --growth" in capsys.readouterr().err
 
 
 def test_a_table_from_beginning_to_end(
@@ -128,14 +128,12 @@ def small(tmp_path: Path) -> Path:
     return data.write(Shape(rows=3000, people=100, partitions=5), tmp_path / "rows.parquet")
 
 
-@pytest.mark.parametrize("rows_as", ["table", "dict"])
 @pytest.mark.parametrize("public", [5, 0])
 def test_the_library_is_run_as_a_contestant(
-    small: Path, public: int, rows_as: str, capsys: pytest.CaptureFixture[str]
+    small: Path, public: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = small.with_suffix(".csv")
-    words = ["--input", str(small), "--output", str(output), "--public", str(public)]
-    ours.main([*words, "--rows_as", rows_as])
+    ours.main(["--input", str(small), "--output", str(output), "--public", str(public)])
     result = json.loads(capsys.readouterr().out)
     with output.open(newline="") as file:
         lines = list(csv.reader(file))[1:]
@@ -201,7 +199,7 @@ def test_a_missing_peer_ends_the_benchmark_in_words(
     contestant = Contestant("lost", lost, 1)
     monkeypatch.setattr(speed.Bench, "contestant", lambda *_: contestant)
     with pytest.raises(SystemExit) as stopped:
-        speed.main(["--dicts"])
+        speed.main(["--uuid"])
     assert str(stopped.value.code).strip().splitlines()[-1].startswith("no_such_peer is not here: ")
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import math
-import sys
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -14,9 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from benchmarks import answers, published, relations, statistics, tables, tpch
-from benchmarks.measure import Contestant, Run
-from benchmarks.statistics import CASES, GIBIBYTE, MAINS, Case, Goal
+from benchmarks import relations, statistics, tpch
 
 ORDERS = range(1, 41)
 SMALL = {
@@ -57,49 +54,6 @@ def few(file: str) -> str:
     return "items_50" if kind == "items" and size else SMALL[kind]
 
 
-def small(case: Case) -> Case:
-    """Return a case of the same kind on few rows, with K = 6 if there is one."""
-    metrics = tuple(
-        (name, dict(options) | ({"k": 5} if "k" in options else {}))
-        for name, options in case.metrics
-    )
-    removals = min(6, case.removals)
-    return dataclasses.replace(case, file=few(case.file), metrics=metrics, removals=removals)
-
-
-def truth(case: Case) -> float:
-    """Return the statistic of a small case, by counting."""
-    [(kind, options)] = case.metrics
-    rows = pq.read_table(relations.path(case.file))
-    values = rows[str(options["column"])].to_pylist() if "column" in options else []
-    found = {
-        "Count": lambda: len(rows),
-        "Sum": lambda: sum(values),
-        "KthLargest": lambda: sorted(values)[-5],
-        "DistinctCount": lambda: len(set(values)),
-        "MaxFrequency": lambda: max(Counter(values).values()),
-        "SumOfSquares": lambda: sum(count**2 for count in Counter(values).values()),
-    }
-    return found[kind]()
-
-
-BY_PROFILE = {(case.metrics[0][0], len(case.person)): case for case in CASES if case.removals}
-RELEASED = {str(case.metrics): case for case in (*MAINS.values(), *CASES) if not case.removals}
-
-
-@pytest.mark.parametrize("case", BY_PROFILE.values(), ids=lambda case: case.name)
-def test_the_pipeline_gives_the_profile(case: Case) -> None:
-    case = small(case)
-    levels = answers.answer(case)
-    assert levels[0] == pytest.approx(truth(case), rel=1e-12)
-    assert len(levels) == 7 and levels == sorted(levels, reverse=True) and levels[6] < levels[0]
-
-
-@pytest.mark.parametrize("case", RELEASED.values(), ids=lambda case: case.name)
-def test_releases_are_released(case: Case) -> None:
-    assert len(answers.answer(small(case))) == len(case.metrics)
-
-
 def test_items_are_joined_with_their_orders() -> None:
     rows = pq.read_table(relations.path("items")).to_pylist()
     assert len(rows) == sum(order % 5 for order in ORDERS)
@@ -131,49 +85,10 @@ def test_what_was_shipped_is_in_whole_numbers() -> None:
         assert row["discounted"] == row["price"] * (100 - row["discount"])
 
 
-def test_every_case_has_a_name_a_goal_and_a_main_job() -> None:
-    assert len(statistics.NAMED) == len(CASES) + len(MAINS)
-    assert all(MAINS[case.file].file == case.file and str(case.goal) for case in CASES)
-    assert str(Goal(300, 8 * GIBIBYTE, 1.3)) == "300 s, 8 GiB, 1.3 x main"
-
-
-@pytest.mark.parametrize(
-    ("goal", "met"),
-    [
-        (Goal(), True), (Goal(2.0), True), (Goal(1.9), False), (Goal(peak=64), True),
-        (Goal(peak=63), False), (Goal(ratio=2.0), True), (Goal(2.0, 64, 1.9), False),
-    ],
-)  # fmt: skip
-def test_goals_are_compared_to_medians(goal: Goal, met: bool) -> None:
-    mine = Contestant("mine", [], 1, runs=[Run(wall, 1.0, 64, {}) for wall in (1.0, 2.0, 9.0)])
-    main = Contestant("main", [], 1, runs=[Run(wall, 1.0, 64, {}) for wall in (0.5, 1.0, 9.0)])
-    assert goal.is_met(mine, main) is met
-
-
-def test_a_table_has_the_main_job_and_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[list[str]] = []
-
-    def interleave(contestants: list[Contestant], rounds: int) -> None:
-        ran.extend(list(contestant.command) for contestant in contestants)
-        for contestant in contestants:
-            contestant.runs = [Run(12.0, 20.0, 3 << 20, {})] * rounds
-
-    monkeypatch.setattr(statistics, "interleave", interleave)
-    monkeypatch.setattr(statistics, "rows_of", lambda file: 60_000)
-    text = statistics.table("orders_60000", CASES, 2)
-    assert text.startswith("### orders_60000: 60,000 rows\n\n" + tables.heads(statistics.HEAD))
-    name, numbers = "distinct clerks of 60,000", "12.00 | 12.00 | 20.00 | 3 | 1.00"
-    assert text.strip().splitlines()[4:] == [
-        f"| main job on orders_60000 |  | {numbers} |  |  |",
-        f"| {name} | 200 | {numbers} | 10 s | NO |",
-    ]
-    assert ran[1:] == [[sys.executable, "-m", "benchmarks.answers", name]]
-
-
 @pytest.mark.parametrize("size", [1, 1000, 3_145_729])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_published_target_is_that_of_the_paper(size: int, epsilon: float) -> None:
-    mechanism = published.Published(dp.Budget(epsilon), 0.05)
+    mechanism = statistics.Published(dp.Budget(epsilon), 0.05)
     tau = math.ceil(2 / epsilon * math.log(size / 0.05))
     # T = 2 tau - 1 of the exponential mechanism, whatever tau; one candidate needs none.
     assert mechanism.shift(size) == (0 if size == 1 else 2 * tau - 1)
@@ -188,11 +103,11 @@ def test_the_published_mechanism_has_the_published_probabilities() -> None:
     strict = [math.inf, *losses[:-1]]
     scores = [max(loss - tau, tau - lbar) for loss, lbar in zip(losses, strict, strict=True)]
     weights = np.exp(-np.array(scores) / 2)
-    drawn = published.Published(dp.Budget(1.0), 0.05).distribution(profile, candidates)
+    drawn = statistics.Published(dp.Budget(1.0), 0.05).distribution(profile, candidates)
     assert drawn == pytest.approx((weights / weights.sum()).tolist(), rel=1e-9)
 
 
-def smaller(question: published.Question) -> published.Question:
+def smaller(question: statistics.Question) -> statistics.Question:
     """Return the same question to few rows."""
     metric = question.metric
     if isinstance(metric, dp.KthLargest):
@@ -200,17 +115,17 @@ def smaller(question: published.Question) -> published.Question:
     return question._replace(file=few(question.file), metric=metric)
 
 
-EVERY = {(type(q.metric), len(q.person.split())): q for q in published.QUESTIONS}
+EVERY = {(type(q.metric), len(q.person.split())): q for q in statistics.QUESTIONS}
 
 
 @pytest.mark.parametrize("question", EVERY.values(), ids=lambda question: question.name)
 def test_errors_are_measured_for_every_metric(
-    question: published.Question, monkeypatch: pytest.MonkeyPatch
+    question: statistics.Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At epsilon 10^6 a release passes over nobody: it is the truth, but for the candidates."""
     question = smaller(question)
-    monkeypatch.setattr(published, "EPSILON", 1e6)
-    found = published.measure(question, 3)
+    monkeypatch.setattr(statistics, "EPSILON", 1e6)
+    found = statistics.measure(question, 3)
     rows, asked = (
         pq.read_table(relations.path(question.file)),
         getattr(question.metric, "column", ""),
@@ -236,13 +151,13 @@ def test_errors_are_measured_for_every_metric(
 def test_a_missed_goal_is_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(published, "QUESTIONS", (smaller(published.QUESTIONS[0]),))
+    monkeypatch.setattr(statistics, "QUESTIONS", (smaller(statistics.QUESTIONS[0]),))
     errors = {"published": [10.0], "one-sided": [1.0], "default": [9.0], "least shift": [0.0]}
     for near, code in ((9.0, 1), (4.0, 0)):
         drawn = {name: np.array(each) for name, each in (errors | {"default": [near]}).items()}
-        found = published.Measured(20.0, 0.5, drawn)
-        monkeypatch.setattr(published, "measure", lambda *_, found=found: found)
-        assert published.main([]) == code
+        found = statistics.Measured(20.0, 0.5, drawn)
+        monkeypatch.setattr(statistics, "measure", lambda *_, found=found: found)
+        assert statistics.main(["--accuracy"]) == code
     last = capsys.readouterr().out.splitlines()[-1].split(" | ")
     assert last[3:6] == ["10.00 / 10.00", "1.00 (0.10) / 1.00", "4.00 (0.40) / 4.00"]
     assert last[-2:] == ["20.000%", "yes |"]
@@ -251,4 +166,4 @@ def test_a_missed_goal_is_an_exit_code(
 def test_the_least_shift_is_that_of_the_packing() -> None:
     # ln(1000 0.95) = 6.86: seven people may tell 1000 databases apart, six may not.
     profile, candidates = dp.Profile(range(20, 0, -1)), dp.Candidates.linear(0, 999, 1)
-    assert published.least_shift(profile, candidates) == 14
+    assert statistics.least_shift(profile, candidates) == 14

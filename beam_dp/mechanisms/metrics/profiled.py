@@ -440,7 +440,7 @@ class Priced(Release):
     (E(D) - E(D_j / 8)) / (D - D_j / 8). One place before D is at least D_j / 2, and that is at most
     1/3 of what D_j adds to its eighth, in eighths, where `PriceSearch.shift` has 1/7: 7/3 of it are
     cut at most. Two places before D is at least D_j / 3, and 21/5 of it are. The places, and the
-    share of the budget for the price, were settled on the questions of `benchmarks.published`.
+    share of the budget for the price, were settled on the questions of `benchmarks.statistics`.
 
     But for the noise the number, V rounded, is at most f, a whole number above V, and so is the
     lower end of the interval. How far f is above is not known: `TwoPhase` has the proof that

@@ -11,7 +11,7 @@ is half of that. The default is the best but near p = 1/2 with b >= 2000 / epsil
 `local_sensitivity` is better, by about a quarter for small epsilon (by 18% for epsilon 1), as long
 as epsilon / rows is not far above 1; far above, integer noise on the counts is mostly 0. Elsewhere
 it is the default for nine tenths of the budget. Both are better than `naive` wherever that was
-measured, for b from 10 to 10^5 (`python -m benchmarks ratio`).
+measured, for b from 10 to 10^5.
 
 Between *substitution* neighbours the default needs twice the noise. `local_sensitivity` does not:
 its error is 1 / (epsilon_2 b) for every p (near p = 1/2 twice that for add-remove neighbours), and

@@ -84,8 +84,8 @@ class PriceSearch:
     the prices: so beyond `usual` extra makes that chance smaller by 10^-4, and clips more people.
 
     *The constants.* a = 8, prices by halves of a doubling, `missed` and the 3 : 2 of the rates were
-    settled on the questions of `benchmarks.published`: there, a = 4 and whole doublings erred by up
-    to a half more in the middle, and many times as much in their means.
+    settled on the questions of `benchmarks.statistics`: there, a = 4 and whole doublings erred by
+    up to a half more in the middle, and many times as much in their means.
 
     Args:
         budget: what one choice may spend.

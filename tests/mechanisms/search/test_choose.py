@@ -6,7 +6,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import Count, Max
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import alternatives, why
+from beam_dp.mechanisms.search import ScaleThenChoose, alternatives, why
 from beam_dp.mechanisms.search.choose import BY_WORD, build_search, check_search
 
 BUDGETS = [Budget(1), Budget(0.1, 1e-9), Budget(1, 1e-6), Budget.zcdp(0.5), Budget.zcdp(1e-5)]
@@ -97,3 +97,14 @@ def test_a_word_and_its_class_are_the_same_search(word):
 def test_other_words_are_refused(word):
     with pytest.raises(TypeError, match="search must be"):
         Count(one_sided=True, search=word)
+
+
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6])
+def test_a_delta_makes_no_shift_smaller_up_to_2_256_candidates(epsilon, delta) -> None:
+    spending = ScaleThenChoose(Budget(epsilon, delta))
+    for bits in (1, 2, 4, 8, 14, 22, 32, 64, 128, 256):
+        best = alternatives(Budget(epsilon, delta), 2**bits)[0]
+        assert best.cost.delta == 0 and best.shift(2**bits) <= spending.shift(2**bits)
+    assert spending.shift(2**1024) < best.shift(2**1024)
