@@ -6,6 +6,7 @@
     python -m benchmarks coverage             sums, counts and means, with their intervals
     python -m benchmarks experts              other statistics beside a careful user of OpenDP
     python -m benchmarks statistics           other statistics beside the published mechanism
+    python -m benchmarks together             numbers that share a draw; means far from 0
     python -m benchmarks preprocessing        means, medians, extremes: by default, by preprocessing
     python -m benchmarks faults               processes killed at random moments, on every engine
 
@@ -26,6 +27,7 @@ TABLES = (
     ["coverage", "--statistics"],
     ["experts"],
     ["statistics"],
+    ["together"],
     ["preprocessing"],
 )
 PROGRAMS = {name for name, *_ in TABLES} | {"speed", "data", "faults"}
