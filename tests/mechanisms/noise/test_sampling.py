@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import FEW, LazyUniform, Noise
-from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits, normal_cdf_interval
+from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits
 
 N = 400_000  # t = 0.0055
 FALSE_ALARM = 1e-10
@@ -148,13 +148,6 @@ class TestDistributions:
         assert not self.coin(lambda: Noise().bernoulli_below(bound), math.exp(-0.5))
         whole = functools.partial(exp_interval, Fraction(0))
         assert all(Noise().bernoulli_below(whole) for _ in range(100))
-        phi = 0.5 + math.erf(-3 / math.sqrt(7) / math.sqrt(2)) / 2
-
-        def draw():
-            return Noise().bernoulli_below(lambda bits: normal_cdf_interval(-3, Fraction(7), bits))
-
-        assert self.coin(draw, phi)
-        assert not self.coin(draw, 1 - phi)
 
     @staticmethod
     def coin(draw, p):
