@@ -23,6 +23,7 @@ from beam_dp.mechanisms.search.ranks.node import Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
+from tests import laws
 from tests.doubles import ZeroNoise
 
 pytestmark = pytest.mark.audit
@@ -85,7 +86,7 @@ def worst(search, node_of, clip, some=DATABASES) -> float:
     def logarithms(people):
         people = tuple(sorted(people))
         if people not in known:
-            found = search.chances_at(node_of(lines_of(people), clip), CANDIDATES)
+            found = laws.chances_at(search, node_of(lines_of(people), clip), CANDIDATES)
             listed = list(found.values()) if isinstance(found, dict) else found
             assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
             known[people] = np.log(listed)

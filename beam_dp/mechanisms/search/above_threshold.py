@@ -15,7 +15,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
-from beam_dp.mechanisms.search.draws import failures_before_success, stop_chances
+from beam_dp.mechanisms.search.draws import failures_before_success
 
 Floats = npt.NDArray[np.float64]
 _STRAY = 0.03  # the 3% of a gate
@@ -128,12 +128,6 @@ class AboveThreshold(Search):
                 yield loss - first, 0, 1
             if stop > 1 or not self.gate:
                 yield loss - theta, max(start, int(self.gate)), stop
-
-    def _chances(self, losses: list[int]) -> list[float]:
-        chosen = self._thresholds(len(losses))
-        needs = [loss - chosen.theta for loss in losses[:-1]]
-        needs[0] = losses[0] - self._first_theta(len(losses))
-        return stop_chances(needs, float(chosen.first), float(chosen.second))
 
     def _thresholds(self, n: int) -> "Thresholds":
         overshoot = None if self.overshoot is None else float(self.overshoot)

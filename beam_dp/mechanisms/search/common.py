@@ -18,8 +18,6 @@ from beam_dp.mechanisms.profiles.profile import Profile
 LOG_COUPLING = math.log(1e12)
 SYSTEM_NOISE = Noise()  # holds no state: every draw reads the entropy of the operating system
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
-AUDITED = 64
-"""The most candidates that `distribution` takes."""
 
 
 def check(owner: str, budget: object, beta: object) -> None:
@@ -77,20 +75,6 @@ class Search(abc.ABC):
             return candidates[0]
         return candidates[self._choose(profile, candidates, noise)]
 
-    def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        checks.require(
-            candidates.size <= AUDITED,
-            f"{type(self).__name__}.distribution",
-            "candidates",
-            f"be at most {AUDITED}, not {candidates.size}",
-        )
-        return [1.0] if candidates.size == 1 else self._chances(profile.loss(candidates))
-
     @abc.abstractmethod
     def _shift(self, n: int) -> int:
         """Return the shift for n >= 2."""
@@ -102,7 +86,3 @@ class Search(abc.ABC):
     @abc.abstractmethod
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         """Return the index of one candidate of several: a private draw."""
-
-    @abc.abstractmethod
-    def _chances(self, losses: list[int]) -> list[float]:
-        """Return the probabilities of several candidates with these losses."""

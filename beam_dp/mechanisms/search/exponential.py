@@ -69,18 +69,6 @@ class ExponentialMechanism(Search):
         chosen = groups[draw_by_score(weighed, bounded_range(self.budget) / 2, noise)]
         return chosen.start + draw_below(chosen.size, noise)
 
-    def _chances(self, losses: list[int]) -> list[float]:
-        tau, half = self._tau(len(losses)), float(bounded_range(self.budget)) / 2
-        strict = [math.inf, *losses[:-1]]
-        rounded_up = [*losses[:-1], 0]
-        scores = [
-            max(loss - tau, tau - before) for loss, before in zip(rounded_up, strict, strict=True)
-        ]
-        best = min(scores)
-        weights = [math.exp(-half * (score - best)) for score in scores]
-        total = math.fsum(weights)
-        return [weight / total for weight in weights]
-
     def _tau(self, n: int) -> int:
         """Return the smallest tau with both failures at most beta.
 

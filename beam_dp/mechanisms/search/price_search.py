@@ -12,7 +12,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.search.common import ENOUGH, SYSTEM_NOISE, check
-from beam_dp.mechanisms.search.draws import stop_chances
 
 Extension = Callable[[Fraction], Fraction]
 """A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
@@ -137,11 +136,6 @@ class PriceSearch:
             if _is_at_most(known, j, theta + int(noise.geometric(second, 1)[0]) - rho):
                 return j
         return None
-
-    def distribution(self, extension: Extension, top: int, usual: int) -> list[float]:
-        """Return the exact chances of 0, ..., top and of None (each to about 1e-13)."""
-        needs = [query(extension, j) - self._theta(j - usual) for j in range(top + 1)]
-        return stop_chances(needs, *map(float, self._rates))
 
     @property
     def _rates(self) -> tuple[Fraction, Fraction]:

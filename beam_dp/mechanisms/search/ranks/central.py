@@ -112,17 +112,6 @@ class CentralSearch:
         index = candidates.index_at(before + draw_below(int(runs.weights[run]), noise))
         return Answer(index, self.usual_error)
 
-    def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
-        """Return the probabilities of the candidates of a node, and of none."""
-        runs = self._runs(node, candidates)
-        rises = -float(self._rate) * (runs.losses - runs.losses.min()).astype(np.float64)
-        scales = np.exp(rises)
-        indexes = np.arange(node.first, node.stop + 1)
-        weights = np.diff(candidates.weight_before(indexes)).astype(np.float64)
-        own_runs = np.searchsorted(runs.starts, indexes[:-1], side="right") - 1
-        masses = np.append(weights * scales[own_runs], float(runs.weights[-1]) * scales[-1])
-        return [float(chance) for chance in masses / math.fsum(masses)]
-
     @property
     def _share(self) -> Fraction:
         return checks.decimal(_OWNER, "p", self.p)

@@ -25,8 +25,6 @@ _ROOT = Fraction(11, 9)
 """By how much the part of the first level is larger than that of others where it is a search by
 weights, as all others err with it; or smaller, where it is a walk, which errs less."""
 
-Indexes = tuple[int | None, ...]
-
 
 @functools.lru_cache(maxsize=256)
 def quantile_search(
@@ -116,10 +114,6 @@ class SplitSearch:
         """Return the answer for each share, for the node of all candidates: a private draw."""
         return self._choose(node, self.shares, candidates, noise, 0)
 
-    def chances_at(self, node: Node, candidates: Candidates) -> dict[Indexes, float]:
-        """Return the exact probabilities of all lists of indexes (None for none), for audits."""
-        return self._chances(node, self.shares, candidates, 0)
-
     @property
     def usual_errors(self) -> list[int]:
         """How far each rank is off in 95% of draws where people are many; by measurement."""
@@ -163,27 +157,6 @@ class SplitSearch:
             return [*below, answer, *above]
         pairs = zip([*below, Answer(answer.candidate, 0.0), *above], _weights(shares), strict=True)
         return [_carried(each, answer.error * weight) for each, weight in pairs]
-
-    def _chances(
-        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates, level: int
-    ) -> dict[Indexes, float]:
-        """Return the probabilities of all answers of a node."""
-        if not shares:
-            return {(): 1.0}
-        search = self._search(shares[len(shares) // 2], level)
-        chances: dict[Indexes, float] = {}
-        for at, chance in enumerate(search.chances_at(node, candidates)):
-            index = None if at == node.size else node.first + at
-            below, above = (
-                {(None,) * count: 1.0}
-                if part is None
-                else self._chances(part, rest, candidates, level + 1)
-                for part, rest, count in _parts(node, shares, index)
-            )
-            for left, one in below.items():
-                for right, other in above.items():
-                    chances[(*left, index, *right)] = chance * one * other
-        return chances
 
 
 _NOBODY = Node(np.empty(0, np.int64), np.empty(0, np.int64), 0, 1)

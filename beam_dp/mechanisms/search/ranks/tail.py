@@ -268,22 +268,6 @@ class TailSearch:
             index, self._error(levels, passed, behind), self._people(levels, passed, behind)
         )
 
-    def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
-        """Return the probabilities of the candidates of a node, and of none."""
-        line = Line.of(node, candidates, self.upper)
-        chances = np.zeros(node.size + 1)
-        sights, look = self._look(line)
-        for sight, chance in zip(sights, look.chances(), strict=True):
-            levels = self._levels(line.outer, sight)
-            begins, walk = self._walk(line, levels)
-            behind = line.total - np.repeat(line.reached(begins), walk.lengths)
-            kept, lost = self._kept(levels, behind)
-            *stops, passed = chance * np.array(walk.chances())
-            chances[:-1] += stops * kept
-            chances[-1] += passed + stops @ lost
-        ordered = chances[-2::-1] if self.upper else chances[:-1]
-        return [float(each) for each in (*ordered, chances[-1])]
-
     @property
     def _share(self) -> Fraction:
         return checks.decimal("TailSearch", "share", self.share)
@@ -369,13 +353,6 @@ class TailSearch:
         return begins, WeightWalk(
             levels.rate / levels.person, integers.add(level, -reached), lengths
         )
-
-    def _kept(self, levels: Levels, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the chances that answers with so many units behind are released, or are not."""
-        if levels.many:
-            return np.ones(len(behind)), np.zeros(len(behind))
-        least, rate = self._units(levels.behind) - behind, float(levels.rate / self.resolution)
-        return laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
 
     def _units(self, people: Fraction) -> int:
         return math.ceil(people * self.resolution)
@@ -483,10 +460,3 @@ def stretches(edge: int) -> tuple[tuple[int, ...], int]:
 def _rounded_up(people: float) -> Fraction:
     """Return a number of people as a fraction, not below it."""
     return Fraction(math.ceil(people * _FINE), _FINE)
-
-
-def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
-    """Return P(eta >= least) of the discrete Laplace distribution."""
-    above = np.maximum(least, 1 - least).astype(np.float64)
-    tail = np.exp(-rate * above) / (1 + math.exp(-rate))
-    return np.asarray(np.where(least > 0, tail, 1 - tail))
