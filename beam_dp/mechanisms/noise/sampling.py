@@ -11,9 +11,9 @@ import dataclasses
 import functools
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ Integers = npt.NDArray[Any]  # int64, or Python ints as objects
 SMALLEST_INT64_RATE = Fraction(1, 1 << 40)
 BLOCK = 1 << 16  # values drawn at a time: the working arrays stay in the cache
 FEW = 32  # up to here one logarithm per value is cheaper than a table of digits
-BAND = 2.0**-20  # how wrong the float chance of a Gaussian coin may be
+BAND = 2.0**-20  # how wrong the float chance of a coin may be
 
 
 class LazyUniform:
@@ -78,6 +78,13 @@ class LazyUniform:
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying."""
         raise checks.ParameterTypeError("LazyUniform", "randomness", "not be copied or pickled")
+
+
+class Stop(NamedTuple):
+    """Where a walk ended: in which run, and how many candidates of the run it passed."""
+
+    run: int
+    passed: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,21 +226,33 @@ class Noise:
             missing -= len(draws)
         return np.concatenate(kept)
 
-    def first_success(self, rate: checks.Real, limit: int) -> int:
-        """Return min(G, limit), G the failures before the first success of independent trials.
+    def first_success(
+        self, unit: Fraction, needs: Sequence[int], lengths: Sequence[int]
+    ) -> "Stop | None":
+        """Return where the first of many independent trials succeeds; None where none does.
 
-        A trial succeeds with probability e^-rate, so P(G >= n) = (1 - e^-rate)^n exactly; the
-        time does not grow with `limit`, which may be 2^64 and more. For rate <= 0 the first
-        trial succeeds: 0.
+        Trials stand in runs: each of `lengths` trials succeeds with probability e^(-unit need), or
+        surely for a need of at most 0. The time does not grow with the lengths, which may be 2^64
+        and more.
 
-        Raises:
-            ValueError: if limit < 0.
+        Args:
+            unit: above 0.
+            needs: one per run.
+            lengths: one per run, at least 1.
         """
-        exact = checks.number("Noise.first_success", "rate", rate)
-        limit = _size("Noise.first_success", limit, "limit")
-        if exact <= 0 or limit == 0:
-            return 0
-        return geometric.first_success(self.uniform().interval, exact, limit)
+        # A run of n trials is passed where U <= (1 - p)^n, which is at least 1 - n p.
+        words = self.words(len(needs)).tolist()
+        for run, (need, length, word) in enumerate(zip(needs, lengths, words, strict=True)):
+            if need <= 0:
+                return Stop(run, 0)
+            rarity = float(unit) * need - math.log(length)
+            if rarity > 0 and word * 2.0**-64 < 1 - math.exp(-rarity) - BAND:
+                continue
+            uniform = LazyUniform(self, word, 64)
+            passed = geometric.first_success(uniform.interval, unit * need, length)
+            if passed < length:
+                return Stop(run, passed)
+        return None
 
     def _one_geometric(self, rate: Fraction) -> int:
         """Return one geometric value by inversion; for tiny rates only its high digits are.

@@ -17,8 +17,8 @@ Between *substitution* neighbours the default needs twice the noise. `local_sens
 its error is 1 / (epsilon_2 b) for every p (near p = 1/2 twice that for add-remove neighbours), and
 it is the better one from b = 600 / epsilon on.
 
-The records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` release columns of ratios, with error
-bounds; `mechanism` makes one by the name of its method.
+The records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` release columns of ratios, with
+error bounds; `mechanism` makes one by the name of its method.
 """
 
 from beam_dp.mechanisms.accounting.budget import Budget

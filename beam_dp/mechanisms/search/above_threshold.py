@@ -15,7 +15,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
-from beam_dp.mechanisms.search.draws import failures_before_success
 
 Floats = npt.NDArray[np.float64]
 _STRAY = 0.03  # the 3% of a gate
@@ -111,14 +110,12 @@ class AboveThreshold(Search):
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         chosen = self._thresholds(candidates.size)
         rho = int(noise.geometric(chosen.first, 1)[0])
-        words = noise.words(len(profile.values) + 2).tolist()
-        for (need, start, stop), word in zip(self._needs(profile, candidates), words, strict=False):
-            # nu >= need + rho has probability e^(-eps2 (need + rho)) at each candidate of a run.
-            # The last candidate is returned whether it passes or not.
-            passed = failures_before_success(chosen.second, need + rho, stop - start, word, noise)
-            if passed < stop - start:
-                return start + passed
-        return candidates.size - 1
+        runs = list(self._needs(profile, candidates))
+        # nu >= need + rho has probability e^(-eps2 (need + rho)) at each candidate of a run.
+        needs = [need + rho for need, _, _ in runs]
+        found = noise.first_success(chosen.second, needs, [end - start for _, start, end in runs])
+        # The last candidate is returned whether it passes or not.
+        return candidates.size - 1 if found is None else runs[found.run][1] + found.passed
 
     def _needs(self, profile: Profile, candidates: Candidates) -> Iterator[tuple[int, int, int]]:
         """Yield (loss - theta_i, start, stop) of each run of candidates of equal difference."""

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import Search, bounded_range
-from beam_dp.mechanisms.search.draws import draw_by_score
+from beam_dp.mechanisms.search.draws import draw_run
 
 _SLACK = 1 + 1e-12  # above the rounding of the logarithms
 _SHARES = (Fraction(11, 100), Fraction(12, 100), Fraction(40, 100))
@@ -202,8 +204,9 @@ Choices = list[tuple[int | None, int, int]]
 
 
 def _drawn(choices: Choices, epsilon: Fraction, noise: Noise) -> int | None:
-    groups = [(size, -score) for _, size, score in choices]
-    return choices[draw_by_score(groups, epsilon / 2, noise)][0]
+    sizes = np.array([size for _, size, _ in choices], object)
+    scores = np.array([-score for _, _, score in choices])
+    return choices[draw_run(sizes, scores, epsilon / 2, noise)][0]
 
 
 def _margin(indexes: Sequence[int], end: int) -> int:

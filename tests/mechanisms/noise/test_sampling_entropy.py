@@ -28,7 +28,7 @@ DRAWS = [
     lambda noise: noise.discrete_laplace(1, 10**6),
     lambda noise: noise.discrete_gaussian(1, 1),
     lambda noise: noise.discrete_gaussian(1, 1000),
-    lambda noise: noise.first_success(1, 2**64),
+    lambda noise: noise.first_success(Fraction(1), [50], [2**64]),
 ]
 
 

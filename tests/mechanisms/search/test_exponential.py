@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -61,8 +62,8 @@ def test_a_uniform_at_the_border_of_two_groups_is_refined():
             share = Fraction(1) / (1 + Fraction(math.exp(-1)))
             return LazyUniform(self, int(share * 2**50), 50)
 
-    groups = [(1, 0), (1, 2)]
-    found = {draws.draw_by_score(groups, Fraction(1, 2), Border()) for _ in range(50)}
+    sizes, scores = np.array([1, 1]), np.array([0, 2])
+    found = {draws.draw_run(sizes, scores, Fraction(1, 2), Border()) for _ in range(50)}
     assert found <= {0, 1}
 
 

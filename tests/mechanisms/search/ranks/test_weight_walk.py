@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.draws import Stop
+from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 from tests import laws
 from tests.doubles import ZeroNoise
