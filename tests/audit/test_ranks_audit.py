@@ -24,11 +24,11 @@ from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import Line, TailSearch
 from tests import laws
 
-D, N = 2, 5
+D, N = 2, 4  # candidates at both ends, and two between them
 ROUNDING = 1e-8
 EVEN = Candidates.of(range(N))
 SIGNED = Candidates.of(range(-2, N - 2))
-WEIGHTED = Candidates(DecimalGrid(0, 1, 1))  # 21 values, of weights from 1/9 to 1
+WEIGHTED = DecimalGrid(0, 1, 1)  # 21 values, of weights from 1/9 to 1
 # What a person can be: shares that do not fall over the candidates, 1 at the last one.
 KINDS = [s for s in itertools.product(range(D + 1), repeat=N - 1) if list(s) == sorted(s)]
 
@@ -46,11 +46,11 @@ def databases() -> list[tuple[int, ...]]:
         for some in itertools.combinations_with_replacement(range(len(KINDS)), size):
             found.append(tuple(np.bincount(some, minlength=len(KINDS)).tolist()))
     random = np.random.default_rng(1)
-    some = [random.choice([0, 0, 0, 1, 3, 12], len(KINDS)) for _ in range(60)]
-    few = [random.multinomial(size, np.ones(len(KINDS)) / len(KINDS)) for size in range(3, 30)]
+    some = [random.choice([0, 0, 0, 1, 3, 12], len(KINDS)) for _ in range(20)]
+    few = [random.multinomial(size, np.ones(len(KINDS)) / len(KINDS)) for size in range(3, 30, 3)]
     edges = []
     for one, other in itertools.permutations(range(len(KINDS)), 2):
-        if one in (0, 7, 14) or other in (0, len(KINDS) - 1):
+        if one in (0, len(KINDS) // 2, len(KINDS) - 1) or other in (0, len(KINDS) - 1):
             edges.append([12 * (i == one) + 3 * (i == other) for i in range(len(KINDS))])
     return [*found, *(tuple(map(int, people)) for people in [*some, *few, *edges])]
 
@@ -115,7 +115,7 @@ QUANTILES = [Fraction(1, 2), 0.3, Fraction(2, 3), 0.9]
 
 @pytest.mark.audit
 @pytest.mark.parametrize("p", QUANTILES)
-@pytest.mark.parametrize("candidates", [EVEN, Candidates.of([0, 1, 5, 90, 91])])
+@pytest.mark.parametrize("candidates", [EVEN, Candidates.of([0, 5, 90, 91])])
 def test_central_search_spends_all_of_epsilon_and_no_more(p, candidates):
     most, reach = Audit(CentralSearch(Budget(2), p, D), candidates).worst()
     assert 1.0 < most <= 2 + ROUNDING

@@ -52,7 +52,7 @@ def test_the_distribution_is_the_formula(p, epsilon, size):
 
 
 def test_decimals_weigh_by_their_size():
-    candidates = Candidates(DecimalGrid(0, 1, 1))
+    candidates = DecimalGrid(0, 1, 1)
     weights = [1 / abs(value) if value else 1.0 for value in candidates]
     weights[0] = weights[-1] = 1.0  # 10 has the digit 1
     values = [3, 3, 4, 9, -2]
@@ -65,7 +65,7 @@ def test_decimals_weigh_by_their_size():
 @pytest.mark.parametrize(
     ("candidates", "p"),
     [
-        (Candidates(DecimalGrid(0, 1, 1)), 0.5),
+        (DecimalGrid(0, 1, 1), 0.5),
         pytest.param(Candidates.of(range(12)), 0.7, marks=pytest.mark.audit),
     ],
 )
