@@ -30,6 +30,7 @@ from beam_dp.mechanisms.numerics.intervals import (
 )
 
 Integers = npt.NDArray[Any]  # int64, or Python ints as objects
+Enclosing = Callable[[Fraction, int], Interval]
 
 # From this rate on a geometric value exceeds 2^62 with probability e^(-2^22): int64 holds it.
 SMALLEST_INT64_RATE = Fraction(1, 1 << 40)
@@ -280,7 +281,9 @@ class Noise:
         """Return int64 geometric values: the low digits, and the number above them."""
         # As 2^count rate >= 4, few values have digits above these.
         count = leading_zeros(rate / 4)
-        return self._low_digits(rate, count, size) + (self._runs(rate, count, size) << count)
+        return self._low_digits(rate, count, size) + (
+            self._runs(rate * (1 << count), size) << count
+        )
 
     def _low_digits(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
         """Return the lowest `count` binary digits of geometric values."""
@@ -291,21 +294,22 @@ class Noise:
         # and the rest is a geometric value of rate 2^n rate, independent of them.
         total = np.zeros(size, np.int64)
         for digit in range(count):
-            bound = functools.partial(_digit_interval, rate * (1 << digit))
-            ones = self._coins(bound, _first_digit_bits(rate, digit), size)
+            ones = self._fixed_coins(_digit_interval, rate * (1 << digit), size)
             total += np.left_shift(ones, digit, dtype=np.int64)
         return total
 
-    def _runs(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
-        """Return geometric values of rate 2^count rate: heads in a row, of coins of e^-that."""
-        bound = functools.partial(exp_interval, -rate * (1 << count))
-        first = _first_run_bits(rate, count)
+    def _runs(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """Return geometric values: heads in a row, of coins of e^-rate."""
         runs = np.zeros(size, np.int64)
-        alive = np.flatnonzero(self._coins(bound, first, size))
+        alive = np.flatnonzero(self._fixed_coins(exp_interval, -rate, size))
         while alive.size:
             runs[alive] += 1
-            alive = alive[self._coins(bound, first, alive.size)]
+            alive = alive[self._fixed_coins(exp_interval, -rate, alive.size)]
         return runs
+
+    def _fixed_coins(self, enclosing: Enclosing, x: Fraction, size: int) -> npt.NDArray[np.bool_]:
+        bound, first = functools.partial(enclosing, x), _first_bits(enclosing, x)
+        return self._coins(bound, first, size)
 
     def _coins(self, bound: Bound, first: int, size: int) -> npt.NDArray[np.bool_]:
         """Return exact coins of the p within `bound`, whose 16 leading bits are `first`.
@@ -343,15 +347,10 @@ def _digit_interval(rate: Fraction, bits: int) -> Interval:
     return low / (1 + low), high / (1 + high)
 
 
-# The tables below hold functions of parameters, never anything random.
+# The table below holds functions of parameters, never anything random.
 @functools.lru_cache(maxsize=1 << 14)
-def _first_digit_bits(rate: Fraction, digit: int) -> int:
-    return leading_bits(functools.partial(_digit_interval, rate * (1 << digit)), 16)
-
-
-@functools.lru_cache(maxsize=1 << 10)
-def _first_run_bits(rate: Fraction, count: int) -> int:
-    return leading_bits(functools.partial(exp_interval, -rate * (1 << count)), 16)
+def _first_bits(enclosing: Enclosing, x: Fraction) -> int:
+    return leading_bits(functools.partial(enclosing, x), 16)
 
 
 def _ratio(draws: Integers, scale: int) -> npt.NDArray[np.float64]:

@@ -20,12 +20,16 @@ SYSTEM_NOISE = Noise()  # holds no state: every draw reads the entropy of the op
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
 
 
-def check(owner: str, budget: object, beta: object) -> None:
-    """Refuse a budget that is no `Budget`, and a failure probability outside of (0, 1)."""
+def check_budget(owner: str, budget: object) -> None:
+    """Refuse a budget that is no `Budget`."""
     if not isinstance(budget, Budget):
         raise checks.ParameterTypeError(
             owner, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
         )
+
+
+def check_beta(owner: str, beta: object) -> None:
+    """Refuse a failure probability outside of (0, 1)."""
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
 
 
@@ -40,22 +44,32 @@ def bounded_range(budget: Budget) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Search(abc.ABC):
-    """Choose one candidate by a removal loss; n is the number of candidates.
-
-    One candidate is returned as it is, with shift 0, and nothing is drawn.
-    """
+class Paid:
+    """A choice that a budget pays for."""
 
     budget: Budget
-    beta: float = 0.05
 
     def __post_init__(self) -> None:
-        check(type(self).__name__, self.budget, self.beta)
+        check_budget(type(self).__name__, self.budget)
 
     @property
     def cost(self) -> Budget:
         """What one choice spends: the budget's epsilon or rho, and no delta."""
         return self.budget.without_delta()
+
+
+@dataclass(frozen=True)
+class Search(Paid, abc.ABC):
+    """Choose one candidate by a removal loss; n is the number of candidates.
+
+    One candidate is returned as it is, with shift 0, and nothing is drawn.
+    """
+
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_beta(type(self).__name__, self.beta)
 
     def shift(self, n: int) -> int:
         """Return the T that is guaranteed with probability 1 - beta for n candidates."""

@@ -12,7 +12,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.search.common import check
+from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
@@ -46,7 +46,7 @@ def quantile_search(
 
 
 @dataclass(frozen=True)
-class SplitSearch:
+class SplitSearch(Paid):
     """Choose a candidate for each of several p, in rising order; or none for some of them.
 
     The middle p is searched among all people. Its answer y splits them: what people have at or
@@ -78,13 +78,12 @@ class SplitSearch:
     (2110.05429), with other searches in the nodes.
     """
 
-    budget: Budget
     shares: tuple[Fraction, ...]
     resolution: int = RESOLUTION
     stray: float = STRAY
 
     def __post_init__(self) -> None:
-        check(_OWNER, self.budget, 0.5)
+        super().__post_init__()
         checks.require(len(self.shares) > 0, _OWNER, "shares", "have at least one p")
         for share in self.shares:
             checks.fraction_between(_OWNER, "a share", share, 0, 1)
@@ -93,11 +92,6 @@ class SplitSearch:
         checks.require(rises, _OWNER, "shares", f"rise, not be {list(self.shares)}")
         object.__setattr__(self, "shares", exact)
         checks.positive_integer(_OWNER, "resolution", self.resolution)
-
-    @property
-    def cost(self) -> Budget:
-        """What all choices spend: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
 
     @property
     def levels(self) -> int:

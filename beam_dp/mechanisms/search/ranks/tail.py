@@ -13,7 +13,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.search.common import bounded_range, check
+from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 
@@ -126,7 +126,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class TailSearch:
+class TailSearch(Paid):
     """Walk from the top to the first candidate with enough people at or above it; or answer none.
 
     With n people, A(y) of them at or above y (each with their share of rows there), s the share,
@@ -196,7 +196,6 @@ class TailSearch:
     behind costs nothing more, as a person is on one side of the answer.
     """
 
-    budget: Budget
     share: checks.Real = 0
     rank: int = 0
     upper: bool = True
@@ -205,7 +204,7 @@ class TailSearch:
     worth: int = 1
 
     def __post_init__(self) -> None:
-        check("TailSearch", self.budget, 0.5)
+        super().__post_init__()
         checks.positive_integer("TailSearch", "worth", self.worth)
         checks.fraction_between("TailSearch", "stray", self.stray, 0, 1)
         share = checks.decimal("TailSearch", "share", self.share)
@@ -215,11 +214,6 @@ class TailSearch:
         object.__setattr__(self, "share", share)
         checks.require(self.rank >= 0, "TailSearch", "rank", f"be at least 0, not {self.rank}")
         checks.positive_integer("TailSearch", "resolution", self.resolution)
-
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
 
     def floor(self, candidates: Candidates) -> int:
         """Return how many people must be at or above a candidate, about, for the walk to stop.
