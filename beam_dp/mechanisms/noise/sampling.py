@@ -341,6 +341,9 @@ class Noise:
         return self.coins_near(chances, bound_of)
 
 
+SYSTEM_NOISE = Noise()
+
+
 def _digit_interval(rate: Fraction, bits: int) -> Interval:
     """Enclose q / (1 + q), q = e^-rate: it rises with q, with slope at most 1."""
     low, high = exp_interval(-rate, bits)

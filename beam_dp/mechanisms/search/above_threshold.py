@@ -14,7 +14,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
+from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range, log_ratio
 
 Floats = npt.NDArray[np.float64]
 _STRAY = 0.03  # the 3% of a gate
@@ -104,7 +104,8 @@ class AboveThreshold(Search):
         chosen = self._thresholds(n)
         second = float(chosen.second)
         queries = np.logaddexp(math.log(n), second * (self._first_theta(n) - chosen.theta))
-        beyond = (float(queries) + rarity + _log_ratio(chosen)) / second * (1 + _SLACK)
+        ratio = log_ratio(float(chosen.first), second)
+        beyond = (float(queries) + rarity + ratio) / second * (1 + _SLACK)
         return chosen.theta + math.ceil(beyond)
 
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
@@ -148,12 +149,6 @@ class Thresholds(NamedTuple):
     second: Fraction
     theta: int
     shift: int
-
-
-def _log_ratio(chosen: Thresholds) -> float:
-    """Return ln of sum_r P(rho = r) e^(-eps2 r) = (1 - e^-eps1) / (1 - e^-(eps1 + eps2))."""
-    first, second = float(chosen.first), float(chosen.second)
-    return math.log(math.expm1(-first) / math.expm1(-first - second))
 
 
 class _Problem(NamedTuple):
@@ -205,7 +200,7 @@ def _sketch(problem: _Problem, part: int) -> tuple[float, float]:
     first, second = problem.rates(part)
     # By a union bound the first failure is e^(-eps2 tau) (N-1) (1-e^-eps1) / (1-e^-(eps1+eps2)) at
     # most; tau is tried where that is from 1/50 of beta to 3 beta (the bound is loose).
-    ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
+    ratio = log_ratio(first, second)
     tried = np.linspace(math.log(0.02), math.log(3), 32) + math.log(problem.beta)
     taus = np.maximum((problem.log_queries + ratio - tried) / second, 1.0)
     shifts = taus - 1 + _thetas(problem, part, taus, _COARSE)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.numerics.numbers import Number
@@ -16,7 +16,6 @@ from beam_dp.mechanisms.profiles.profile import Profile
 # ln(1 / chance): a profile cut at `cap(n)` gives another result than the whole one with at most
 # this chance.
 LOG_COUPLING = math.log(1e12)
-SYSTEM_NOISE = Noise()  # holds no state: every draw reads the entropy of the operating system
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
 
 
@@ -41,6 +40,11 @@ def bounded_range(budget: Budget) -> Fraction:
     """
     amount = budget.amount
     return min(root_below(8 * amount) if budget.is_zcdp else amount, ENOUGH)
+
+
+def log_ratio(first: float, second: float) -> float:
+    """Return ln of the sum over r of P(Geo(first) = r) e^(-second r)."""
+    return math.log(math.expm1(-first) / math.expm1(-first - second))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Protocol, runtime_checkable
 
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
-from beam_dp.mechanisms.search.common import ENOUGH, SYSTEM_NOISE, Paid
+from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
 Extension = Callable[[Fraction], Fraction]
 """A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
@@ -107,8 +107,8 @@ class PriceSearch(Paid):
         """Return how many people the chosen one of `prices` prices may clip, but for `alarm`."""
         checks.positive_integer(_OWNER, "prices", prices)
         first, second = map(float, self._rates)
-        ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
-        beyond = (math.log(prices / float(self.alarm)) + ratio) / second * (1 + _SLACK)
+        beyond = math.log(prices / float(self.alarm)) + log_ratio(first, second)
+        beyond = beyond / second * (1 + _SLACK)
         return (self._theta(0) + max(0, math.ceil(beyond))) // ((STEP - 1) * _MESH) + 1
 
     def choose(

@@ -38,7 +38,6 @@ _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
 _SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
 _UNSURE = 4  # Laplace noise of rate e2 exceeds 4 / e2 with a chance of 1%, on one side
 _GRAINS = 1 << 10  # a person is worth so many units of a level at least
-_FINE = 1 << 40  # levels are multiples of 1 / 2^40 of a person
 
 
 class Line(NamedTuple):
@@ -84,10 +83,10 @@ class Sight(NamedTuple):
     """
 
     edge: int | None
-    people: Fraction
+    people: float
 
 
-NOTHING = Sight(None, Fraction(0))
+NOTHING = Sight(None, 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,10 +106,10 @@ class Levels:
 
     rate: Fraction
     share: Fraction
-    more: Fraction
-    floors: tuple[Fraction, ...]
+    more: float
+    floors: tuple[float, ...]
     cuts: tuple[int, ...]
-    behind: Fraction
+    behind: float
     many: bool
     person: int
 
@@ -122,7 +121,7 @@ class Levels:
 
     def floor_at(self, passed: int) -> float:
         """Return L of the candidate before which so many are passed."""
-        return float(self.floors[sum(passed < cut for cut in self.cuts)])
+        return self.floors[sum(passed < cut for cut in self.cuts)]
 
 
 @dataclass(frozen=True)
@@ -311,13 +310,13 @@ class TailSearch(Paid):
         walk = WeightWalk(rate / self.resolution, needs, np.ones(len(needs), np.int64))
         return [*sights, NOTHING], walk
 
-    def _many(self, outer: int) -> Fraction:
+    def _many(self, outer: int) -> float:
         """Return how many people are more than the floor by far."""
         rate, third = self._rates
         few = _floor(rate / (1 + self._share), outer, self._walked)
-        return _rounded_up(few + max(0.0, -math.log(2 * _FEW)) / float(third))
+        return few + max(0.0, -math.log(2 * _FEW)) / float(third)
 
-    def _enough(self, outer: int) -> Fraction:
+    def _enough(self, outer: int) -> float:
         """Return for how many people s n + h is above the floor, or not much below.
 
         Where s n + h is above it by more than the usual error, people are taken for fewer with a
@@ -327,7 +326,7 @@ class TailSearch(Paid):
         early = math.log(outer) / (_EARLIER * float(rate))
         above = max(0.0, _floor(rate, outer, self._walked) - early - self._asked)
         surely = (above + self.usual_error) / float(self._share) - _SURE / float(third)
-        return _rounded_up(max(0.0, min(above / float(self._share), surely)))
+        return max(0.0, min(above / float(self._share), surely))
 
     def _levels(self, outer: int, sight: Sight) -> Levels:
         return _levels(self, outer, sight)
@@ -348,7 +347,7 @@ class TailSearch(Paid):
             levels.rate / levels.person, integers.add(level, -reached), lengths
         )
 
-    def _units(self, people: Fraction) -> int:
+    def _units(self, people: float) -> int:
         return math.ceil(people * self.resolution)
 
     def _people(self, levels: Levels, passed: int, behind: int) -> float:
@@ -358,7 +357,7 @@ class TailSearch(Paid):
         of the two is below n where the other one is right.
         """
         people, share = behind / self.resolution, float(levels.share)
-        return max(people + levels.floor_at(passed), (people + float(levels.more)) / (1 - share))
+        return max(people + levels.floor_at(passed), (people + levels.more) / (1 - share))
 
     def _error(self, levels: Levels, passed: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
@@ -373,7 +372,7 @@ class TailSearch(Paid):
 
 
 @functools.lru_cache(maxsize=256)
-def _asked_at_first(search: TailSearch, outer: int) -> tuple[Fraction, ...]:
+def _asked_at_first(search: TailSearch, outer: int) -> tuple[float, ...]:
     """Return how many people the first look asks for: at an edge, then falling in all.
 
     M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
@@ -382,7 +381,7 @@ def _asked_at_first(search: TailSearch, outer: int) -> tuple[Fraction, ...]:
     misled = float(search.stray * _MISLED)
     at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
     asked = {search._enough(outer), search._many(outer)} if search._share else {search._many(outer)}
-    return _rounded_up(at_edge), *sorted(asked, reverse=True)
+    return at_edge, *sorted(asked, reverse=True)
 
 
 @functools.lru_cache(maxsize=256)
@@ -406,10 +405,10 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
     return Levels(
         rate,
         share,
-        more=_rounded_up(search._asked + early),
-        floors=tuple(_rounded_up(floor) for floor in floors),
+        more=search._asked + early,
+        floors=tuple(floors),
         cuts=cuts,
-        behind=_rounded_up(behind),
+        behind=behind,
         many=sight.edge is not None or sight.people >= search._many(outer),
         person=search.resolution * search._share.denominator * search._grain,
     )
@@ -449,8 +448,3 @@ def stretches(edge: int) -> tuple[tuple[int, ...], int]:
         cuts.append(index)
         length, part = 2 * length, part / _FARTHER
     return tuple(cut for cut in cuts if cut), math.ceil(weight)
-
-
-def _rounded_up(people: float) -> Fraction:
-    """Return a number of people as a fraction, not below it."""
-    return Fraction(math.ceil(people * _FINE), _FINE)

@@ -288,11 +288,6 @@ def test_nobody_reaches_the_floor_but_with_the_chance_given():
     assert tail._floor(Fraction(1, 2), 1, 0.9) == tail._floor(Fraction(400), 1000, 0.01) == 0.5
 
 
-def test_levels_are_not_rounded_down():
-    rounded = {each: tail._rounded_up(each) for each in (0.1, 5.0, 1e6 + 0.3)}
-    assert all(0 <= found - Fraction(each) < 2.0**-40 for each, found in rounded.items())
-
-
 # ------------------------------------------------------------------------- the first look
 
 
