@@ -23,32 +23,13 @@ error bounds; `mechanism` makes one by the name of its method.
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.ratio.mechanisms import (
-    ADD_REMOVE,
-    ALPHA,
-    EMPTY,
-    SUBSTITUTION,
-    Estimates,
-    KuleszaSureshWang,
-    Mechanism,
-    Naive,
-)
+from beam_dp.mechanisms.ratio.mechanisms import ADD_REMOVE as ADD_REMOVE
+from beam_dp.mechanisms.ratio.mechanisms import SUBSTITUTION as SUBSTITUTION
 from beam_dp.mechanisms.ratio.mechanisms import BoundedLocalSensitivity as LocalSensitivity
-
-__all__ = [
-    "ADD_REMOVE",
-    "ALPHA",
-    "DEFAULT",
-    "EMPTY",
-    "METHODS",
-    "SUBSTITUTION",
-    "Estimates",
-    "KuleszaSureshWang",
-    "LocalSensitivity",
-    "Mechanism",
-    "Naive",
-    "mechanism",
-]
+from beam_dp.mechanisms.ratio.mechanisms import Estimates as Estimates
+from beam_dp.mechanisms.ratio.mechanisms import KuleszaSureshWang as KuleszaSureshWang
+from beam_dp.mechanisms.ratio.mechanisms import Mechanism as Mechanism
+from beam_dp.mechanisms.ratio.mechanisms import Naive as Naive
 
 DEFAULT = "kulesza_suresh_wang"
 _KINDS: dict[str, type[Mechanism]] = {
