@@ -108,13 +108,6 @@ class Noise:
         """Return a fresh uniform real in [0, 1)."""
         return LazyUniform(self)
 
-    def bernoulli(self, p: checks.Real) -> bool:
-        """Return True with probability exactly p, 0 <= p <= 1."""
-        exact = checks.number("Noise.bernoulli", "p", p)
-        if not 0 <= exact <= 1:
-            raise checks.ParameterError("Noise.bernoulli", "p", f"be from 0 to 1, not {p!r}")
-        return self.bernoulli_below(lambda bits: (exact, exact))
-
     def bernoulli_below(self, bound: Bound) -> bool:
         """Return True with probability exactly p, for the real p that `bound` encloses.
 

@@ -181,7 +181,8 @@ class BitAnswer:
 
         def answer(loss: int) -> bool:
             tail, is_down = self._coin(loss)
-            return noise.bernoulli(Fraction(tail)) != is_down
+            exact = Fraction(tail)
+            return noise.bernoulli_below(lambda _: (exact, exact)) != is_down
 
         return answer
 

@@ -146,8 +146,8 @@ class TestDistributions:
         assert not follows(draws, lambda k: cdf(k, p * 2))
 
     @pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(10**30, 10**30 + 1), 1])
-    def test_bernoulli(self, p):
-        assert self.coin(lambda: Noise().bernoulli(p), p)
+    def test_coins_of_rational_chances(self, p):
+        assert self.coin(lambda: Noise().bernoulli_below(lambda bits: (p, p)), p)
 
     def test_bernoulli_below(self):
         bound = functools.partial(exp_interval, Fraction(-3, 4))
@@ -232,12 +232,16 @@ class TestEveryWord:
 
     def test_a_bernoulli_tie_of_64_bits_reads_on(self):
         third = (2**64 - 1) // 3  # 1/3 = 0.010101...
-        assert GivenWords([third - 1]).bernoulli(Fraction(1, 3))
-        assert not GivenWords([third + 1]).bernoulli(Fraction(1, 3))
-        assert GivenWords([third, third, third - 1]).bernoulli(Fraction(1, 3))
-        assert not GivenWords([third, third, third + 1]).bernoulli(Fraction(1, 3))
+
+        def exactly_a_third(bits):
+            return Fraction(1, 3), Fraction(1, 3)
+
+        assert GivenWords([third - 1]).bernoulli_below(exactly_a_third)
+        assert not GivenWords([third + 1]).bernoulli_below(exactly_a_third)
+        assert GivenWords([third, third, third - 1]).bernoulli_below(exactly_a_third)
+        assert not GivenWords([third, third, third + 1]).bernoulli_below(exactly_a_third)
         with pytest.raises(RuntimeError):
-            GivenWords([third]).bernoulli(Fraction(1, 3))
+            GivenWords([third]).bernoulli_below(exactly_a_third)
 
     @pytest.mark.parametrize("gap", [-1, 1])
     @pytest.mark.parametrize("draw", [0, 1, -1])
@@ -321,7 +325,3 @@ class TestSizesAndParameters:
         for size in (-1, 1.5, True, None):
             with pytest.raises(ValueError, match=f"Noise.{method}: size must be an int of at"):
                 draw(1, size)
-
-    def test_wrong_chances_are_refused(self):
-        with pytest.raises(ValueError, match="p must be from 0 to 1, not 1.5."):
-            Noise().bernoulli(1.5)

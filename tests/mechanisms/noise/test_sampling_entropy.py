@@ -19,7 +19,6 @@ WIDE = Fraction(1, 2**90)
 DRAWS = [
     lambda noise: noise.words(1),
     lambda noise: noise.uniform().interval(1),
-    lambda noise: noise.bernoulli(Fraction(1, 2)),
     lambda noise: noise.bernoulli_below(functools.partial(exp_interval, Fraction(-1))),
     lambda noise: noise.geometric(1, 1),
     lambda noise: noise.geometric(1, 1000),

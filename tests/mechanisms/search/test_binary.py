@@ -30,8 +30,8 @@ class NoNoise(Noise):
     def discrete_laplace(self, rate, size):
         return np.zeros(size, np.int64)
 
-    def bernoulli(self, chance):
-        return chance >= Fraction(1, 2)
+    def bernoulli_below(self, bound):
+        return bound(64)[0] >= Fraction(1, 2)
 
 
 @pytest.mark.sampled(26)
