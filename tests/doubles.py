@@ -3,7 +3,7 @@
 import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.planning.program import Program
 
 
@@ -22,9 +22,9 @@ class ZeroNoise(Noise):
         """Return zeros."""
         return np.zeros(size, np.int64)
 
-    def first_success(self, rate, limit):
-        """Return 0 where success is certain, else the limit: no trial of chance succeeds."""
-        return 0 if rate <= 0 else limit
+    def first_success(self, unit, needs, lengths):
+        """Return where success is certain for the first time: no trial of chance succeeds."""
+        return next((Stop(run, 0) for run, need in enumerate(needs) if need <= 0), None)
 
     def coins_near(self, chances, bound_of):
         """Return heads: the level 0 of one draw is kept."""

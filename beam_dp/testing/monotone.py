@@ -1,19 +1,12 @@
 """Try to refute that a statistic is monotone."""
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.numerics.user_functions import (
-    Statistic,
-    check_callable,
-    is_infinite,
-    records,
-)
+from beam_dp.mechanisms.numerics.user_functions import Statistic, check_callable, records
+from beam_dp.mechanisms.sensitivity.gradient import minus
 from beam_dp.mechanisms.sensitivity.monotone import SetValues
 from beam_dp.testing.neighbours import Counterexample, Pair, below, chains, pairs
 
@@ -67,22 +60,15 @@ def _descents(values: SetValues) -> Iterator[Pair]:
     n = len(values.people)
     while True:
         (pair,) = itertools.islice(chains(n, n), 1)
-        rise, patience = _rise(values, pair), _PATIENCE
+        rise, patience = minus(values(pair[1]), values(pair[0])), _PATIENCE
         while patience:
             yield pair
             bit = 1 << below(n)
             near = pair[0] ^ bit, pair[1] ^ bit
-            rise_there = rise if bit == pair[0] ^ pair[1] else _rise(values, near)
-            patience = _PATIENCE if rise_there < rise else patience - 1
-            if bit != pair[0] ^ pair[1] and rise_there <= rise:
+            patience -= 1
+            if bit == pair[0] ^ pair[1]:
+                continue
+            rise_there = minus(values(near[1]), values(near[0]))
+            patience = _PATIENCE if rise_there < rise else patience
+            if rise_there <= rise:
                 pair, rise = near, rise_there
-
-
-def _rise(values: SetValues, pair: Pair) -> Number:
-    """Return f(larger) - f(smaller) without rounding or overflow."""
-    low, high = values(pair[0]), values(pair[1])
-    if low == high:
-        return 0
-    if is_infinite(low) or is_infinite(high):
-        return math.inf if high > low else -math.inf
-    return Fraction(high) - Fraction(low)

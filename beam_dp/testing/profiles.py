@@ -104,17 +104,8 @@ class _Claims:
         self, neighbours: Iterable[Pair], values: SetValues | None = None, exact: bool = False
     ) -> Counterexample | None:
         """Return what refutes the claims of some sets; with `values` the exact profiles too."""
-        found = (each for pair in neighbours for each in self._looks(pair, values, exact))
-        return next((each for each in found if each is not None), None)
-
-    def _looks(
-        self, pair: Pair, values: SetValues | None, exact: bool
-    ) -> Iterator[Counterexample | None]:
-        for members in pair:
-            yield self.refute_order(members)
-            if values is not None:
-                yield self.refute_level(members, values, exact)
-        yield self.refute_interlacing(pair)
+        found = (each for pair in neighbours for each in self._broken(pair, values, exact))
+        return next(found, None)
 
     def subset(self, members: int) -> People:
         """Return the records of the people in a bit mask."""
@@ -132,37 +123,27 @@ class _Claims:
             self._known[members] = levels
         return self._known[members]
 
-    def refute_order(self, members: int) -> Counterexample | None:
-        """Return a k with B[k + 1] > B[k]."""
-        for k, (before, after) in enumerate(itertools.pairwise(self.levels(members))):
-            if after > before:
-                return self._broken("B[k + 1] <= B[k]", (members, members), (after, before), k)
-        return None
-
-    def refute_level(self, members: int, values: SetValues, exact: bool) -> Counterexample | None:
-        """Return a k where the claimed B[k] is above the exact B[k], or (if `exact`) differs."""
-        exact_levels = _exact_levels(values, members)
-        for k, claimed in enumerate(self.levels(members)):
-            truth = exact_levels[min(k, len(exact_levels) - 1)]
-            if claimed > truth or (exact and claimed != truth):
-                rule = f"claimed B[k] {'==' if exact else '<='} exact B[k]"
-                return self._broken(rule, (members, members), (claimed, truth), k)
-        return None
-
-    def refute_interlacing(self, pair: Pair) -> Counterexample | None:
-        """Return a y at which the larger neighbour's loss is not 0 or 1 above the other's."""
-        smaller, larger = self.levels(pair[0]), self.levels(pair[1])
+    def _broken(
+        self, pair: Pair, values: SetValues | None, exact: bool
+    ) -> Iterator[Counterexample]:
+        """Yield what refutes the claims of two neighbours."""
+        for members in pair:
+            people, levels = self.subset(members), self.levels(members)
+            for k, (before, after) in enumerate(itertools.pairwise(levels)):
+                if after > before:
+                    yield Counterexample("B[k + 1] <= B[k]", people, people, (after, before), k)
+            truths = [] if values is None else _exact_levels(values, members)
+            for k, claimed in enumerate(levels if truths else ()):
+                truth = truths[min(k, len(truths) - 1)]
+                if claimed > truth or (exact and claimed != truth):
+                    rule = f"claimed B[k] {'==' if exact else '<='} exact B[k]"
+                    yield Counterexample(rule, people, people, (claimed, truth), k)
+        smaller, larger = map(self.levels, pair)
         for y in sorted({-math.inf, *smaller, *larger}):  # below all: the numbers of levels
             losses = _loss(smaller, y), _loss(larger, y)
             if not losses[0] <= losses[1] <= losses[0] + 1:
                 rule = "loss(smaller, y) <= loss(larger, y) <= loss(smaller, y) + 1"
-                return self._broken(rule, pair, losses, y)
-        return None
-
-    def _broken(
-        self, rule: str, pair: Pair, values: tuple[Number, Number], at: Number
-    ) -> Counterexample:
-        return Counterexample(rule, self.subset(pair[0]), self.subset(pair[1]), values, at)
+                yield Counterexample(rule, self.subset(pair[0]), self.subset(pair[1]), losses, y)
 
 
 def _loss(levels: tuple[Number, ...], y: Number) -> int:

@@ -34,12 +34,11 @@ from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise, Taken
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.intervals import exp_interval
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.search.draws import Stop
 from beam_dp.mechanisms.search.price_search import PriceSearch
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Answer
@@ -47,6 +46,7 @@ from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 from beam_dp.mechanisms.summaries.histograms import partitions
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.steps.kept_draws import Barriers
+from tests import laws
 
 ROUNDING = Fraction(1, 10**9)
 """How far the logarithm of a probability in floats may be off; they are right to 1e-12."""
@@ -415,24 +415,24 @@ def weigh_search(x: Call, y: Call) -> Loss:
 
 
 def _of_candidates(call: Call) -> list[tuple[Hashable, float]]:
-    chances = call.owner.distribution(call.given["profile"], call.given["candidates"])
+    chances = laws.distribution(call.owner, call.given["profile"], call.given["candidates"])
     return list(enumerate(chances))
 
 
 def _of_prices(call: Call) -> list[tuple[Hashable, float]]:
     extension, top, usual = (call.given[name] for name in ("extension", "top", "usual"))
-    chances = call.owner.distribution(extension, top, top if usual is None else usual)
+    chances = laws.prices(call.owner, extension, top, top if usual is None else usual)
     return list(zip([*range(top + 1), None], chances, strict=True))
 
 
 def _of_node(call: Call) -> list[tuple[Hashable, float]]:
     node = call.given["node"]
-    chances = call.owner.chances_at(node, call.given["candidates"])
+    chances = laws.chances_at(call.owner, node, call.given["candidates"])
     return list(zip([*range(node.first, node.stop), None], chances, strict=True))
 
 
 def _of_walk(call: Call) -> list[tuple[Hashable, float]]:
-    chances = call.owner.chances()
+    chances = laws.walk_chances(call.owner)
     return list(zip([*range(len(chances) - 1), None], chances, strict=True))
 
 

@@ -23,6 +23,7 @@ from beam_dp.mechanisms.search.ranks.node import Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
+from tests import laws
 from tests.doubles import ZeroNoise
 
 pytestmark = pytest.mark.audit
@@ -30,10 +31,8 @@ pytestmark = pytest.mark.audit
 D, SIZE, ROUNDING = 4, 4, 1e-8
 CANDIDATES = Candidates.of(range(SIZE))
 CLIPS = (1, 2, 4)
-# How many rows a person has at each candidate.
-KINDS = [
-    kind for kind in itertools.product((0, 1, 3), (0, 2), (0, 1), (0, 5)) if any(kind)
-]  # fmt: skip
+# How many rows a person has at each candidate; nobody has any at the third one.
+KINDS = [kind for kind in itertools.product((0, 1, 3), (0, 2), (0,), (0, 5)) if any(kind)]
 
 
 def databases() -> list[tuple[int, ...]]:
@@ -41,13 +40,11 @@ def databases() -> list[tuple[int, ...]]:
     found = [
         tuple(some)
         for size in range(3)
-        for some in itertools.combinations_with_replacement(
-            range(0, len(KINDS), 1 + 2 * (size > 1)), size
-        )
+        for some in itertools.combinations_with_replacement(range(len(KINDS)), size)
     ]
     random = np.random.default_rng(3)
     several = [random.integers(0, len(KINDS), size) for size in (5, 9, 20, 40) for _ in range(2)]
-    alike = [[one] * 12 + [other] * 6 for one, other in ((0, 5), (7, 1), (9, 20), (22, 3))]
+    alike = [[one] * 12 + [other] * 6 for one, other in ((0, 2), (3, 1), (4, 9), (10, 1))]
     return found + [tuple(map(int, some)) for some in (*several, *alike)]
 
 
@@ -85,7 +82,7 @@ def worst(search, node_of, clip, some=DATABASES) -> float:
     def logarithms(people):
         people = tuple(sorted(people))
         if people not in known:
-            found = search.chances_at(node_of(lines_of(people), clip), CANDIDATES)
+            found = laws.chances_at(search, node_of(lines_of(people), clip), CANDIDATES)
             listed = list(found.values()) if isinstance(found, dict) else found
             assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
             known[people] = np.log(listed)
@@ -183,7 +180,7 @@ def test_a_person_more_moves_one_bucket_of_the_histogram_by_1(metric, monkeypatc
     for people in [each for each in DATABASES if len(each) < 2][::6]:
         for place in (None, 2):
             before = histograms_of(step.release, people, place, monkeypatch)
-            for kind in range(0, len(KINDS), 4):
+            for kind in range(0, len(KINDS), 2):
                 after = histograms_of(step.release, (*people, kind), place, monkeypatch)
                 for one, other in zip(before, after, strict=True):
                     moved = other - one

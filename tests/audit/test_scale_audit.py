@@ -16,6 +16,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import ScaleThenChoose
 from beam_dp.mechanisms.search.scale_then_choose import Scales, scales_for
+from tests import laws
 from tests.audit.test_search_audit import (
     PAIRS,
     ROUNDING,
@@ -55,9 +56,11 @@ class Fixed:
 
     scales: Scales
 
-    def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        scales = dataclasses.replace(self.scales, n=candidates.size)
-        return scales.chances(scales.indexes(profile.steps(candidates)))
+
+@laws.by_losses.register
+def _(search: Fixed, losses: list[int]) -> list[float]:
+    scales = dataclasses.replace(search.scales, n=len(losses))
+    return laws.of_scales(scales, places_of(losses, scales))
 
 
 def epsilon_of(found: Scales) -> float:
@@ -81,13 +84,17 @@ def steps_of(found: Scales, n: int) -> tuple[list, list, list]:
     mechanism = dataclasses.replace(found, n=n)
     all_places = [places_of(losses, mechanism) for losses in all_losses(n)]
     m = mechanism.count
-    by_scale = [dict(enumerate(mechanism.scale_chances(places))) for places in all_places]
+    by_scale = [dict(enumerate(laws.scale_chances(mechanism, places))) for places in all_places]
     by_cell = [
-        [mechanism.cell_chances(places, scale) for scale in range(m + 1)] for places in all_places
+        [
+            laws.choice_chances(mechanism.cells(places, scale), mechanism.third)
+            for scale in range(m + 1)
+        ]
+        for places in all_places
     ]
     by_end = [
         [
-            mechanism.inside_chances(places, cell, scale)
+            laws.choice_chances(mechanism.inside(places, cell, scale), mechanism.fourth)
             for scale in range(m + 1)
             for cell in range(-(-n >> scale))
         ]

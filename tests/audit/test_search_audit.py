@@ -1,6 +1,6 @@
 """The exact privacy audit of every search, and of the shift that it guarantees.
 
-No draw is made: the output probabilities of `.distribution` are compared over ALL non-increasing
+No draw is made: the laws of `tests.laws` are compared over ALL non-increasing
 loss profiles with up to 6 candidates and losses up to 6, and all neighbours in one direction
 (l <= l' <= l + 1), which are all pairs that adding one person can make of such profiles.
 """
@@ -21,6 +21,7 @@ from beam_dp.mechanisms.search import (
     NoisyBinarySearch,
     ScaleThenChoose,
 )
+from tests import laws
 
 LOSSES = 6
 SIZES = range(1, 7)
@@ -34,7 +35,7 @@ def distribution(search, losses) -> list[float]:
     values = [
         next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(max(losses) + 1)
     ]
-    return search.distribution(Profile(values), Candidates.of(range(n)))
+    return laws.distribution(search, Profile(values), Candidates.of(range(n)))
 
 
 def all_losses(n: int) -> list[tuple[int, ...]]:

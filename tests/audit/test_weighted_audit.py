@@ -13,6 +13,7 @@ from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
+from tests import laws
 
 RESOLUTION, SIZE = 4, 4
 ROUNDING = 1e-9
@@ -32,7 +33,7 @@ def worst_by_weight(epsilon, p=Fraction(1, 2)):
     for group in people():
         places, weights = np.array(group, np.int64).reshape(-1, 2).T
         node = Node.of(places, weights, SIZE)
-        known[group] = search.chances_at(node, Candidates.of(range(SIZE)))
+        known[group] = laws.chances_at(search, node, Candidates.of(range(SIZE)))
     for group, chances in known.items():
         for gone in range(len(group)):
             rest = known[group[:gone] + group[gone + 1 :]]

@@ -7,6 +7,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ DRAWS = [
     lambda noise: noise.geometric(1, 3),
     lambda noise: noise.discrete_laplace(1, 3),
     lambda noise: noise.discrete_gaussian(1, 3),
-    lambda noise: noise.first_success(1, 3),
+    lambda noise: noise.first_success(Fraction(1), [3], [3]),
     lambda noise: noise.uniform().interval(3),
-    lambda noise: noise.bernoulli(0.5),
+    lambda noise: noise.bernoulli_below(lambda bits: (Fraction(1, 2), Fraction(1, 2))),
     lambda noise: noise.bernoullis_below(lambda bits: (0.5, 0.5), 3),
 ]
 """Every public way to draw."""

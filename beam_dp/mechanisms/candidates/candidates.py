@@ -1,29 +1,30 @@
 """The finite public set Y of values that a release may have, and rounding up onto it.
 
 The candidates *are* the values that they emit: comparisons with data are exact (Python compares
-int, float and Fraction without rounding), so no rounding can move a person's loss.
+int, float and Fraction without rounding), so no rounding can move a person's loss. They are
+computed, or listed in rising order: a class for each way.
 """
 
+import abc
+import bisect
+import dataclasses
 import decimal
 import math
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.candidates.grids import (
-    GivenGrid,
-    Indexes,
-    LinearGrid,
-    RoundedGrid,
-    ValueGrid,
-)
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import WIDE, Number, is_nan
+from beam_dp.mechanisms.numerics.numbers import EXACT, WIDE, Number, is_nan
 
+Floats = npt.NDArray[np.float64]
+Indexes = npt.NDArray[np.int64]
 MATERIALISED = 2**22  # most values of a geometric grid, which is held in memory
 
 
@@ -44,8 +45,7 @@ def _logarithm(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-@dataclass(frozen=True, repr=False)
-class Candidates:
+class Candidates(abc.ABC):
     """The sorted, public, finite set of values that a release may have.
 
     They must not be chosen by looking at the data: the privacy proofs hold for a fixed set.
@@ -54,16 +54,16 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: ValueGrid
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.points, ValueGrid):
-            raise checks.ParameterTypeError(
-                "Candidates",
-                "points",
-                "be made by Candidates.of(values), Candidates.linear(low, high, step) or "
-                f"Candidates.geometric(low, high, ratio), not {checks.shown(self.points)}",
-            )
+    def __new__(cls, *given: object, **named: object) -> Self:
+        """Refuse values: there is a class for each kind of them."""
+        if cls is not Candidates:
+            return super().__new__(cls)
+        raise checks.ParameterTypeError(
+            "Candidates",
+            "points",
+            "be made by Candidates.of(values), Candidates.linear(low, high, step) or "
+            f"Candidates.geometric(low, high, ratio), not {', '.join(map(checks.shown, given))}",
+        )
 
     @staticmethod
     def linear(low: object, high: object, step: object) -> "Candidates":
@@ -92,9 +92,7 @@ class Candidates:
         if not whole:
             _require_floats(owner, max(abs(first), abs(last)), distance if size > 1 else None)
         divisor = math.lcm(first.denominator, distance.denominator)
-        return Candidates(
-            LinearGrid(int(first * divisor), int(distance * divisor), divisor, size, whole)
-        )
+        return LinearGrid(int(first * divisor), int(distance * divisor), divisor, size, whole)
 
     @staticmethod
     def geometric(low: object, high: object, ratio: object) -> "Candidates":
@@ -126,9 +124,9 @@ class Candidates:
             f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
         )
         if all(type(value) is int for value in plain):
-            return Candidates(GivenGrid(_whole_powers(int(first), int(last), int(factor))))
+            return GivenGrid(_whole_powers(int(first), int(last), int(factor)))
         _require_floats(owner, last, None)
-        return Candidates(GivenGrid(_float_powers(first, last, factor)))
+        return GivenGrid(_float_powers(first, last, factor))
 
     @staticmethod
     def rounded(high: object, bits: object, divisor: object = 1) -> "Candidates":
@@ -155,7 +153,7 @@ class Candidates:
         parts = checks.positive_integer(owner, "divisor", divisor)
         checks.require(2 <= digits <= 52, owner, "bits", f"be from 2 to 52, not {digits}")
         _require_floats(owner, Fraction(top), None)
-        return Candidates(RoundedGrid(parts, top * parts, digits))
+        return RoundedGrid(parts, top * parts, digits)
 
     @staticmethod
     def of(values: Iterable[object]) -> "Candidates":
@@ -171,31 +169,33 @@ class Candidates:
             )
         points = {_plain("Candidates.of", "values", value) for value in values}
         checks.require(bool(points), "Candidates.of", "values", "have at least one number")
-        return Candidates(GivenGrid(tuple(sorted(points))))
+        return GivenGrid(tuple(sorted(points)))
 
     @property
+    @abc.abstractmethod
     def size(self) -> int:
         """The number of candidates, which may exceed 2^63."""
-        return self.points.size
 
-    def __len__(self) -> int:
-        return self.size
+    @property
+    @abc.abstractmethod
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, about; 0 for a single candidate."""
 
-    def __iter__(self) -> Iterator[Number]:
-        return iter(self.points)
-
-    def __getitem__(self, i: int) -> Number:
-        if not -self.size <= i < self.size:
-            raise IndexError(f"Candidates: index must be below {self.size}, not {i}.")
-        return self.points[i % self.size]
-
-    def __repr__(self) -> str:
-        return f"Candidates({self.size} values from {self[0]} to {self[-1]})"
-
+    @abc.abstractmethod
     def mirrored(self) -> "Candidates":
         """Return the candidates with the opposite sign, in rising order."""
-        grid = self.points.mirrored()
-        return self if grid is self.points else Candidates(grid)
+
+    @abc.abstractmethod
+    def _value(self, i: int) -> Number:
+        """Return the candidate of an index from 0 on."""
+
+    @abc.abstractmethod
+    def _index(self, value: Number) -> int:
+        """Return `index` of a value from the lowest to the highest candidate."""
+
+    def _indexes(self, values: Floats | Indexes) -> Indexes | None:
+        """Return `index` of each value; None where that takes one by one."""
+        return None
 
     def weight_before(self, indexes: Indexes) -> Indexes:
         """Return the weight of all candidates before each index, from 0 to `size`.
@@ -203,11 +203,25 @@ class Candidates:
         It is public: how likely each one is where data say nothing (see `CentralSearch`). Decimals
         weigh by the logarithm; all others weigh 1.
         """
-        return self.points.weight_before(indexes)
+        return indexes
 
     def index_at(self, weight: int) -> int:
         """Return the index of the candidate that a weight from 0 on falls on."""
-        return self.points.index_at(weight)
+        return weight
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Number]:
+        return (self._value(i) for i in range(self.size))
+
+    def __getitem__(self, i: int) -> Number:
+        if not -self.size <= i < self.size:
+            raise IndexError(f"Candidates: index must be below {self.size}, not {i}.")
+        return self._value(i % self.size)
+
+    def __repr__(self) -> str:
+        return f"Candidates({self.size} values from {self[0]} to {self[-1]})"
 
     def index(self, value: Number) -> int:
         """Return the first i with candidate i >= `value`; `size` above the top (or for NaN)."""
@@ -216,7 +230,7 @@ class Candidates:
             return self.size
         if not plain > self[0]:
             return 0
-        return self.size if plain > self[-1] else self.points.index(plain)
+        return self.size if plain > self[-1] else self._index(plain)
 
     def indexes(self, values: npt.ArrayLike) -> Indexes:
         """Return `index` of each value; exact for ints and floats of any size.
@@ -232,7 +246,7 @@ class Candidates:
             array = array.astype(np.float64)
         elif array.dtype.kind in "iu" and array.dtype != np.uint64:
             array = array.astype(np.int64)
-        indexes = self.points.indexes(array) if array.dtype in (np.float64, np.int64) else None
+        indexes = self._indexes(array) if array.dtype in (np.float64, np.int64) else None
         if indexes is not None:
             return indexes
         return np.array([self.index(v) for v in array.ravel()], np.int64).reshape(array.shape)
@@ -242,17 +256,205 @@ class Candidates:
         top = self.size - 1
         return [self[min(self.index(value), top)] for value in values]
 
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours, about; 0 for a single candidate."""
-        return self.points.gap
-
     def nearest(self, value: Number) -> Number:
         """Return the candidate nearest to a finite value; of two equally near ones the higher."""
         above = min(self.index(value), self.size - 1)
         below = max(0, above - 1)
         closer = Fraction(value) - Fraction(self[below]) < Fraction(self[above]) - Fraction(value)
         return self[below] if closer else self[above]
+
+
+class ListedGrid(Candidates):
+    """Values that are held in memory, and beside each the largest float that it is not below."""
+
+    @property
+    @abc.abstractmethod
+    def floors(self) -> Floats:
+        """Per value c the largest float <= c: for a float v, c >= v iff that float is >= v."""
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.floors)
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, in floats."""
+        return Fraction(float(np.diff(self.floors).min())) if self.size > 1 else Fraction(0)
+
+    def _value(self, i: int) -> Number:
+        return float(self.floors[i])
+
+    def _index(self, value: Number) -> int:
+        return bisect.bisect_left(self.floors, value, key=float)
+
+    def _indexes(self, values: Floats | Indexes) -> Indexes | None:
+        """Return `index` of each value, `size` above the top; None for ints that are no floats."""
+        whole = values.dtype.kind != "f"
+        if whole and values.size and (values.max() > EXACT or values.min() < -EXACT):
+            return None
+        return np.asarray(np.searchsorted(self.floors, values.astype(np.float64)), np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class GivenGrid(ListedGrid):
+    """Given values, of any type and size."""
+
+    values: tuple[Number, ...]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return GivenGrid, (self.values,)  # without the cached array
+
+    def mirrored(self) -> "GivenGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return GivenGrid(tuple(0 - value for value in reversed(self.values)))
+
+    def _value(self, i: int) -> Number:
+        return self.values[i]
+
+    def _index(self, value: Number) -> int:
+        return bisect.bisect_left(self.values, value)
+
+    @cached_property
+    def floors(self) -> Floats:
+        """Per value c the largest float <= c."""
+        return np.array([_float_below(value) for value in self.values], dtype=np.float64)
+
+
+def _float_below(point: Number) -> float:
+    """Return the largest float that is at most `point`."""
+    if point > sys.float_info.max:
+        return sys.float_info.max
+    if point < -sys.float_info.max:
+        return -math.inf
+    nearest = float(point)
+    return nearest if nearest <= point else math.nextafter(nearest, -math.inf)
+
+
+@dataclass(frozen=True, repr=False)
+class LinearGrid(Candidates):
+    """The values (start + i stride) / divisor for i = 0..count-1, never materialised."""
+
+    start: int
+    stride: int
+    divisor: int
+    count: int
+    whole: bool
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.count
+
+    @property
+    def gap(self) -> Fraction:
+        """The distance of two neighbours."""
+        return Fraction(self.stride, self.divisor)
+
+    def mirrored(self) -> "LinearGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return dataclasses.replace(self, start=-(self.start + (self.size - 1) * self.stride))
+
+    def _value(self, i: int) -> int | float:
+        # int / int is correctly rounded in Python, hence monotone in i.
+        numerator = self.start + i * self.stride
+        return numerator if self.whole else numerator / self.divisor
+
+    def _index(self, value: Number) -> int:
+        over, under = value.as_integer_ratio()
+        exact = -((self.start * under - over * self.divisor) // (self.stride * under))
+        return _first_near(self, exact, value)
+
+    def _indexes(self, values: Floats | Indexes) -> Indexes | None:
+        """Return `index` of each value, or None where int64 and float64 are too small for it."""
+        reach = max(abs(self.start), abs(self.start + self.size * self.stride))
+        if self.whole:
+            return self._whole_indexes(values) if reach < WIDE else None
+        exact = max(reach, self.divisor) < EXACT
+        return self._float_indexes(values) if exact else None
+
+    def _whole_indexes(self, values: Floats | Indexes) -> Indexes:
+        # For an integer c: c >= v iff c >= ceil(v). By fmin, NaN counts as above the top.
+        if values.dtype.kind == "f":
+            values = np.fmax(np.fmin(np.ceil(values), float(WIDE)), -float(WIDE)).astype(np.int64)
+        inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
+        return np.asarray(-((self.start - inside) // self.stride), dtype=np.int64)
+
+    def _float_indexes(self, values: Floats | Indexes) -> Indexes:
+        # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
+        # An int above 2^53 may round, but stays above the top (which is below 2^53).
+        beyond = math.nextafter(self[self.size - 1], math.inf)
+        inside = np.fmax(np.fmin(values.astype(np.float64), beyond), float(self[0]))
+        guess = np.ceil((inside * self.divisor - self.start) / self.stride) - 4
+        # The guess is at most 4 off.
+        first: Indexes = np.clip(guess, 0, self.size).astype(np.int64)
+        low = (first < self.size) & ((self.start + first * self.stride) / self.divisor < inside)
+        while low.any():
+            first += low
+            low = (first < self.size) & ((self.start + first * self.stride) / self.divisor < inside)
+        return first
+
+
+@dataclass(frozen=True, repr=False)
+class RoundedGrid(Candidates):
+    """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
+
+    The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
+    mantissas from 2^(bits - 1) on, times the next power of two. None of them is materialised.
+    """
+
+    divisor: int
+    top: int
+    bits: int
+    negative: bool = False  # all with the opposite sign
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self._place(self.top) + 1
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours."""
+        return Fraction(1, self.divisor)
+
+    def mirrored(self) -> "RoundedGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return dataclasses.replace(self, negative=not self.negative)
+
+    def _value(self, i: int) -> int | float:
+        if self.negative:
+            return 0 - self.mirrored()[self.size - 1 - i]  # never -0.0
+        half = 1 << (self.bits - 1)
+        if i < 2 * half:
+            numerator = i
+        else:
+            power, mantissa = divmod(i - 2 * half, half)
+            numerator = (half + mantissa) << (power + 1)
+        return numerator if self.divisor == 1 else numerator / self.divisor
+
+    def _place(self, numerator: int) -> int:
+        """Return the index of the first value of at least numerator / divisor, as a rational."""
+        power = max(0, numerator.bit_length() - self.bits)
+        mantissa = -(-numerator >> power)
+        return mantissa if not power else mantissa + (power << (self.bits - 1))
+
+    def _index(self, value: Number) -> int:
+        over, under = value.as_integer_ratio()
+        place = self._place(-(-abs(over) * self.divisor // under))
+        return _first_near(self, self.size - 1 - place if self.negative else place, value)
+
+
+def _first_near(grid: Candidates, i: int, value: Number) -> int:
+    """Return the first index from which on emitted values are >= `value`, near to i.
+
+    Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+    """
+    while i > 0 and grid[i - 1] >= value:
+        i -= 1
+    while grid[i] < value:
+        i += 1
+    return i
 
 
 def _require_floats(owner: str, largest: Fraction, step: Fraction | None) -> None:

@@ -1,6 +1,6 @@
 """The decimal numbers of few digits, of both signs: what people write is among them."""
 
-import abc
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.candidates.grids import Floats, Indexes, ListedGrid
+from beam_dp.mechanisms.candidates.candidates import Floats, Indexes, ListedGrid
 
 _EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
 _ONE = 1 << 32  # the weight of an e-fold
@@ -18,25 +18,8 @@ _USUAL = 9  # values are mostly from 1 to 10^9
 _STEPS = 1000
 
 
-class WeightedGrid(ListedGrid):
-    """Floats with public weights; made once per process."""
-
-    @property
-    @abc.abstractmethod
-    def sums(self) -> Indexes:
-        """The weight before each value, and that of all."""
-
-    def weight_before(self, indexes: Indexes) -> Indexes:
-        """Return the weight of all values before each index, from 0 to `size`."""
-        return np.asarray(self.sums[indexes], np.int64)
-
-    def index_at(self, weight: int) -> int:
-        """Return the last index with at most this weight before it."""
-        return int(np.searchsorted(self.sums, weight, side="right")) - 1
-
-
-@dataclass(frozen=True)
-class DecimalGrid(WeightedGrid):
+@dataclass(frozen=True, repr=False)
+class DecimalGrid(ListedGrid):
     """0 and all +-m 10^e of at most `digits` digits, multiples of 10^low up to 10^(low + decades).
 
     Every value is the float nearest to its decimal, so a number that prints with so few digits
@@ -49,66 +32,60 @@ class DecimalGrid(WeightedGrid):
     has 10^(-1/3) of the weight of the one nearer to these: all that is near 0 weighs less than a
     usual decade, which matters for data on both sides of 0. Weights are integers, and sum up
     exactly.
+
+    *Bounds.* Where they are known, the values are those between them, with the bounds. A person who
+    knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to 1,000,100): where
+    both are known, from 1,000 to 10,000 even steps of a power of ten are added, and half of all
+    weight is that of the logarithm, half that of the distance. Where one is known, all weight is
+    that of the logarithm.
+
+    Attributes:
+        low: the power of ten of the least step.
+        digits: how many digits a value has at most.
+        decades: the largest value is 10^(low + decades).
+        lower: no value is below; None: none is known.
+        upper: no value is above; None: none is known.
     """
 
     low: int
     digits: int
     decades: int
-
-    def mirrored(self) -> "DecimalGrid":
-        """Return the values with the opposite sign, in rising order: the same ones."""
-        return self
-
-    @property
-    def floors(self) -> Floats:
-        """The values."""
-        return _values(self.low, self.digits, self.decades)
-
-    @property
-    def sums(self) -> Indexes:
-        """The weight before each value, and that of all."""
-        return _weights(self.low, self.digits, self.decades)
-
-
-@dataclass(frozen=True)
-class BoundedGrid(WeightedGrid):
-    """What of a decimal grid is between two bounds, with the bounds, and even steps between both.
-
-    A person who knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to
-    1,000,100): where both are known, from 1,000 to 10,000 even steps of a power of ten are added,
-    and half of all weight is that of the logarithm, half that of the distance. Where one is known,
-    all weight is that of the logarithm.
-
-    Attributes:
-        grid: all decimals.
-        lower: no value is below; None: none is known.
-        upper: no value is above; None: none is known.
-    """
-
-    grid: DecimalGrid
     lower: Fraction | None = None
     upper: Fraction | None = None
 
-    def mirrored(self) -> "BoundedGrid":
+    def mirrored(self) -> "DecimalGrid":
         """Return the values with the opposite sign, in rising order."""
         lower = None if self.upper is None else -self.upper
-        return BoundedGrid(self.grid, lower, None if self.lower is None else -self.lower)
+        upper = None if self.lower is None else -self.lower
+        return dataclasses.replace(self, lower=lower, upper=upper)
+
+    @property
+    def _bounded(self) -> bool:
+        return self.lower is not None or self.upper is not None
 
     @property
     def floors(self) -> Floats:
         """The values."""
-        return _between(self)
+        return _between(self) if self._bounded else _values(self)
 
     @property
     def sums(self) -> Indexes:
         """The weight before each value, and that of all."""
-        return _weights_between(self)
+        return _weights_between(self) if self._bounded else _weights(self)
+
+    def weight_before(self, indexes: Indexes) -> Indexes:
+        """Return the weight of all values before each index, from 0 to `size`."""
+        return np.asarray(self.sums[indexes], np.int64)
+
+    def index_at(self, weight: int) -> int:
+        """Return the last index with at most this weight before it."""
+        return int(np.searchsorted(self.sums, weight, side="right")) - 1
 
 
 @functools.lru_cache(maxsize=16)
-def _steps(bounded: BoundedGrid) -> tuple[Floats, Indexes]:
+def _steps(bounded: DecimalGrid) -> tuple[Floats, Indexes]:
     """Return the even steps between two bounds, and how round each is; nothing without both."""
-    lower, upper, power = bounded.lower, bounded.upper, bounded.grid.low
+    lower, upper, power = bounded.lower, bounded.upper, bounded.low
     if lower is None or upper is None:
         return np.empty(0), np.empty(0, np.int64)
     while Fraction(10) ** (power + 1) * _STEPS <= upper - lower:
@@ -120,10 +97,15 @@ def _steps(bounded: BoundedGrid) -> tuple[Floats, Indexes]:
     return _scaled(np.array(counts, object), power), np.array(rounder, np.int64)
 
 
+def _unbounded(grid: DecimalGrid) -> DecimalGrid:
+    """Return the same grid without bounds."""
+    return dataclasses.replace(grid, lower=None, upper=None)
+
+
 @functools.lru_cache(maxsize=16)
-def _between(bounded: BoundedGrid) -> Floats:
+def _between(bounded: DecimalGrid) -> Floats:
     """Return the values between two bounds."""
-    every, (steps, _) = bounded.grid.floors, _steps(bounded)
+    every, (steps, _) = _unbounded(bounded).floors, _steps(bounded)
     ends = [float(end) for end in (bounded.lower, bounded.upper) if end is not None]
     first = -math.inf if bounded.lower is None else ends[0]
     last = math.inf if bounded.upper is None else ends[-1]
@@ -132,9 +114,9 @@ def _between(bounded: BoundedGrid) -> Floats:
 
 
 @functools.lru_cache(maxsize=16)
-def _weights_between(bounded: BoundedGrid) -> Indexes:
+def _weights_between(bounded: DecimalGrid) -> Indexes:
     """Return the weight before each of these values; every value has at least 1."""
-    values, grid, (steps, rounder) = bounded.floors, bounded.grid, _steps(bounded)
+    values, grid, (steps, rounder) = bounded.floors, _unbounded(bounded), _steps(bounded)
     weights = np.ones(len(values), np.int64)
     indexes = np.minimum(np.searchsorted(grid.floors, values), grid.size - 1)
     shared = grid.floors[indexes] == values
@@ -148,19 +130,19 @@ def _weights_between(bounded: BoundedGrid) -> Indexes:
 
 
 @functools.lru_cache(maxsize=16)
-def _values(low: int, digits: int, decades: int) -> Floats:
+def _values(grid: DecimalGrid) -> Floats:
     """Return the whole grid in rising order."""
-    parts = [_scaled(mantissas, low + power) for mantissas, power in _positive(digits, decades)]
+    parts = [_scaled(mantissas, grid.low + power) for mantissas, power in _positive(grid)]
     positive = np.concatenate(parts)
     return np.asarray(np.concatenate([-positive[::-1], [0.0], positive]), np.float64)
 
 
 @functools.lru_cache(maxsize=16)
-def _weights(low: int, digits: int, decades: int) -> Indexes:
+def _weights(grid: DecimalGrid) -> Indexes:
     """Return the weight before each index; the last entry is that of the whole grid."""
-    parts = []
-    for mantissas, power in _positive(digits, decades):
-        decade = low + power + np.floor(np.log10(mantissas) + 1e-9)
+    parts, digits = [], grid.digits
+    for mantissas, power in _positive(grid):
+        decade = grid.low + power + np.floor(np.log10(mantissas) + 1e-9)
         beyond = np.maximum(np.maximum(-decade, decade - _USUAL), 0)
         scale = (_ONE * 10.0 ** (-beyond / 3)).astype(np.int64)
         parts.append(np.maximum(scale * _roundness(mantissas, digits) // (digits * mantissas), 1))
@@ -176,8 +158,9 @@ def _roundness(numbers: Indexes, digits: int) -> Indexes:
     return np.asarray(np.sum(parts, axis=0), np.int64)
 
 
-def _positive(digits: int, decades: int) -> list[tuple[Indexes, int]]:
+def _positive(grid: DecimalGrid) -> list[tuple[Indexes, int]]:
     """Return mantissas and powers of ten in rising order of their products."""
+    digits, decades = grid.digits, grid.decades
     least, most = 10 ** (digits - 1), 10**digits
     full = np.arange(least, most, dtype=np.int64)
     begin = np.arange(1, most, dtype=np.int64)

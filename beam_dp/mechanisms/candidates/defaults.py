@@ -1,11 +1,12 @@
 """The default candidates: the public outputs of a release whose user named none."""
 
+import dataclasses
 import functools
 import math
 from fractions import Fraction
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import BoundedGrid, DecimalGrid
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 
 VALUE_CLIPS = 84
 """How many powers of two, from one unit on, a value may be clipped at."""
@@ -25,7 +26,7 @@ def default_totals(unit: Fraction) -> Candidates:
 
 
 @functools.lru_cache(maxsize=16)
-def default_values(unit: Fraction) -> Candidates:
+def default_values(unit: Fraction) -> DecimalGrid:
     """Return the outputs of a statistic that is one of the values: decimals of 4 digits.
 
     They have both signs, and go from the largest power of ten that is at most the unit over 24
@@ -42,18 +43,16 @@ def default_values(unit: Fraction) -> Candidates:
         low += 1
     # Thirds of a unit need the digits behind it too; of 0.01, there is nothing behind.
     finer = 0 if Fraction(10) ** low == unit else _DIGITS - 1
-    return Candidates(DecimalGrid(low - finer, _DIGITS, _DECADES + finer))
+    return DecimalGrid(low - finer, _DIGITS, _DECADES + finer)
 
 
 @functools.lru_cache(maxsize=16)
 def values_between(unit: Fraction, low: Fraction | None, high: Fraction | None) -> Candidates:
-    """Return the outputs where bounds are known: see `BoundedGrid`.
+    """Return the outputs where bounds are known: see `DecimalGrid`.
 
     Args:
         unit: the grid of values.
         low: no value is below; None: none is known.
         high: no value is above, but above `low`; None: none is known.
     """
-    grid = default_values(unit).points
-    assert isinstance(grid, DecimalGrid)
-    return Candidates(BoundedGrid(grid, low, high))
+    return dataclasses.replace(default_values(unit), lower=low, upper=high)

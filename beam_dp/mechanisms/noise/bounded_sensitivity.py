@@ -28,12 +28,12 @@ from fractions import Fraction
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import root_below
 
 SHARE = Fraction(1, 10)
 """The part of epsilon that the upper bound costs, unless told otherwise."""
 
 _FINEST = 1 << 10
-_ROOT_BITS = 128
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,6 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
     delta-approximate epsilon^2 / 2-zCDP (see `Account`). The theorem itself does not hold for zCDP:
     the Renyi divergence of conditioned distributions is not bounded by that of the whole.
     """
-    if type(budget) is not Budget:
-        raise checks.ParameterTypeError(owner, "budget", f"be a Budget, not {checks.shown(budget)}")
     part = checks.fraction_between(owner, "share", share, 0, 1)
     checks.require(
         budget.delta > 0,
@@ -87,8 +85,5 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
         "be above 0, not 0: the bound fails with probability delta",
         "Write Budget(epsilon=1.0, delta=1e-6).",
     )
-    epsilon = budget.amount
-    if budget.is_zcdp:
-        scaled = math.floor(2 * budget.amount * (1 << 2 * _ROOT_BITS))
-        epsilon = Fraction(math.isqrt(scaled), 1 << _ROOT_BITS)
+    epsilon = root_below(2 * budget.amount) if budget.is_zcdp else budget.amount
     return Budget(epsilon * part, budget.delta), Budget(epsilon * (1 - part))

@@ -11,9 +11,9 @@ import dataclasses
 import functools
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +30,13 @@ from beam_dp.mechanisms.numerics.intervals import (
 )
 
 Integers = npt.NDArray[Any]  # int64, or Python ints as objects
+Enclosing = Callable[[Fraction, int], Interval]
 
 # From this rate on a geometric value exceeds 2^62 with probability e^(-2^22): int64 holds it.
 SMALLEST_INT64_RATE = Fraction(1, 1 << 40)
 BLOCK = 1 << 16  # values drawn at a time: the working arrays stay in the cache
 FEW = 32  # up to here one logarithm per value is cheaper than a table of digits
-BAND = 2.0**-20  # how wrong the float chance of a Gaussian coin may be
+BAND = 2.0**-20  # how wrong the float chance of a coin may be
 
 
 class LazyUniform:
@@ -80,6 +81,13 @@ class LazyUniform:
         raise checks.ParameterTypeError("LazyUniform", "randomness", "not be copied or pickled")
 
 
+class Stop(NamedTuple):
+    """Where a walk ended: in which run, and how many candidates of the run it passed."""
+
+    run: int
+    passed: int
+
+
 @dataclasses.dataclass(frozen=True)
 class Noise:
     """The exact samplers, without any state.
@@ -99,13 +107,6 @@ class Noise:
     def uniform(self) -> LazyUniform:
         """Return a fresh uniform real in [0, 1)."""
         return LazyUniform(self)
-
-    def bernoulli(self, p: checks.Real) -> bool:
-        """Return True with probability exactly p, 0 <= p <= 1."""
-        exact = checks.number("Noise.bernoulli", "p", p)
-        if not 0 <= exact <= 1:
-            raise checks.ParameterError("Noise.bernoulli", "p", f"be from 0 to 1, not {p!r}")
-        return self.bernoulli_below(lambda bits: (exact, exact))
 
     def bernoulli_below(self, bound: Bound) -> bool:
         """Return True with probability exactly p, for the real p that `bound` encloses.
@@ -219,21 +220,33 @@ class Noise:
             missing -= len(draws)
         return np.concatenate(kept)
 
-    def first_success(self, rate: checks.Real, limit: int) -> int:
-        """Return min(G, limit), G the failures before the first success of independent trials.
+    def first_success(
+        self, unit: Fraction, needs: Sequence[int], lengths: Sequence[int]
+    ) -> "Stop | None":
+        """Return where the first of many independent trials succeeds; None where none does.
 
-        A trial succeeds with probability e^-rate, so P(G >= n) = (1 - e^-rate)^n exactly; the
-        time does not grow with `limit`, which may be 2^64 and more. For rate <= 0 the first
-        trial succeeds: 0.
+        Trials stand in runs: each of `lengths` trials succeeds with probability e^(-unit need), or
+        surely for a need of at most 0. The time does not grow with the lengths, which may be 2^64
+        and more.
 
-        Raises:
-            ValueError: if limit < 0.
+        Args:
+            unit: above 0.
+            needs: one per run.
+            lengths: one per run, at least 1.
         """
-        exact = checks.number("Noise.first_success", "rate", rate)
-        limit = _size("Noise.first_success", limit, "limit")
-        if exact <= 0 or limit == 0:
-            return 0
-        return geometric.first_success(self.uniform().interval, exact, limit)
+        # A run of n trials is passed where U <= (1 - p)^n, which is at least 1 - n p.
+        words = self.words(len(needs)).tolist()
+        for run, (need, length, word) in enumerate(zip(needs, lengths, words, strict=True)):
+            if need <= 0:
+                return Stop(run, 0)
+            rarity = float(unit) * need - math.log(length)
+            if rarity > 0 and word * 2.0**-64 < 1 - math.exp(-rarity) - BAND:
+                continue
+            uniform = LazyUniform(self, word, 64)
+            passed = geometric.first_success(uniform.interval, unit * need, length)
+            if passed < length:
+                return Stop(run, passed)
+        return None
 
     def _one_geometric(self, rate: Fraction) -> int:
         """Return one geometric value by inversion; for tiny rates only its high digits are.
@@ -261,7 +274,9 @@ class Noise:
         """Return int64 geometric values: the low digits, and the number above them."""
         # As 2^count rate >= 4, few values have digits above these.
         count = leading_zeros(rate / 4)
-        return self._low_digits(rate, count, size) + (self._runs(rate, count, size) << count)
+        return self._low_digits(rate, count, size) + (
+            self._runs(rate * (1 << count), size) << count
+        )
 
     def _low_digits(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
         """Return the lowest `count` binary digits of geometric values."""
@@ -272,21 +287,22 @@ class Noise:
         # and the rest is a geometric value of rate 2^n rate, independent of them.
         total = np.zeros(size, np.int64)
         for digit in range(count):
-            bound = functools.partial(_digit_interval, rate * (1 << digit))
-            ones = self._coins(bound, _first_digit_bits(rate, digit), size)
+            ones = self._fixed_coins(_digit_interval, rate * (1 << digit), size)
             total += np.left_shift(ones, digit, dtype=np.int64)
         return total
 
-    def _runs(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
-        """Return geometric values of rate 2^count rate: heads in a row, of coins of e^-that."""
-        bound = functools.partial(exp_interval, -rate * (1 << count))
-        first = _first_run_bits(rate, count)
+    def _runs(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """Return geometric values: heads in a row, of coins of e^-rate."""
         runs = np.zeros(size, np.int64)
-        alive = np.flatnonzero(self._coins(bound, first, size))
+        alive = np.flatnonzero(self._fixed_coins(exp_interval, -rate, size))
         while alive.size:
             runs[alive] += 1
-            alive = alive[self._coins(bound, first, alive.size)]
+            alive = alive[self._fixed_coins(exp_interval, -rate, alive.size)]
         return runs
+
+    def _fixed_coins(self, enclosing: Enclosing, x: Fraction, size: int) -> npt.NDArray[np.bool_]:
+        bound, first = functools.partial(enclosing, x), _first_bits(enclosing, x)
+        return self._coins(bound, first, size)
 
     def _coins(self, bound: Bound, first: int, size: int) -> npt.NDArray[np.bool_]:
         """Return exact coins of the p within `bound`, whose 16 leading bits are `first`.
@@ -318,21 +334,19 @@ class Noise:
         return self.coins_near(chances, bound_of)
 
 
+SYSTEM_NOISE = Noise()
+
+
 def _digit_interval(rate: Fraction, bits: int) -> Interval:
     """Enclose q / (1 + q), q = e^-rate: it rises with q, with slope at most 1."""
     low, high = exp_interval(-rate, bits)
     return low / (1 + low), high / (1 + high)
 
 
-# The tables below hold functions of parameters, never anything random.
+# The table below holds functions of parameters, never anything random.
 @functools.lru_cache(maxsize=1 << 14)
-def _first_digit_bits(rate: Fraction, digit: int) -> int:
-    return leading_bits(functools.partial(_digit_interval, rate * (1 << digit)), 16)
-
-
-@functools.lru_cache(maxsize=1 << 10)
-def _first_run_bits(rate: Fraction, count: int) -> int:
-    return leading_bits(functools.partial(exp_interval, -rate * (1 << count)), 16)
+def _first_bits(enclosing: Enclosing, x: Fraction) -> int:
+    return leading_bits(functools.partial(enclosing, x), 16)
 
 
 def _ratio(draws: Integers, scale: int) -> npt.NDArray[np.float64]:

@@ -10,16 +10,14 @@ from statistics import NormalDist
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import (
-    QUICK_BITS,
     Interval,
     exp_interval,
     leading_bits,
     log_interval,
-    normal_cdf_interval,
 )
 
-_LEAST, _TRUSTED = 1e-300, 40
-"""The least chance whose quantile is asked of floats, and how many bits of that may be right."""
+_LEAST = 1e-300  # of a normal quantile in floats
+_ABOVE = 1e-9  # far above the rounding of floats
 
 
 @functools.lru_cache(maxsize=1024)
@@ -51,9 +49,9 @@ def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
 def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     """Return how far discrete Gaussian noise strays, except with probability alpha.
 
-    P(|X| > t) <= alpha, where P(X = k) is proportional to e^(-k^2 / (2 variance)): proved for
-    every variance > 0 and 0 < alpha < 1. It is the smallest t with
-    2 Phi(-t / sqrt(variance)) <= alpha: the bound of the continuous normal distribution.
+    P(|X| > t) <= alpha, where P(X = k) is proportional to e^(-k^2 / (2 variance)), for every
+    variance > 0 and 0 < alpha < 1. It is the first t that is more than 10^-9 of a deviation above
+    that of 2 Phi(-t / sqrt(variance)) = alpha, the bound of the continuous normal distribution.
 
     Raises:
         ValueError: unless variance > 0 and 0 < alpha < 1.
@@ -65,32 +63,10 @@ def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     # For m = t + 1 >= 1: sum_{k >= m} e^(-k^2 / 2v) <= integral from m - 1 of e^(-x^2 / 2v), as the
     # density falls; and sum over all k >= sqrt(2 pi v) by Poisson summation, whose other terms
     # are positive. The ratio says P(X >= t + 1) <= P(N(0, v) >= t) = Phi(-t / sqrt(v)).
-    # Floats say where to look, and intervals decide: mostly two of them.
-    deviations = Fraction(-NormalDist().inv_cdf(max(float(alpha / 2), _LEAST)))
-    near = math.isqrt(math.floor(deviations**2 * variance))
-    low, high = max(near - (near >> _TRUSTED) - 1, 0), near + (near >> _TRUSTED) + 1
-    if low and _tail_is_at_most(low, variance, alpha / 2):
-        low = 0
-    while not _tail_is_at_most(high, variance, alpha / 2):
-        low, high = high, 2 * high
-    while high - low > 1:  # `low` fails, or is 0
-        middle = (low + high) // 2
-        if _tail_is_at_most(middle, variance, alpha / 2):
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _tail_is_at_most(t: int, variance: Fraction, share: Fraction) -> bool:
-    """Decide Phi(-t / sqrt(variance)) <= share.
-
-    The two sides are never equal: erf is transcendental at algebraic points but 0 (Siegel,
-    Shidlovskii), and t >= 1. So some precision decides.
-    """
-    bits = QUICK_BITS
-    while True:
-        low, high = normal_cdf_interval(-t, variance, bits)
-        if high <= share or share < low:
-            return high <= share
-        bits *= 2
+    if alpha >= _LEAST:
+        deviations = -NormalDist().inv_cdf(float(alpha / 2))  # right to 2^-50 (Wichura, AS 241)
+    else:  # 2 Phi(-z) <= e^(-z^2 / 2)
+        logarithm = math.log(alpha.denominator) - math.log(alpha.numerator)
+        deviations = math.sqrt(2 * logarithm)
+    above = Fraction(deviations + _ABOVE * (1 + deviations))
+    return math.isqrt(math.floor(above**2 * variance)) + 1

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.bounded_sensitivity import SHARE, GridLaplace, shares
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.ratio.local_bound import Rational, largest_bound
@@ -100,7 +100,7 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def release(
-        self, ones: Counts, totals: Counts, noise: Noise | None = None, alpha: Fraction = ALPHA
+        self, ones: Counts, totals: Counts, noise: Noise = SYSTEM_NOISE, alpha: Fraction = ALPHA
     ) -> Estimates:
         """Draw one private ratio per pair a <= b.
 
@@ -127,10 +127,9 @@ class Naive(Mechanism):
         return AdditiveNoise(self.budget.scaled(_HALF))
 
     def release(
-        self, ones: Counts, totals: Counts, noise: Noise | None = None, alpha: Fraction = ALPHA
+        self, ones: Counts, totals: Counts, noise: Noise = SYSTEM_NOISE, alpha: Fraction = ALPHA
     ) -> Estimates:
         """Draw one private ratio per pair; see `Mechanism`."""
-        noise = noise or Noise()
         noisy_ones, noisy_totals = self._noisy(ones, noise), self._noisy(totals, noise)
         # The corners of [a - t, a + t] x [b - t, b + t] are (a -+ t, b +- t), and z = b - a there.
         far = self._adder.bound(self.rows, alpha / 2)
@@ -157,10 +156,9 @@ class KuleszaSureshWang(Mechanism):
         return AdditiveNoise(self.budget.scaled(_HALF) if self.substitution else self.budget)
 
     def release(
-        self, ones: Counts, totals: Counts, noise: Noise | None = None, alpha: Fraction = ALPHA
+        self, ones: Counts, totals: Counts, noise: Noise = SYSTEM_NOISE, alpha: Fraction = ALPHA
     ) -> Estimates:
         """Draw one private ratio per pair; see `Mechanism`."""
-        noise = noise or Noise()
         noisy_ones = self._noisy(ones, noise)
         noisy_zeros = self._noisy(integers.add(totals, -ones), noise)
         far = self._adder.bound(self.rows, alpha / 2)
@@ -235,10 +233,9 @@ class BoundedLocalSensitivity(Mechanism):
         return largest_bound(ones, zeros, self.rows) if ones[0] + zeros[0] > self.rows else None
 
     def release(
-        self, ones: Counts, totals: Counts, noise: Noise | None = None, alpha: Fraction = ALPHA
+        self, ones: Counts, totals: Counts, noise: Noise = SYSTEM_NOISE, alpha: Fraction = ALPHA
     ) -> Estimates:
         """Draw one private ratio per pair; see `Mechanism`."""
-        noise = noise or Noise()
         limits = self._bounds(ones, totals, noise)
         local = np.array([limit is not None for limit in limits], bool)
         values, errors = np.empty(len(limits)), np.empty(len(limits))

@@ -14,8 +14,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
-from beam_dp.mechanisms.search.draws import failures_before_success, stop_chances
+from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range, log_ratio
 
 Floats = npt.NDArray[np.float64]
 _STRAY = 0.03  # the 3% of a gate
@@ -105,20 +104,19 @@ class AboveThreshold(Search):
         chosen = self._thresholds(n)
         second = float(chosen.second)
         queries = np.logaddexp(math.log(n), second * (self._first_theta(n) - chosen.theta))
-        beyond = (float(queries) + rarity + _log_ratio(chosen)) / second * (1 + _SLACK)
+        ratio = log_ratio(float(chosen.first), second)
+        beyond = (float(queries) + rarity + ratio) / second * (1 + _SLACK)
         return chosen.theta + math.ceil(beyond)
 
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         chosen = self._thresholds(candidates.size)
         rho = int(noise.geometric(chosen.first, 1)[0])
-        words = noise.words(len(profile.values) + 2).tolist()
-        for (need, start, stop), word in zip(self._needs(profile, candidates), words, strict=False):
-            # nu >= need + rho has probability e^(-eps2 (need + rho)) at each candidate of a run.
-            # The last candidate is returned whether it passes or not.
-            passed = failures_before_success(chosen.second, need + rho, stop - start, word, noise)
-            if passed < stop - start:
-                return start + passed
-        return candidates.size - 1
+        runs = list(self._needs(profile, candidates))
+        # nu >= need + rho has probability e^(-eps2 (need + rho)) at each candidate of a run.
+        needs = [need + rho for need, _, _ in runs]
+        found = noise.first_success(chosen.second, needs, [end - start for _, start, end in runs])
+        # The last candidate is returned whether it passes or not.
+        return candidates.size - 1 if found is None else runs[found.run][1] + found.passed
 
     def _needs(self, profile: Profile, candidates: Candidates) -> Iterator[tuple[int, int, int]]:
         """Yield (loss - theta_i, start, stop) of each run of candidates of equal difference."""
@@ -128,12 +126,6 @@ class AboveThreshold(Search):
                 yield loss - first, 0, 1
             if stop > 1 or not self.gate:
                 yield loss - theta, max(start, int(self.gate)), stop
-
-    def _chances(self, losses: list[int]) -> list[float]:
-        chosen = self._thresholds(len(losses))
-        needs = [loss - chosen.theta for loss in losses[:-1]]
-        needs[0] = losses[0] - self._first_theta(len(losses))
-        return stop_chances(needs, float(chosen.first), float(chosen.second))
 
     def _thresholds(self, n: int) -> "Thresholds":
         overshoot = None if self.overshoot is None else float(self.overshoot)
@@ -157,12 +149,6 @@ class Thresholds(NamedTuple):
     second: Fraction
     theta: int
     shift: int
-
-
-def _log_ratio(chosen: Thresholds) -> float:
-    """Return ln of sum_r P(rho = r) e^(-eps2 r) = (1 - e^-eps1) / (1 - e^-(eps1 + eps2))."""
-    first, second = float(chosen.first), float(chosen.second)
-    return math.log(math.expm1(-first) / math.expm1(-first - second))
 
 
 class _Problem(NamedTuple):
@@ -214,7 +200,7 @@ def _sketch(problem: _Problem, part: int) -> tuple[float, float]:
     first, second = problem.rates(part)
     # By a union bound the first failure is e^(-eps2 tau) (N-1) (1-e^-eps1) / (1-e^-(eps1+eps2)) at
     # most; tau is tried where that is from 1/50 of beta to 3 beta (the bound is loose).
-    ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
+    ratio = log_ratio(first, second)
     tried = np.linspace(math.log(0.02), math.log(3), 32) + math.log(problem.beta)
     taus = np.maximum((problem.log_queries + ratio - tried) / second, 1.0)
     shifts = taus - 1 + _thetas(problem, part, taus, _COARSE)

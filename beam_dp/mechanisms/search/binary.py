@@ -112,9 +112,6 @@ class NoisyBinarySearch(Search):
                 low = middle
         return high
 
-    def _chances(self, losses: list[int]) -> list[float]:
-        return _leaves(losses, self._answer(len(losses)), -1, len(losses) - 1)
-
     def _answer(self, n: int) -> "_Laplace | BitAnswer":
         m = _comparisons(n)
         error = -math.expm1(math.log1p(-float(self.beta)) / m)  # 1 - (1 - beta)^(1 / m)
@@ -145,12 +142,6 @@ class _Laplace:
         noises = iter(noise.discrete_laplace(self.rate, m).tolist())
         return lambda loss: loss + next(noises) <= self.theta
 
-    def chances(self, loss: int) -> tuple[float, float]:
-        """Return the probabilities of down and up: P(X > t) = e^(-rate (t+1)) / (1 + e^-rate)."""
-        rate, t = float(self.rate), self.theta - loss
-        tail = math.exp(-rate * (t + 1 if t >= 0 else -t)) / (1 + math.exp(-rate))
-        return (1 - tail, tail) if t >= 0 else (tail, 1 - tail)
-
 
 def _laplace(rate: Fraction, error: float) -> _Laplace:
     """Return the smallest theta >= 0 with e^(-rate (theta + 1)) / (1 + e^-rate) <= error.
@@ -165,18 +156,6 @@ def _laplace(rate: Fraction, error: float) -> _Laplace:
 def _comparisons(n: int) -> int:
     """Return ceil(log2 n), for n >= 2: hi - lo starts at n and each comparison halves it."""
     return (n - 1).bit_length()
-
-
-def _leaves(losses: list[int], answer: "_Laplace | BitAnswer", low: int, high: int) -> list[float]:
-    """Return the probabilities of y_{low+1}..y_high for a search narrowed down to them."""
-    if high - low == 1:
-        return [1.0]
-    middle = (low + high) // 2
-    down, up = answer.chances(losses[middle])
-    return [
-        *(down * p for p in _leaves(losses, answer, low, middle)),
-        *(up * p for p in _leaves(losses, answer, middle, high)),
-    ]
 
 
 @dataclass(frozen=True)
@@ -202,14 +181,10 @@ class BitAnswer:
 
         def answer(loss: int) -> bool:
             tail, is_down = self._coin(loss)
-            return noise.bernoulli(Fraction(tail)) != is_down
+            exact = Fraction(tail)
+            return noise.bernoulli_below(lambda _: (exact, exact)) != is_down
 
         return answer
-
-    def chances(self, loss: int) -> tuple[float, float]:
-        """Return the probabilities of down and up."""
-        tail, is_down = self._coin(loss)
-        return (1 - tail, tail) if is_down else (tail, 1 - tail)
 
     def _coin(self, loss: int) -> tuple[float, bool]:
         """Return the chance of the less likely answer, and whether "down" is the likely one."""

@@ -10,7 +10,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold
 from beam_dp.mechanisms.search.binary import NoisyBinarySearch
-from beam_dp.mechanisms.search.common import Search, check
+from beam_dp.mechanisms.search.common import Search, check_beta, check_budget
 from beam_dp.mechanisms.search.exponential import ExponentialMechanism
 from beam_dp.mechanisms.search.scale_then_choose import ScaleThenChoose
 
@@ -66,7 +66,8 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
         TypeError: if budget is no Budget, or n no int.
         ValueError: unless n >= 1 and 0 < beta < 1.
     """
-    check("auto", budget, beta)
+    check_budget("auto", budget)
+    check_beta("auto", beta)
     checks.positive_integer("auto", "n", n, "Write candidates.size.")
     searches: list[Search] = [kind(budget, beta) for kind in _CHOSEN_FROM]
     return sorted(searches, key=lambda search: search.shift(n))  # stable

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.numerics.numbers import Number
@@ -16,18 +16,19 @@ from beam_dp.mechanisms.profiles.profile import Profile
 # ln(1 / chance): a profile cut at `cap(n)` gives another result than the whole one with at most
 # this chance.
 LOG_COUPLING = math.log(1e12)
-SYSTEM_NOISE = Noise()  # holds no state: every draw reads the entropy of the operating system
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
-AUDITED = 64
-"""The most candidates that `distribution` takes."""
 
 
-def check(owner: str, budget: object, beta: object) -> None:
-    """Refuse a budget that is no `Budget`, and a failure probability outside of (0, 1)."""
+def check_budget(owner: str, budget: object) -> None:
+    """Refuse a budget that is no `Budget`."""
     if not isinstance(budget, Budget):
         raise checks.ParameterTypeError(
             owner, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
         )
+
+
+def check_beta(owner: str, beta: object) -> None:
+    """Refuse a failure probability outside of (0, 1)."""
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
 
 
@@ -41,23 +42,38 @@ def bounded_range(budget: Budget) -> Fraction:
     return min(root_below(8 * amount) if budget.is_zcdp else amount, ENOUGH)
 
 
-@dataclass(frozen=True)
-class Search(abc.ABC):
-    """Choose one candidate by a removal loss; n is the number of candidates.
+def log_ratio(first: float, second: float) -> float:
+    """Return ln of the sum over r of P(Geo(first) = r) e^(-second r)."""
+    return math.log(math.expm1(-first) / math.expm1(-first - second))
 
-    One candidate is returned as it is, with shift 0, and nothing is drawn.
-    """
+
+@dataclass(frozen=True)
+class Paid:
+    """A choice that a budget pays for."""
 
     budget: Budget
-    beta: float = 0.05
 
     def __post_init__(self) -> None:
-        check(type(self).__name__, self.budget, self.beta)
+        check_budget(type(self).__name__, self.budget)
 
     @property
     def cost(self) -> Budget:
         """What one choice spends: the budget's epsilon or rho, and no delta."""
         return self.budget.without_delta()
+
+
+@dataclass(frozen=True)
+class Search(Paid, abc.ABC):
+    """Choose one candidate by a removal loss; n is the number of candidates.
+
+    One candidate is returned as it is, with shift 0, and nothing is drawn.
+    """
+
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_beta(type(self).__name__, self.beta)
 
     def shift(self, n: int) -> int:
         """Return the T that is guaranteed with probability 1 - beta for n candidates."""
@@ -77,20 +93,6 @@ class Search(abc.ABC):
             return candidates[0]
         return candidates[self._choose(profile, candidates, noise)]
 
-    def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        checks.require(
-            candidates.size <= AUDITED,
-            f"{type(self).__name__}.distribution",
-            "candidates",
-            f"be at most {AUDITED}, not {candidates.size}",
-        )
-        return [1.0] if candidates.size == 1 else self._chances(profile.loss(candidates))
-
     @abc.abstractmethod
     def _shift(self, n: int) -> int:
         """Return the shift for n >= 2."""
@@ -102,7 +104,3 @@ class Search(abc.ABC):
     @abc.abstractmethod
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         """Return the index of one candidate of several: a private draw."""
-
-    @abc.abstractmethod
-    def _chances(self, losses: list[int]) -> list[float]:
-        """Return the probabilities of several candidates with these losses."""

@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Plateau, Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
-from beam_dp.mechanisms.search.draws import draw_below, draw_by_score
+from beam_dp.mechanisms.search.draws import draw_below, draw_run
 
 
 class _Group(NamedTuple):
@@ -65,21 +67,10 @@ class ExponentialMechanism(Search):
 
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         groups = _groups(profile, candidates, self._tau(candidates.size))
-        weighed = [(group.size, group.score) for group in groups]
-        chosen = groups[draw_by_score(weighed, bounded_range(self.budget) / 2, noise)]
+        sizes = np.array([group.size for group in groups], object)
+        scores = np.array([group.score for group in groups])
+        chosen = groups[draw_run(sizes, scores, bounded_range(self.budget) / 2, noise)]
         return chosen.start + draw_below(chosen.size, noise)
-
-    def _chances(self, losses: list[int]) -> list[float]:
-        tau, half = self._tau(len(losses)), float(bounded_range(self.budget)) / 2
-        strict = [math.inf, *losses[:-1]]
-        rounded_up = [*losses[:-1], 0]
-        scores = [
-            max(loss - tau, tau - before) for loss, before in zip(rounded_up, strict, strict=True)
-        ]
-        best = min(scores)
-        weights = [math.exp(-half * (score - best)) for score in scores]
-        total = math.fsum(weights)
-        return [weight / total for weight in weights]
 
     def _tau(self, n: int) -> int:
         """Return the smallest tau with both failures at most beta.

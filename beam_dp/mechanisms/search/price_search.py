@@ -7,12 +7,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Protocol, runtime_checkable
 
-from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
-from beam_dp.mechanisms.search.common import ENOUGH, SYSTEM_NOISE, check
-from beam_dp.mechanisms.search.draws import stop_chances
+from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
 Extension = Callable[[Fraction], Fraction]
 """A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
@@ -42,7 +40,7 @@ _OWNER = "PriceSearch"
 
 
 @dataclass(frozen=True)
-class PriceSearch:
+class PriceSearch(Paid):
     """Choose the first of the prices 1, 2, 3, 4, 6, 8, 12, ... that clips few people.
 
     A price is the most that one person may count. An extension E is any function of a database and
@@ -97,25 +95,20 @@ class PriceSearch:
         ValueError: unless 0 < alarm < 1 and 0 < missed < 1.
     """
 
-    budget: Budget
     alarm: float = 1e-3
     missed: float = 0.01
 
     def __post_init__(self) -> None:
-        check(_OWNER, self.budget, self.alarm)
+        super().__post_init__()
+        checks.fraction_between(_OWNER, "alarm", self.alarm, 0, 1)
         checks.fraction_between(_OWNER, "missed", self.missed, 0, 1)
-
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
 
     def shift(self, prices: int) -> int:
         """Return how many people the chosen one of `prices` prices may clip, but for `alarm`."""
         checks.positive_integer(_OWNER, "prices", prices)
         first, second = map(float, self._rates)
-        ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
-        beyond = (math.log(prices / float(self.alarm)) + ratio) / second * (1 + _SLACK)
+        beyond = math.log(prices / float(self.alarm)) + log_ratio(first, second)
+        beyond = beyond / second * (1 + _SLACK)
         return (self._theta(0) + max(0, math.ceil(beyond))) // ((STEP - 1) * _MESH) + 1
 
     def choose(
@@ -137,11 +130,6 @@ class PriceSearch:
             if _is_at_most(known, j, theta + int(noise.geometric(second, 1)[0]) - rho):
                 return j
         return None
-
-    def distribution(self, extension: Extension, top: int, usual: int) -> list[float]:
-        """Return the exact chances of 0, ..., top and of None (each to about 1e-13)."""
-        needs = [query(extension, j) - self._theta(j - usual) for j in range(top + 1)]
-        return stop_chances(needs, *map(float, self._rates))
 
     @property
     def _rates(self) -> tuple[Fraction, Fraction]:

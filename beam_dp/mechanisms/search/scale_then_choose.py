@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import Search, bounded_range
-from beam_dp.mechanisms.search.draws import draw_by_score, stop_chances
+from beam_dp.mechanisms.search.draws import draw_run
 
 _SLACK = 1 + 1e-12  # above the rounding of the logarithms
 _SHARES = (Fraction(11, 100), Fraction(12, 100), Fraction(40, 100))
@@ -110,11 +112,6 @@ class ScaleThenChoose(Search):
         scales = self._scales(candidates.size)
         return scales.choose(scales.indexes(profile.steps(candidates)), noise)
 
-    def _chances(self, losses: list[int]) -> list[float]:
-        scales = self._scales(len(losses))
-        steps = [next(i for i, at in enumerate([*losses, 0]) if at <= k) for k in range(losses[0])]
-        return scales.chances(scales.indexes(steps))
-
     def _scales(self, n: int) -> "Scales":
         return scales_for(bounded_range(self.budget), self.budget.delta, n, float(self.beta))
 
@@ -188,33 +185,6 @@ class Scales:
             ends += [ends[0] + (1 << scale - 1), ends[0] + (1 << scale)]
         return [(end, 1, _margin(indexes, end)) for end in ends if end < self.n]
 
-    def scale_chances(self, indexes: Sequence[int]) -> list[float]:
-        """Return the probabilities of the scales 0..m."""
-        needs = [self.alarm - crowd for crowd in self._crowds(indexes)]
-        return stop_chances(needs, float(self.first), float(self.second))
-
-    def cell_chances(self, indexes: Sequence[int], scale: int) -> dict[int | None, float]:
-        """Return the probabilities of the cells of a scale, and of no cell (the key None)."""
-        return _chances(self.cells(indexes, scale), self.third)
-
-    def inside_chances(
-        self, indexes: Sequence[int], cell: int, scale: int
-    ) -> dict[int | None, float]:
-        """Return the probabilities of the candidates of a cell."""
-        return _chances(self.inside(indexes, cell, scale), self.fourth)
-
-    def chances(self, indexes: Sequence[int]) -> list[float]:
-        """Return the probabilities of all n candidates."""
-        chances = [0.0] * self.n
-        for scale, of_scale in enumerate(self.scale_chances(indexes)):
-            for cell, of_cell in self.cell_chances(indexes, scale).items():
-                if cell is None:
-                    chances[0] += of_scale * of_cell
-                    continue
-                for end, of_end in self.inside_chances(indexes, cell, scale).items():
-                    chances[end or 0] += of_scale * of_cell * of_end
-        return chances
-
     def _draw_scale(self, indexes: Sequence[int], noise: Noise) -> int:
         rho = int(noise.geometric(self.first, 1)[0])
         noises = noise.geometric(self.second, self.count).tolist()
@@ -234,16 +204,9 @@ Choices = list[tuple[int | None, int, int]]
 
 
 def _drawn(choices: Choices, epsilon: Fraction, noise: Noise) -> int | None:
-    groups = [(size, -score) for _, size, score in choices]
-    return choices[draw_by_score(groups, epsilon / 2, noise)][0]
-
-
-def _chances(choices: Choices, epsilon: Fraction) -> dict[int | None, float]:
-    best = max(score for _, _, score in choices)
-    half = float(epsilon) / 2
-    weights = {name: size * math.exp(half * (score - best)) for name, size, score in choices}
-    total = math.fsum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
+    sizes = np.array([size for _, size, _ in choices], object)
+    scores = np.array([-score for _, _, score in choices])
+    return choices[draw_run(sizes, scores, epsilon / 2, noise)][0]
 
 
 def _margin(indexes: Sequence[int], end: int) -> int:

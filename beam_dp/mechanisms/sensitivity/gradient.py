@@ -36,9 +36,8 @@ def check_p(owner: str, p: object) -> Number:
 def norm(vector: Iterable[Any], p: checks.Real = 1) -> Number:
     """Return the p-norm of a vector.
 
-    Exact for ints and Fractions wherever the norm is rational by itself: for p = 1 and p = inf, for
-    vectors with at most one entry that is not 0, and for p = 2 where the sum of squares is a
-    square. Else, and for floats, the result is a float, right to a few units in the last digit.
+    Exact for ints and Fractions for p = 1 and p = inf, and for vectors with at most one entry that
+    is not 0. Else, and for floats, the result is a float, right to a few units in the last digit.
 
     Args:
         vector: real numbers; infinities give inf.
@@ -59,11 +58,6 @@ def norm(vector: Iterable[Any], p: checks.Real = 1) -> Number:
     if power == 1:
         only_floats = all(isinstance(size, float) for size in sizes)
         return _number(sum(exact, Fraction(0)), as_float=only_floats)
-    if power == 2:
-        square = sum((size**2 for size in exact), Fraction(0))
-        root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-        if root * root == square:
-            return _number(root)
     largest = max(exact)  # powers of size / largest stay within floats
     total = math.fsum(float(size / largest) ** power for size in exact)
     return _number(Fraction(total ** (1 / power)) * largest, as_float=True)

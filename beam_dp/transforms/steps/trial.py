@@ -16,13 +16,14 @@ import contextvars
 import dataclasses
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 
 import apache_beam as beam
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.sampling import Integers, Noise
+from beam_dp.mechanisms.noise.sampling import Integers, Noise, Stop
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import Bound
 
@@ -132,10 +133,12 @@ class NoNoise(Noise):
         self._check()
         return np.ones(len(chances), bool)
 
-    def first_success(self, rate: checks.Real, limit: int) -> int:
-        """Return 0 where success is certain, else the limit: no trial of chance succeeds."""
+    def first_success(
+        self, unit: Fraction, needs: Sequence[int], lengths: Sequence[int]
+    ) -> Stop | None:
+        """Return where success is certain for the first time: no trial of chance succeeds."""
         self._check()
-        return 0 if rate <= 0 else limit
+        return next((Stop(run, 0) for run, need in enumerate(needs) if need <= 0), None)
 
     def _zeros(self, size: int) -> Integers:
         self._check()

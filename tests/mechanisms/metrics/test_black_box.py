@@ -16,6 +16,7 @@ from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.summaries import block_votes
 from beam_dp.mechanisms.summaries.block_votes import BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Owned
+from tests import laws
 from tests.sizes import tries as sized
 
 ROUNDING = 1e-9
@@ -35,8 +36,8 @@ def worst(search, size, of=max):
     candidates = Candidates.of(range(size))
 
     def chances(votes):
-        return search.chances_at(
-            own_function.node_of(np.array(votes, np.int64), candidates), candidates
+        return laws.chances_at(
+            search, own_function.node_of(np.array(votes, np.int64), candidates), candidates
         )
 
     known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}
@@ -70,7 +71,9 @@ def test_the_rank_is_off_by_the_shift_at_most():
     search = own_function.search_of(Budget(2.0))
     shift = search.usual_error
     for votes in ([5] * 40, [*range(12)] * 5, [0] * 30 + [11] * 30, [3] * 59 + [9]):
-        chances = search.chances_at(own_function.node_of(np.array(votes), candidates), candidates)
+        chances = laws.chances_at(
+            search, own_function.node_of(np.array(votes), candidates), candidates
+        )
         half = len(votes) / 2
         wrong = sum(
             chance

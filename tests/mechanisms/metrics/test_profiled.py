@@ -42,6 +42,7 @@ from beam_dp.mechanisms.search.price_search import (
     query,
 )
 from beam_dp.mechanisms.summaries.owner_lines import Relation
+from tests import laws
 
 LINEAR = dp.Candidates.linear(0, 20, 1)
 
@@ -284,7 +285,7 @@ def test_the_price_is_private(budget):
     epsilon = math.sqrt(2 * budget.amount) if budget.is_zcdp else float(budget.amount)
     worst = 0.0
     for less, more in pairs():
-        chances = [search.distribution(twin, 6, 4) for twin in (less, more)]
+        chances = [laws.prices(search, twin, 6, 4) for twin in (less, more)]
         assert all(math.isclose(sum(chance), 1, rel_tol=1e-9) for chance in chances)
         ratios = [abs(math.log(a / b)) for a, b in zip(*chances, strict=True) if min(a, b) > 1e-250]
         worst = max(worst, *ratios)
@@ -304,7 +305,7 @@ def test_a_price_without_the_mesh_in_its_rates_is_not_private():
         abs(math.log(a / b))
         for less, more in pairs()
         for a, b in zip(
-            *(Broken(Budget(1.0)).distribution(t, 6, 4) for t in (less, more)), strict=True
+            *(laws.prices(Broken(Budget(1.0)), t, 6, 4) for t in (less, more)), strict=True
         )
         if min(a, b) > 1e-250
     ]
@@ -314,7 +315,7 @@ def test_a_price_without_the_mesh_in_its_rates_is_not_private():
 def test_the_draws_follow_the_distribution():
     search, runs = PriceSearch(Budget(20.0)), 4000
     twin = ProfileExtension.of(sum_profile((40, 9, 9, 9, 5, 2, 1), 6), 0, 99, UNIT)
-    wanted = np.array(search.distribution(twin, 6, 2))
+    wanted = np.array(laws.prices(search, twin, 6, 2))
     drawn = [search.choose(twin, 6, 2) for _ in range(runs)]
     found = np.array([drawn.count(j) for j in (*range(7), None)]) / runs
     # DKW: the cumulative shares differ by more than d with a chance of 2 e^(-2 n d^2) = 1e-10.
@@ -328,16 +329,16 @@ def test_no_more_than_the_shift_are_cut_but_for_the_alarm():
     shift = search.shift(11)
     crowd = ProfileExtension.of(sum_profile([1 << 30] * (3 * shift), 2 * shift), 0, 1 << 60, UNIT)
     # All of them are cut at every price up to 2^10.
-    assert sum(search.distribution(crowd, 10, 10)[:-1]) <= 1e-3
+    assert sum(laws.prices(search, crowd, 10, 10)[:-1]) <= 1e-3
     few = ProfileExtension.of(sum_profile([1 << 30] * (shift // 4), 2 * shift), 0, 1 << 60, UNIT)
-    assert sum(search.distribution(few, 10, 10)[:-1]) > 0.5
+    assert sum(laws.prices(search, few, 10, 10)[:-1]) > 0.5
 
 
 def test_prices_beyond_the_usual_ones_are_rarely_passed_over():
     search = PriceSearch(Budget(1.0))
     none = ProfileExtension.of([5, 5, 5], 5, 99, UNIT)  # nobody is cut at any price
-    assert search.distribution(none, 4, 4)[0] >= 0.95
-    assert search.distribution(none, 4, -1)[0] >= 1 - 0.05 * 1e-4
+    assert laws.prices(search, none, 4, 4)[0] >= 0.95
+    assert laws.prices(search, none, 4, -1)[0] >= 1 - 0.05 * 1e-4
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from tests import laws
 
 INF = math.inf
 VALUES = np.array([5, -3, 0])
@@ -187,7 +188,7 @@ def test_a_searched_maximum_or_minimum_is_in_its_interval(
     for epsilon in (0.3, 1.0, 5.0, 40.0):
         one = search(dp.Budget(epsilon))
         release = DirectRelease(Sign(sign), one, EVEN)
-        chances = np.array(one.distribution(Profile(PROFILES[name]), EVEN))
+        chances = np.array(laws.distribution(one, Profile(PROFILES[name]), EVEN))
         values = np.array([sign * candidate for candidate in EVEN])
         below = np.array([release.below(value) for value in values.tolist()])
         found = Released.at_least(values, below, sign)

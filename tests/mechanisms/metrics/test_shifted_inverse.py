@@ -38,6 +38,7 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import collect
 from beam_dp.transforms.steps import settle as settling
 from beam_dp.transforms.steps.output_rows import output_type
+from tests import laws
 from tests.doubles import ZeroNoise, choices
 from tests.relations import (
     KEY,
@@ -495,7 +496,7 @@ def joint(rows: Rows, bounds: ContributionBounds) -> np.ndarray:
     logs = []
     for node in recorded(rows, program, bounds):
         coarse = dataclasses.replace(node, amounts=node.amounts * 2 // RESOLUTION)
-        chances = search.chances_at(coarse, PUBLIC)
+        chances = laws.chances_at(search, coarse, PUBLIC)
         logs.append(np.log([chances[index,] for index in (0, 1, 2, None)]))
     return logs[0][:, None] + logs[1][None, :]
 

@@ -37,7 +37,7 @@ def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
     budget = Budget.zcdp(Fraction(1, 3), Fraction(1, 1000))
     first, second = shares("Test", budget, Fraction(1, 10))
     whole = first.epsilon + second.epsilon
-    assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**100)) ** 2 / 2
+    assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**60)) ** 2 / 2
     Account(budget).spend("both", Budget(whole, first.delta))
 
 
@@ -96,7 +96,6 @@ def test_too_little_noise_is_seen() -> None:
 @pytest.mark.parametrize(
     ("budget", "share", "error", "message"),
     [
-        (1.0, 0.1, TypeError, "budget must be a Budget, not 1.0"),
         (Budget(1.0), 0.1, ValueError, "delta must be above 0, not 0"),
         (BUDGET, 1, ValueError, "share must be above 0 and below 1, not 1"),
         (BUDGET, "a", TypeError, "share must be a real number"),

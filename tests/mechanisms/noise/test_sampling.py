@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise.sampling import FEW, LazyUniform, Noise
-from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits, normal_cdf_interval
+from beam_dp.mechanisms.noise import sampling
+from beam_dp.mechanisms.noise.sampling import FEW, LazyUniform, Noise, Stop
+from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits
 
 N = 400_000  # t = 0.0055
 FALSE_ALARM = 1e-10
@@ -113,23 +114,29 @@ class TestDistributions:
         assert follows(draws[:N] + draws[N:], cdf)
         assert not follows(2 * draws[::2], cdf)  # broken twin: one value used twice
 
-    @pytest.mark.parametrize("limit", [3, 10**6])
-    def test_first_success(self, limit):
-        draws = np.array([Noise().first_success(Fraction(2), limit) for _ in range(20_000)])
-        p = math.exp(-2)
+    @pytest.mark.parametrize("sure", [True, False])
+    def test_first_success(self, sure, monkeypatch):
+        # By the quick answer for runs that are passed, and by the exact one alone.
+        if not sure:
+            monkeypatch.setattr(sampling, "BAND", 2.0)
+        needs, lengths = [5, 2, 7, 1], [4, 1, 40, 2]
+        draws = [Noise().first_success(Fraction(1, 2), needs, lengths) for _ in range(20_000)]
+        begins = [0, 4, 5, 45, 47]
+        places = np.array([begins[d.run] + d.passed if d else begins[-1] for d in draws])
+        failing = -np.expm1(-np.repeat(needs, lengths) / 2)
 
-        def cdf(k, p=p):
-            return np.where(k >= limit, 1.0, 1 - (1 - p) ** (k + 1.0))
+        def cdf(k, failing=failing):
+            left = np.append(np.cumprod(failing), 0)
+            return np.where(k < 0, 0, 1 - left[np.clip(k, 0, 47).astype(int)])
 
-        assert follows(draws, cdf)
-        assert not follows(draws, lambda k: cdf(k, p * 1.25))
+        assert follows(places, cdf)
+        assert not follows(places, lambda k: cdf(k, failing * 0.97))
 
     def test_first_success_among_2_to_the_64(self):
-        # p = e^-44 = 2^-63.5, so the limit is reached with probability e^(-2^64 p) = 0.237.
+        # p = e^-44 = 2^-63.5, so all are passed with probability e^(-2^64 p) = 0.237.
         limit, p = 2**64, math.exp(-44)
-        draws = np.array(
-            [Noise().first_success(Fraction(44), limit) for _ in range(3000)], dtype=object
-        )
+        found = [Noise().first_success(Fraction(11), [4], [limit]) for _ in range(3000)]
+        draws = np.array([stop.passed if stop else limit for stop in found], dtype=object)
         assert all(type(value) is int and 0 <= value <= limit for value in draws.tolist())
 
         def cdf(k, p=p):
@@ -139,8 +146,8 @@ class TestDistributions:
         assert not follows(draws, lambda k: cdf(k, p * 2))
 
     @pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(10**30, 10**30 + 1), 1])
-    def test_bernoulli(self, p):
-        assert self.coin(lambda: Noise().bernoulli(p), p)
+    def test_coins_of_rational_chances(self, p):
+        assert self.coin(lambda: Noise().bernoulli_below(lambda bits: (p, p)), p)
 
     def test_bernoulli_below(self):
         bound = functools.partial(exp_interval, Fraction(-3, 4))
@@ -148,13 +155,6 @@ class TestDistributions:
         assert not self.coin(lambda: Noise().bernoulli_below(bound), math.exp(-0.5))
         whole = functools.partial(exp_interval, Fraction(0))
         assert all(Noise().bernoulli_below(whole) for _ in range(100))
-        phi = 0.5 + math.erf(-3 / math.sqrt(7) / math.sqrt(2)) / 2
-
-        def draw():
-            return Noise().bernoulli_below(lambda bits: normal_cdf_interval(-3, Fraction(7), bits))
-
-        assert self.coin(draw, phi)
-        assert not self.coin(draw, 1 - phi)
 
     @staticmethod
     def coin(draw, p):
@@ -232,12 +232,16 @@ class TestEveryWord:
 
     def test_a_bernoulli_tie_of_64_bits_reads_on(self):
         third = (2**64 - 1) // 3  # 1/3 = 0.010101...
-        assert GivenWords([third - 1]).bernoulli(Fraction(1, 3))
-        assert not GivenWords([third + 1]).bernoulli(Fraction(1, 3))
-        assert GivenWords([third, third, third - 1]).bernoulli(Fraction(1, 3))
-        assert not GivenWords([third, third, third + 1]).bernoulli(Fraction(1, 3))
+
+        def exactly_a_third(bits):
+            return Fraction(1, 3), Fraction(1, 3)
+
+        assert GivenWords([third - 1]).bernoulli_below(exactly_a_third)
+        assert not GivenWords([third + 1]).bernoulli_below(exactly_a_third)
+        assert GivenWords([third, third, third - 1]).bernoulli_below(exactly_a_third)
+        assert not GivenWords([third, third, third + 1]).bernoulli_below(exactly_a_third)
         with pytest.raises(RuntimeError):
-            GivenWords([third]).bernoulli(Fraction(1, 3))
+            GivenWords([third]).bernoulli_below(exactly_a_third)
 
     @pytest.mark.parametrize("gap", [-1, 1])
     @pytest.mark.parametrize("draw", [0, 1, -1])
@@ -302,10 +306,12 @@ class TestSizesAndParameters:
 
     def test_first_success_at_the_ends(self):
         noise = Noise()
-        assert noise.first_success(0, 2**64) == noise.first_success(Fraction(-7, 2), 9) == 0
-        assert noise.first_success(3, 0) == 0
-        assert noise.first_success(10**30, 2**70) == 2**70
-        assert noise.first_success(Fraction(1, 10**30), 2**70) == 0
+        unit = Fraction(1, 2)
+        assert noise.first_success(unit, [0], [2**64]) == Stop(0, 0)
+        assert noise.first_success(unit, [10**4, -7], [3, 9]) == Stop(1, 0)
+        assert noise.first_success(unit, [], []) is None
+        assert noise.first_success(Fraction(10**30), [1, 2], [2**70, 2**2000]) is None
+        assert noise.first_success(Fraction(1, 10**30), [1], [2**70]) == Stop(0, 0)
 
     @pytest.mark.parametrize("method", ["geometric", "discrete_laplace", "discrete_gaussian"])
     def test_wrong_parameters_are_refused(self, method):
@@ -319,9 +325,3 @@ class TestSizesAndParameters:
         for size in (-1, 1.5, True, None):
             with pytest.raises(ValueError, match=f"Noise.{method}: size must be an int of at"):
                 draw(1, size)
-
-    def test_wrong_chances_are_refused(self):
-        with pytest.raises(ValueError, match="p must be from 0 to 1, not 1.5."):
-            Noise().bernoulli(1.5)
-        with pytest.raises(ValueError, match="limit must be an int of at least 0, not -1."):
-            Noise().first_success(1, -1)

@@ -19,7 +19,6 @@ WIDE = Fraction(1, 2**90)
 DRAWS = [
     lambda noise: noise.words(1),
     lambda noise: noise.uniform().interval(1),
-    lambda noise: noise.bernoulli(Fraction(1, 2)),
     lambda noise: noise.bernoulli_below(functools.partial(exp_interval, Fraction(-1))),
     lambda noise: noise.geometric(1, 1),
     lambda noise: noise.geometric(1, 1000),
@@ -28,7 +27,7 @@ DRAWS = [
     lambda noise: noise.discrete_laplace(1, 10**6),
     lambda noise: noise.discrete_gaussian(1, 1),
     lambda noise: noise.discrete_gaussian(1, 1000),
-    lambda noise: noise.first_success(1, 2**64),
+    lambda noise: noise.first_success(Fraction(1), [50], [2**64]),
 ]
 
 

@@ -145,15 +145,11 @@ def test_no_size_of_a_parameter_or_a_count_raises(budget, method) -> None:
     """Also where the noise is beyond all floats, and int64."""
     ones = np.array([0, 0, 1, 5, 2**62], object)
     totals = np.array([0, 1, 1, 10**6, 2**62 + 2**61], object)
-    function = getattr(ratio, method)
-    most = 10**40 if budget.is_zcdp else 10**330  # the tail of such Gaussian noise takes seconds
-    for kind, rows in itertools.product(BOTH, (1, 10**19, most)):
+    for kind, rows in itertools.product(BOTH, (1, 10**19, 10**330)):
         mechanism = ratio.mechanism(method, budget, rows, kind)
         found = mechanism.release(ones, totals)
         for numbers in (found.values, found.errors):
             assert numbers.dtype == np.float64 and ((numbers >= 0) & (numbers <= 1)).all()
-        one = function(1, 7, budget, rows=rows, neighbours=kind)
-        assert type(one) is float and 0 <= one <= 1
 
 
 @pytest.mark.parametrize("method", ratio.METHODS)
@@ -162,26 +158,16 @@ def test_half_of_the_least_budget_is_refused_before_there_is_data(method) -> Non
         ratio.mechanism(method, Budget(Fraction(1, 2**50), 1e-9), 1, "substitution")
 
 
-def test_numpy_integers_are_integers() -> None:
-    found = ratio.naive(np.int64(3), np.uint8(10), BUDGET, noise=ZeroNoise())
-    assert found == 0.3
-
-
 BAD = [
-    (lambda: ratio.naive(3, 2, BUDGET), ValueError, "^ratio: a must be from 0 to b.$"),
-    (lambda: ratio.naive(-1, 2, BUDGET), ValueError, "^ratio: a must be from 0 to b.$"),
-    (lambda: ratio.naive(1.0, 2, BUDGET), TypeError, "^ratio: a must be an int, not float.$"),
-    (lambda: ratio.naive(True, 2, BUDGET), TypeError, "^ratio: a must be an int, not bool.$"),
-    (lambda: ratio.naive(1, "2", BUDGET), TypeError, "^ratio: b must be an int, not str.$"),
-    (lambda: ratio.naive(1, 2, 1.0), TypeError, "Naive: budget must be a Budget, not 1.0"),
-    (lambda: ratio.naive(1, 2, BUDGET, rows=0), ValueError, "Naive: rows must be an int"),
+    (lambda: ratio.Naive(1.0), TypeError, "Naive: budget must be a Budget, not 1.0"),
+    (lambda: ratio.Naive(BUDGET, rows=0), ValueError, "Naive: rows must be an int"),
     (
-        lambda: ratio.kulesza_suresh_wang(1, 2, BUDGET, neighbours="swap"),
+        lambda: ratio.KuleszaSureshWang(BUDGET, neighbours="swap"),
         ValueError,
         "KuleszaSureshWang: neighbours must be one of add-remove, substitution, not 'swap'",
     ),
-    (lambda: ratio.local_sensitivity(1, 2, Budget(1.0)), ValueError, "delta must be above 0"),
-    (lambda: ratio.local_sensitivity(1, 2, BUDGET, share=0), ValueError, "share must be above 0"),
+    (lambda: ratio.LocalSensitivity(Budget(1.0)), ValueError, "delta must be above 0"),
+    (lambda: ratio.LocalSensitivity(BUDGET, share=0), ValueError, "share must be above 0"),
     (lambda: ratio.mechanism("best", BUDGET), ValueError, "method must be one of kulesza"),
     (lambda: ratio.mechanism("local_sensitivity", Budget(1.0)), ValueError, "delta must be"),
     (lambda: ratio.Mechanism(BUDGET), TypeError, "abstract"),
@@ -189,6 +175,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_wrong_calls_are_refused_and_show_no_count(call, error, message) -> None:
+def test_wrong_calls_are_refused(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()

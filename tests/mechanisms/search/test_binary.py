@@ -11,6 +11,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import exp_interval
 from beam_dp.mechanisms.search import NoisyBinarySearch, binary
+from tests import laws
 from tests.mechanisms.search.test_searches import TINY_RHO, profile_of
 
 SEARCHES = [
@@ -29,8 +30,8 @@ class NoNoise(Noise):
     def discrete_laplace(self, rate, size):
         return np.zeros(size, np.int64)
 
-    def bernoulli(self, chance):
-        return chance >= Fraction(1, 2)
+    def bernoulli_below(self, bound):
+        return bound(64)[0] >= Fraction(1, 2)
 
 
 @pytest.mark.sampled(26)
@@ -71,7 +72,7 @@ def test_distribution_is_the_product_of_answers_with_laplace_noise(search, rate)
         (1 - chances[1]) * chances[2],
         (1 - chances[1]) * (1 - chances[2]),
     ]
-    assert search.distribution(*profile_of(losses, 6)) == pytest.approx(expected, rel=1e-9)
+    assert laws.distribution(search, *profile_of(losses, 6)) == pytest.approx(expected, rel=1e-9)
 
 
 def answer_of(rho: float, error: float) -> binary.BitAnswer:
@@ -94,7 +95,7 @@ def divergence(p: float, q: float) -> float:
 
 def worst(answer: binary.BitAnswer) -> float:
     """Return the largest divergence over all pairs of losses that differ by 1, both ways."""
-    downs = [answer.chances(loss)[0] for loss in range(answer.reach(0) + 2)]
+    downs = [laws.answers(answer, loss)[0] for loss in range(answer.reach(0) + 2)]
     # 1 - tail rounds: a pair above the threshold stands for its mirror image below it.
     above = [(p, q) for p, q in itertools.pairwise(downs) if p <= 0.5]
     below = itertools.pairwise(answer.tails)
@@ -137,21 +138,23 @@ def test_the_inequality_of_kearns_and_saul():
 @pytest.mark.parametrize(("rho", "error"), TABLES)
 def test_errors_are_kept_at_both_ends_of_the_shift_and_nearly_not_inside(rho, error):
     answer = answer_of(rho, error)
-    assert answer.chances(0)[1] <= error
-    assert answer.chances(answer.shift + 1)[0] <= error
-    downs = [answer.chances(loss)[0] for loss in range(answer.reach(0) + 5)]
+    assert laws.answers(answer, 0)[1] <= error
+    assert laws.answers(answer, answer.shift + 1)[0] <= error
+    downs = [laws.answers(answer, loss)[0] for loss in range(answer.reach(0) + 5)]
     assert downs == sorted(downs, reverse=True)
     if answer.shift >= 3:  # the same list, shifted by one loss, does not suffice
-        assert answer.chances(1)[1] > error or answer.chances(answer.shift)[0] > error
+        assert laws.answers(answer, 1)[1] > error or laws.answers(answer, answer.shift)[0] > error
 
 
 def test_no_loss_above_the_cap_is_answered_differently():
     search = NoisyBinarySearch(Budget.zcdp(0.5))
     answer, cap = search._answer(2**20), search.cap(2**20)
-    assert answer.chances(cap + 1) == answer.chances(10 * cap) == answer.chances(cap)
-    assert answer.chances(cap)[0] <= 1e-13 / 20
+    assert (
+        laws.answers(answer, cap + 1) == laws.answers(answer, 10 * cap) == laws.answers(answer, cap)
+    )
+    assert laws.answers(answer, cap)[0] <= 1e-13 / 20
     # The broken twin: half of the cap.
-    assert answer.chances(cap // 2) != answer.chances(cap)
+    assert laws.answers(answer, cap // 2) != laws.answers(answer, cap)
 
 
 @pytest.mark.parametrize(("rho", "is_coin"), [(2.0**-60, False), (1e-6, False), (1e-4, True)])

@@ -1,4 +1,4 @@
-"""The thinned draws follow their formulas exactly."""
+"""The draws that searches share follow their formulas exactly."""
 
 import dataclasses
 import math
@@ -21,54 +21,6 @@ def distance(drawn: list[int], chances: list[float]) -> float:
     return float(np.abs(np.cumsum(counts) / len(drawn) - np.cumsum(chances)).max())
 
 
-def stops(rate: float, limit: int) -> list[float]:
-    """Return P(min(G, limit) = g) for g = 0..limit, success having probability e^-rate."""
-    p = math.exp(-rate)
-    return [*(p * (1 - p) ** g for g in range(limit)), (1 - p) ** limit]
-
-
-# 4 e^-2.4 = 0.363 < 1/e: thinned. The others are not, or hardly ever stop.
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("unit", "multiple", "limit"),
-    [(Fraction(3, 5), 4, 4), (Fraction(1, 2), 1, 3), (Fraction(1), 3, 7)],
-)
-def test_thinning_follows_first_success(unit, multiple, limit):
-    noise = Noise()
-    words = noise.words(SIZE).tolist()
-    drawn = [draws.failures_before_success(unit, multiple, limit, w, noise) for w in words]
-    assert distance(drawn, stops(float(unit * multiple), limit)) < TOLERANCE
-
-
-def test_thinning_without_acceptance_would_be_noticed(monkeypatch):
-    # The broken twin accepts every proposal: it stops with probability b = 0.363, not 0.316.
-    monkeypatch.setattr(Noise, "bernoulli_below", lambda *_: True)
-    monkeypatch.setattr(Noise, "first_success", lambda _self, _rate, limit: limit)
-    noise = Noise()
-    words = noise.words(SIZE).tolist()
-    drawn = [draws.failures_before_success(Fraction(3, 5), 4, 4, w, noise) for w in words]
-    assert distance(drawn, stops(2.4, 4)) > TOLERANCE
-
-
-def test_the_bound_of_thinning_is_a_bound():
-    for limit in (1, 7, 10**6, 2**64, 2**2000):
-        for rate in (1e-3, 1.5, 40.0, 44.5, 700.0, 1500.0, 1e9):
-            bound = draws._bound(rate, limit)
-            exponent = math.log(limit) - rate
-            if bound is None:
-                assert exponent > -1 - 1e-6
-            else:
-                assert bound >= 1
-                assert exponent < -700 or math.log(bound) >= exponent + 64 * math.log(2)
-
-
-def test_without_trials_or_without_failures_the_answer_is_zero():
-    noise = Noise()
-    assert draws.failures_before_success(Fraction(1), 5, 0, 0, noise) == 0
-    assert draws.failures_before_success(Fraction(1), 0, 5, 0, noise) == 0
-    assert draws.failures_before_success(Fraction(1), -3, 2**70, 2**64 - 1, noise) == 0
-
-
 def test_draw_below_is_uniform():
     noise = Noise()
     drawn = [draws.draw_below(5, noise) for _ in range(SIZE)]
@@ -77,20 +29,6 @@ def test_draw_below_is_uniform():
     assert distance([value % 4 for value in drawn], [0.2] * 5) > TOLERANCE
     assert draws.draw_below(1, noise) == 0
     assert 0 <= draws.draw_below(2**100, noise) < 2**100
-
-
-def test_draw_by_score_follows_its_weights():
-    noise = Noise()
-    groups = [(3, 2), (1, 0), (10, 5), (2, -1)]
-    drawn = [draws.draw_by_score(groups, Fraction(3, 7), noise) for _ in range(4_000)]
-    weights = [size * math.exp(-3 / 7 * score) for size, score in groups]
-    chances = [weight / sum(weights) for weight in weights]
-    # DKW as above, for 4,000 draws: 0.0545.
-    assert distance(drawn, chances) < math.sqrt(math.log(2e10) / 8_000)
-    # The broken twin: weights without the sizes.
-    bare = [math.exp(-3 / 7 * score) for _, score in groups]
-    twin = [weight / sum(bare) for weight in bare]
-    assert distance(drawn, twin) > math.sqrt(math.log(2e10) / 8_000)
 
 
 RUNS = [(3, 4), (1, 0), (2**70, 300), (5, 2), (40, 9), (7, 4)]
@@ -132,6 +70,17 @@ def test_floats_and_exact_intervals_agree_on_the_same_uniform():
         sizes, scores = random.integers(1, 10**6, 50), random.integers(0, 60, 50)
         uniform = Noise().uniform()
         uniform.interval(64)
-        pairs = list(zip(sizes.tolist(), scores.tolist(), strict=True))
         one = draws.draw_run(sizes, scores, Fraction(1, 3), Given(uniform))
-        assert one == draws.draw_by_score(pairs, Fraction(1, 3), Noise(), uniform)
+        assert one == draws._enclosed(sizes.tolist(), scores.tolist(), Fraction(1, 3), uniform)
+
+
+def test_the_runs_of_the_test_tell_bare_weights_from_sized_ones():
+    bare = [math.exp(-score / 4) for _, score in RUNS]
+    twin = np.cumsum(bare) / math.fsum(bare)
+    assert np.abs(twin - np.cumsum(run_chances(0.25))).max() > TOLERANCE
+
+
+def test_sizes_beyond_all_floats():
+    sizes, scores = np.array([2**2000, 3 * 2**2000, 1], object), np.array([0, 0, -4])
+    drawn = [draws.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(2_000)]
+    assert distance(drawn, [0.25, 0.75, 0.0]) < TOLERANCE * math.sqrt(10)

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -10,6 +11,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import ExponentialMechanism, draws, exponential
+from tests import laws
 from tests.mechanisms.search.test_searches import profile_of
 
 
@@ -35,7 +37,7 @@ def test_distribution_is_the_definition():
     scores = [max(a - tau, tau - b, -tau) for a, b in zip(losses, strict, strict=True)]
     weights = [math.exp(-0.35 * score) for score in scores]
     expected = [weight / sum(weights) for weight in weights]
-    assert search.distribution(*profile_of(losses, 10)) == pytest.approx(expected, rel=1e-12)
+    assert laws.distribution(search, *profile_of(losses, 10)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_top_candidate_counts_as_the_rounded_value():
@@ -43,10 +45,12 @@ def test_the_top_candidate_counts_as_the_rounded_value():
     search = ExponentialMechanism(Budget(1), 0.3)
     above, candidates = profile_of([6, 5, 3], 7)
     rounded, _ = profile_of([6, 5, 0], 7)
-    assert search.distribution(above, candidates) == search.distribution(rounded, candidates)
+    assert laws.distribution(search, above, candidates) == laws.distribution(
+        search, rounded, candidates
+    )
     lone, _ = profile_of([6, 6, 6], 6)
-    assert search.distribution(lone, candidates) == pytest.approx(
-        search.distribution(profile_of([6, 6, 0], 6)[0], candidates)
+    assert laws.distribution(search, lone, candidates) == pytest.approx(
+        laws.distribution(search, profile_of([6, 6, 0], 6)[0], candidates)
     )
 
 
@@ -58,8 +62,8 @@ def test_a_uniform_at_the_border_of_two_groups_is_refined():
             share = Fraction(1) / (1 + Fraction(math.exp(-1)))
             return LazyUniform(self, int(share * 2**50), 50)
 
-    groups = [(1, 0), (1, 2)]
-    found = {draws.draw_by_score(groups, Fraction(1, 2), Border()) for _ in range(50)}
+    sizes, scores = np.array([1, 1]), np.array([0, 2])
+    found = {draws.draw_run(sizes, scores, Fraction(1, 2), Border()) for _ in range(50)}
     assert found <= {0, 1}
 
 

@@ -8,6 +8,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose
+from tests import laws
 
 
 @pytest.mark.audit
@@ -46,6 +47,6 @@ def test_what_is_beyond_the_candidates_counts_as_their_ends():
     candidates = Candidates.of(range(12))
     inside = [11] * 9 + [4] * 9 + [0] * 30
     outside = [math.inf] * 4 + [12] * 5 + [4] * 9 + [-math.inf] * 30
-    whole = search.distribution(Profile(inside), candidates)
-    assert search.distribution(Profile(outside), candidates) == whole
-    assert search.distribution(Profile(inside[:18]), candidates) == whole  # cut: the lowest
+    whole = laws.distribution(search, Profile(inside), candidates)
+    assert laws.distribution(search, Profile(outside), candidates) == whole
+    assert laws.distribution(search, Profile(inside[:18]), candidates) == whole  # cut: the lowest

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.search.common import bounded_range, check
+from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.draws import draw_below, draw_run
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
 
@@ -30,7 +29,7 @@ class _Runs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CentralSearch:
+class CentralSearch(Paid):
     """Choose a candidate whose rank is near p n, every person counting once; or answer nothing.
 
     It is best for p in the middle, from 0.2 to 0.8, and answers where n people are more than about
@@ -81,20 +80,14 @@ class CentralSearch:
     preserving statistical estimation with optimal convergence rates".
     """
 
-    budget: Budget
     p: checks.Real = Fraction(1, 2)
     resolution: int = RESOLUTION
 
     def __post_init__(self) -> None:
-        check(_OWNER, self.budget, 0.5)
+        super().__post_init__()
         checks.fraction_between(_OWNER, "p", self.p, 0, 1, "Write p=0.5 for the median.")
         check_share(_OWNER, self.p)
         checks.positive_integer(_OWNER, "resolution", self.resolution)
-
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
 
     @property
     def usual_error(self) -> int:
@@ -111,17 +104,6 @@ class CentralSearch:
         [before] = candidates.weight_before(runs.starts[run : run + 1]).tolist()
         index = candidates.index_at(before + draw_below(int(runs.weights[run]), noise))
         return Answer(index, self.usual_error)
-
-    def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
-        """Return the probabilities of the candidates of a node, and of none."""
-        runs = self._runs(node, candidates)
-        rises = -float(self._rate) * (runs.losses - runs.losses.min()).astype(np.float64)
-        scales = np.exp(rises)
-        indexes = np.arange(node.first, node.stop + 1)
-        weights = np.diff(candidates.weight_before(indexes)).astype(np.float64)
-        own_runs = np.searchsorted(runs.starts, indexes[:-1], side="right") - 1
-        masses = np.append(weights * scales[own_runs], float(runs.weights[-1]) * scales[-1])
-        return [float(chance) for chance in masses / math.fsum(masses)]
 
     @property
     def _share(self) -> Fraction:

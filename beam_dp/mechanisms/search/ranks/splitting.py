@@ -12,7 +12,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.search.common import check
+from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
@@ -24,8 +24,6 @@ TAIL = Fraction(1, 5)
 _ROOT = Fraction(11, 9)
 """By how much the part of the first level is larger than that of others where it is a search by
 weights, as all others err with it; or smaller, where it is a walk, which errs less."""
-
-Indexes = tuple[int | None, ...]
 
 
 @functools.lru_cache(maxsize=256)
@@ -48,7 +46,7 @@ def quantile_search(
 
 
 @dataclass(frozen=True)
-class SplitSearch:
+class SplitSearch(Paid):
     """Choose a candidate for each of several p, in rising order; or none for some of them.
 
     The middle p is searched among all people. Its answer y splits them: what people have at or
@@ -80,13 +78,12 @@ class SplitSearch:
     (2110.05429), with other searches in the nodes.
     """
 
-    budget: Budget
     shares: tuple[Fraction, ...]
     resolution: int = RESOLUTION
     stray: float = STRAY
 
     def __post_init__(self) -> None:
-        check(_OWNER, self.budget, 0.5)
+        super().__post_init__()
         checks.require(len(self.shares) > 0, _OWNER, "shares", "have at least one p")
         for share in self.shares:
             checks.fraction_between(_OWNER, "a share", share, 0, 1)
@@ -95,11 +92,6 @@ class SplitSearch:
         checks.require(rises, _OWNER, "shares", f"rise, not be {list(self.shares)}")
         object.__setattr__(self, "shares", exact)
         checks.positive_integer(_OWNER, "resolution", self.resolution)
-
-    @property
-    def cost(self) -> Budget:
-        """What all choices spend: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
 
     @property
     def levels(self) -> int:
@@ -115,10 +107,6 @@ class SplitSearch:
     def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
         """Return the answer for each share, for the node of all candidates: a private draw."""
         return self._choose(node, self.shares, candidates, noise, 0)
-
-    def chances_at(self, node: Node, candidates: Candidates) -> dict[Indexes, float]:
-        """Return the exact probabilities of all lists of indexes (None for none), for audits."""
-        return self._chances(node, self.shares, candidates, 0)
 
     @property
     def usual_errors(self) -> list[int]:
@@ -163,27 +151,6 @@ class SplitSearch:
             return [*below, answer, *above]
         pairs = zip([*below, Answer(answer.candidate, 0.0), *above], _weights(shares), strict=True)
         return [_carried(each, answer.error * weight) for each, weight in pairs]
-
-    def _chances(
-        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates, level: int
-    ) -> dict[Indexes, float]:
-        """Return the probabilities of all answers of a node."""
-        if not shares:
-            return {(): 1.0}
-        search = self._search(shares[len(shares) // 2], level)
-        chances: dict[Indexes, float] = {}
-        for at, chance in enumerate(search.chances_at(node, candidates)):
-            index = None if at == node.size else node.first + at
-            below, above = (
-                {(None,) * count: 1.0}
-                if part is None
-                else self._chances(part, rest, candidates, level + 1)
-                for part, rest, count in _parts(node, shares, index)
-            )
-            for left, one in below.items():
-                for right, other in above.items():
-                    chances[(*left, index, *right)] = chance * one * other
-        return chances
 
 
 _NOBODY = Node(np.empty(0, np.int64), np.empty(0, np.int64), 0, 1)

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.search.common import bounded_range, check
+from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 
@@ -38,7 +38,6 @@ _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
 _SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
 _UNSURE = 4  # Laplace noise of rate e2 exceeds 4 / e2 with a chance of 1%, on one side
 _GRAINS = 1 << 10  # a person is worth so many units of a level at least
-_FINE = 1 << 40  # levels are multiples of 1 / 2^40 of a person
 
 
 class Line(NamedTuple):
@@ -84,10 +83,10 @@ class Sight(NamedTuple):
     """
 
     edge: int | None
-    people: Fraction
+    people: float
 
 
-NOTHING = Sight(None, Fraction(0))
+NOTHING = Sight(None, 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,10 +106,10 @@ class Levels:
 
     rate: Fraction
     share: Fraction
-    more: Fraction
-    floors: tuple[Fraction, ...]
+    more: float
+    floors: tuple[float, ...]
     cuts: tuple[int, ...]
-    behind: Fraction
+    behind: float
     many: bool
     person: int
 
@@ -122,11 +121,11 @@ class Levels:
 
     def floor_at(self, passed: int) -> float:
         """Return L of the candidate before which so many are passed."""
-        return float(self.floors[sum(passed < cut for cut in self.cuts)])
+        return self.floors[sum(passed < cut for cut in self.cuts)]
 
 
 @dataclass(frozen=True)
-class TailSearch:
+class TailSearch(Paid):
     """Walk from the top to the first candidate with enough people at or above it; or answer none.
 
     With n people, A(y) of them at or above y (each with their share of rows there), s the share,
@@ -196,7 +195,6 @@ class TailSearch:
     behind costs nothing more, as a person is on one side of the answer.
     """
 
-    budget: Budget
     share: checks.Real = 0
     rank: int = 0
     upper: bool = True
@@ -205,7 +203,7 @@ class TailSearch:
     worth: int = 1
 
     def __post_init__(self) -> None:
-        check("TailSearch", self.budget, 0.5)
+        super().__post_init__()
         checks.positive_integer("TailSearch", "worth", self.worth)
         checks.fraction_between("TailSearch", "stray", self.stray, 0, 1)
         share = checks.decimal("TailSearch", "share", self.share)
@@ -215,11 +213,6 @@ class TailSearch:
         object.__setattr__(self, "share", share)
         checks.require(self.rank >= 0, "TailSearch", "rank", f"be at least 0, not {self.rank}")
         checks.positive_integer("TailSearch", "resolution", self.resolution)
-
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
 
     def floor(self, candidates: Candidates) -> int:
         """Return how many people must be at or above a candidate, about, for the walk to stop.
@@ -267,22 +260,6 @@ class TailSearch:
         return Answer(
             index, self._error(levels, passed, behind), self._people(levels, passed, behind)
         )
-
-    def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
-        """Return the probabilities of the candidates of a node, and of none."""
-        line = Line.of(node, candidates, self.upper)
-        chances = np.zeros(node.size + 1)
-        sights, look = self._look(line)
-        for sight, chance in zip(sights, look.chances(), strict=True):
-            levels = self._levels(line.outer, sight)
-            begins, walk = self._walk(line, levels)
-            behind = line.total - np.repeat(line.reached(begins), walk.lengths)
-            kept, lost = self._kept(levels, behind)
-            *stops, passed = chance * np.array(walk.chances())
-            chances[:-1] += stops * kept
-            chances[-1] += passed + stops @ lost
-        ordered = chances[-2::-1] if self.upper else chances[:-1]
-        return [float(each) for each in (*ordered, chances[-1])]
 
     @property
     def _share(self) -> Fraction:
@@ -333,13 +310,13 @@ class TailSearch:
         walk = WeightWalk(rate / self.resolution, needs, np.ones(len(needs), np.int64))
         return [*sights, NOTHING], walk
 
-    def _many(self, outer: int) -> Fraction:
+    def _many(self, outer: int) -> float:
         """Return how many people are more than the floor by far."""
         rate, third = self._rates
         few = _floor(rate / (1 + self._share), outer, self._walked)
-        return _rounded_up(few + max(0.0, -math.log(2 * _FEW)) / float(third))
+        return few + max(0.0, -math.log(2 * _FEW)) / float(third)
 
-    def _enough(self, outer: int) -> Fraction:
+    def _enough(self, outer: int) -> float:
         """Return for how many people s n + h is above the floor, or not much below.
 
         Where s n + h is above it by more than the usual error, people are taken for fewer with a
@@ -349,7 +326,7 @@ class TailSearch:
         early = math.log(outer) / (_EARLIER * float(rate))
         above = max(0.0, _floor(rate, outer, self._walked) - early - self._asked)
         surely = (above + self.usual_error) / float(self._share) - _SURE / float(third)
-        return _rounded_up(max(0.0, min(above / float(self._share), surely)))
+        return max(0.0, min(above / float(self._share), surely))
 
     def _levels(self, outer: int, sight: Sight) -> Levels:
         return _levels(self, outer, sight)
@@ -370,14 +347,7 @@ class TailSearch:
             levels.rate / levels.person, integers.add(level, -reached), lengths
         )
 
-    def _kept(self, levels: Levels, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the chances that answers with so many units behind are released, or are not."""
-        if levels.many:
-            return np.ones(len(behind)), np.zeros(len(behind))
-        least, rate = self._units(levels.behind) - behind, float(levels.rate / self.resolution)
-        return laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
-
-    def _units(self, people: Fraction) -> int:
+    def _units(self, people: float) -> int:
         return math.ceil(people * self.resolution)
 
     def _people(self, levels: Levels, passed: int, behind: int) -> float:
@@ -387,7 +357,7 @@ class TailSearch:
         of the two is below n where the other one is right.
         """
         people, share = behind / self.resolution, float(levels.share)
-        return max(people + levels.floor_at(passed), (people + float(levels.more)) / (1 - share))
+        return max(people + levels.floor_at(passed), (people + levels.more) / (1 - share))
 
     def _error(self, levels: Levels, passed: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
@@ -402,7 +372,7 @@ class TailSearch:
 
 
 @functools.lru_cache(maxsize=256)
-def _asked_at_first(search: TailSearch, outer: int) -> tuple[Fraction, ...]:
+def _asked_at_first(search: TailSearch, outer: int) -> tuple[float, ...]:
     """Return how many people the first look asks for: at an edge, then falling in all.
 
     M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
@@ -411,7 +381,7 @@ def _asked_at_first(search: TailSearch, outer: int) -> tuple[Fraction, ...]:
     misled = float(search.stray * _MISLED)
     at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
     asked = {search._enough(outer), search._many(outer)} if search._share else {search._many(outer)}
-    return _rounded_up(at_edge), *sorted(asked, reverse=True)
+    return at_edge, *sorted(asked, reverse=True)
 
 
 @functools.lru_cache(maxsize=256)
@@ -435,10 +405,10 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
     return Levels(
         rate,
         share,
-        more=_rounded_up(search._asked + early),
-        floors=tuple(_rounded_up(floor) for floor in floors),
+        more=search._asked + early,
+        floors=tuple(floors),
         cuts=cuts,
-        behind=_rounded_up(behind),
+        behind=behind,
         many=sight.edge is not None or sight.people >= search._many(outer),
         person=search.resolution * search._share.denominator * search._grain,
     )
@@ -478,15 +448,3 @@ def stretches(edge: int) -> tuple[tuple[int, ...], int]:
         cuts.append(index)
         length, part = 2 * length, part / _FARTHER
     return tuple(cut for cut in cuts if cut), math.ceil(weight)
-
-
-def _rounded_up(people: float) -> Fraction:
-    """Return a number of people as a fraction, not below it."""
-    return Fraction(math.ceil(people * _FINE), _FINE)
-
-
-def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
-    """Return P(eta >= least) of the discrete Laplace distribution."""
-    above = np.maximum(least, 1 - least).astype(np.float64)
-    tail = np.exp(-rate * above) / (1 + math.exp(-rate))
-    return np.asarray(np.where(least > 0, tail, 1 - tail))

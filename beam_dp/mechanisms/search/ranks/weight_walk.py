@@ -38,9 +38,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics.intervals import ONE, ZERO, Interval, exp_interval
-from beam_dp.mechanisms.search.draws import Stop
 
 _WORD = 64  # bits of one word of noise
 _FINE = 2.0**-30  # far above the rounding of a float's exponential
@@ -80,15 +79,6 @@ class WeightWalk(NamedTuple):
                 decided = self._enclosed(level, bits)
             bits *= 2
         return decided if decided.run < len(self.lengths) else None
-
-    def chances(self) -> list[float]:
-        """Return the chance to stop at each candidate; the last entry is that to pass all."""
-        weights = np.repeat(self._floats()[0], self.lengths)
-        ends = np.cumsum(weights)
-        starts = np.append(0.0, ends)[:-1]
-        chances = (_between(*each) for each in zip(starts, weights, ends, strict=True))
-        last = float(ends[-1])
-        return [*map(float, chances), 1 - last / 2 if last < 1 else 1 / (2 * last)]
 
     def _floats(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the weight of one candidate of each run, and H at the end of each.
@@ -135,12 +125,3 @@ class WeightWalk(NamedTuple):
                 return Stop(run, first) if 0 <= first == last < length else None
             least, most = least + length * low, most + length * high
         return Stop(len(self.lengths), 0)
-
-
-def _between(start: float, weight: float, end: float) -> float:
-    """Return P(start < U <= end), end = start + weight, without a difference of like numbers."""
-    if end <= 1:
-        return weight / 2
-    if start >= 1:
-        return weight / end / start / 2
-    return (1 - start) / 2 + (1 - 1 / end) / 2

@@ -13,6 +13,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.search.ranks.central import NONE, CentralSearch
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments
+from tests import laws
 from tests.mechanisms.search.ranks.test_node import chosen, whole
 
 SIZE = 4_000
@@ -42,19 +43,21 @@ def test_the_distribution_is_the_formula(p, epsilon, size):
     points = [0, 1, 2, 3, 5, 8, 13]
     values = random.choice([0, 1, 3, 5, 5, 13], size)
     candidates = Candidates.of(points)
-    found = CentralSearch(Budget(epsilon), p, 1).chances_at(
-        whole(candidates.indexes(values), candidates), candidates
+    found = laws.chances_at(
+        CentralSearch(Budget(epsilon), p, 1),
+        whole(candidates.indexes(values), candidates),
+        candidates,
     )
     assert found == pytest.approx(formula(values, points, [1] * 7, p, epsilon), rel=1e-9)
 
 
 def test_decimals_weigh_by_their_size():
-    candidates = Candidates(DecimalGrid(0, 1, 1))
+    candidates = DecimalGrid(0, 1, 1)
     weights = [1 / abs(value) if value else 1.0 for value in candidates]
     weights[0] = weights[-1] = 1.0  # 10 has the digit 1
     values = [3, 3, 4, 9, -2]
-    found = CentralSearch(Budget(1), 0.5, 1).chances_at(
-        whole(candidates.indexes(values), candidates), candidates
+    found = laws.chances_at(
+        CentralSearch(Budget(1), 0.5, 1), whole(candidates.indexes(values), candidates), candidates
     )
     assert found == pytest.approx(formula(values, candidates, weights, 0.5, 1), rel=1e-8)
 
@@ -62,7 +65,7 @@ def test_decimals_weigh_by_their_size():
 @pytest.mark.parametrize(
     ("candidates", "p"),
     [
-        (Candidates(DecimalGrid(0, 1, 1)), 0.5),
+        (DecimalGrid(0, 1, 1), 0.5),
         pytest.param(Candidates.of(range(12)), 0.7, marks=pytest.mark.audit),
     ],
 )
@@ -75,10 +78,10 @@ def test_choose_follows_the_distribution(candidates, p):
     drawn = [chosen(search, node, candidates) for _ in range(SIZE)]
     places = [candidates.size if math.isnan(y) else candidates.index(y) for y in drawn]
     counts = np.bincount(places, minlength=candidates.size + 1).cumsum() / SIZE
-    chances = np.cumsum(search.chances_at(node, candidates))
+    chances = np.cumsum(laws.chances_at(search, node, candidates))
     assert np.abs(counts - chances).max() < TOLERANCE
     # The broken twin: noise for half of the epsilon.
-    twin = CentralSearch(Budget(1.5), p, 6).chances_at(node, candidates)
+    twin = laws.chances_at(CentralSearch(Budget(1.5), p, 6), node, candidates)
     assert np.abs(counts - np.cumsum(twin)).max() > TOLERANCE
 
 
@@ -96,11 +99,11 @@ def test_the_rank_is_near_on_the_default_grid(spread):
 def test_with_nobody_and_with_data_beyond_all_candidates():
     search = CentralSearch(Budget(1), resolution=1)
     three, one = Candidates.of([1, 2, 3]), Candidates.of([1])
-    chances = search.chances_at(whole([], three), three)
+    chances = laws.chances_at(search, whole([], three), three)
     assert chances == pytest.approx([1 / 3 / 129] * 3 + [128 / 129])
     # No candidate is so large: people count at the last one.
-    assert search.chances_at(whole([7] * 60, three), three)[2] > 0.999999
-    assert search.chances_at(whole([0] * 60, one), one)[0] > 0.99999
+    assert laws.chances_at(search, whole([7] * 60, three), three)[2] > 0.999999
+    assert laws.chances_at(search, whole([0] * 60, one), one)[0] > 0.99999
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10, 20, 40])
@@ -110,8 +113,8 @@ def test_far_from_all_data_comes_out_in_less_than_one_percent(size, p):
     points = [*range(-20, 0), *range(100, 100 + 20), *range(10**6, 10**6 + 20)]
     candidates = Candidates.of(points)
     values = np.linspace(100, 119, size)
-    found = CentralSearch(Budget(1), p, 1).chances_at(
-        whole(candidates.indexes(values), candidates), candidates
+    found = laws.chances_at(
+        CentralSearch(Budget(1), p, 1), whole(candidates.indexes(values), candidates), candidates
     )
     assert math.fsum(found[:20]) + math.fsum(found[40:60]) < 1 / (NONE + 1)
 

@@ -15,6 +15,7 @@ from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, quantile_search
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
+from tests import laws
 
 SIZE = 2_000
 # Hoeffding, two-sided, for one probability: above this with a chance of 1e-12 at most.
@@ -50,8 +51,8 @@ def test_levels(count, levels):
 
 def test_one_share_is_the_search_itself():
     node, candidates = Node.of(np.arange(9), np.full(9, 2), 9), Candidates.of(range(9))
-    found = SplitSearch(Budget(2), [0.5], 2).chances_at(node, candidates)
-    alone = CentralSearch(Budget(2), 0.5, 2).chances_at(node, candidates)
+    found = laws.chances_at(SplitSearch(Budget(2), [0.5], 2), node, candidates)
+    alone = laws.chances_at(CentralSearch(Budget(2), 0.5, 2), node, candidates)
     assert list(found.values()) == alone
     assert list(found) == [*((i,) for i in range(9)), (None,)]
 
@@ -70,7 +71,7 @@ def test_choose_follows_the_distribution(shares):
     node = Node.of(*increments(people, buckets, np.ones(40, np.int64), 2), 4)
     candidates = Candidates.of(range(4))
     search = SplitSearch(Budget(8), shares, 2)
-    chances = search.chances_at(node, candidates)
+    chances = laws.chances_at(search, node, candidates)
     assert math.fsum(chances.values()) == pytest.approx(1)
     counts = dict.fromkeys(chances, 0)
     for _ in range(SIZE):

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.draws import Stop
+from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
+from tests import laws
 from tests.doubles import ZeroNoise
 
 SIZE = 4_000
@@ -34,7 +34,7 @@ def test_the_chances_are_laplace_s(rate):
     weights = np.repeat([math.exp(-rate * need) for need in needs], lengths)
     left = [1.0, *map(beyond, np.cumsum(weights))]
     expected = [before - after for before, after in itertools.pairwise(left)]
-    found = walk(*RUNS, rate).chances()
+    found = laws.walk_chances(walk(*RUNS, rate))
     assert found == pytest.approx([*expected, left[-1]], rel=1e-6, abs=1e-15)
     assert math.fsum(found) == pytest.approx(1, abs=1e-12)
 
@@ -56,9 +56,9 @@ def test_draws_follow_the_chances(exact, monkeypatch):
     drawn = places([made.stop(Noise()) for _ in range(size)], RUNS[1])
     counts = np.bincount(drawn, minlength=16).cumsum() / size
     tolerance = TOLERANCE * math.sqrt(SIZE / size)
-    assert np.abs(counts - np.cumsum(made.chances())).max() < tolerance
+    assert np.abs(counts - np.cumsum(laws.walk_chances(made))).max() < tolerance
     # The broken twin: noise for half of the rate.
-    twin = np.cumsum(walk(*RUNS, Fraction(1, 4)).chances())
+    twin = np.cumsum(laws.walk_chances(walk(*RUNS, Fraction(1, 4))))
     assert np.abs(counts - twin).max() > tolerance
 
 
@@ -94,7 +94,7 @@ def test_weights_beyond_all_floats():
     far = walk([10**6, -(10**6)], [5, 3])
     assert far.stop(ZeroNoise()) == Stop(1, 0)
     assert far.stop(Words([1, 1, 1, 1, 1, 1])) == Stop(1, 0)  # U is about 2^64
-    assert far.chances()[5] == pytest.approx(1)
+    assert laws.walk_chances(far)[5] == pytest.approx(1)
 
 
 def test_a_person_more_moves_every_chance_as_the_theorem_allows():
@@ -107,7 +107,7 @@ def test_a_person_more_moves_every_chance_as_the_theorem_allows():
         g = np.sort(random.choice([0, 0.3, 1], count))
         d = np.sort(random.choice([0, 0.2], count))
         one, other = (
-            np.array(WeightWalk(rate, each, np.ones(count, np.int64)).chances())
+            np.array(laws.walk_chances(WeightWalk(rate, each, np.ones(count, np.int64))))
             for each in (needs, needs - g + d)
         )
         change = np.log(other / one)

@@ -1,0 +1,264 @@
+"""The exact laws of the searches: the chances of all that one can answer, without a draw.
+
+They are computed from the parameters and the runs of the searches themselves, each chance to about
+1e-13 of itself. That the searches draw by them is tested in `tests.mechanisms.search`.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search import (
+    AboveThreshold,
+    ExponentialMechanism,
+    NoisyBinarySearch,
+    ScaleThenChoose,
+    Search,
+)
+from beam_dp.mechanisms.search.binary import BitAnswer
+from beam_dp.mechanisms.search.common import bounded_range
+from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
+from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, _parts
+from beam_dp.mechanisms.search.ranks.tail import Levels, Line, TailSearch
+from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
+
+Indexes = tuple[int | None, ...]
+_BLOCK = 2**16  # values of rho at a time
+
+
+def distribution(search: Search, profile: Profile, candidates: Candidates) -> list[float]:
+    """Return the probabilities of at most 64 candidates."""
+    if candidates.size == 1:
+        return [1.0]
+    return by_losses(search, profile.loss(candidates))
+
+
+@functools.singledispatch
+def by_losses(search: Search, losses: list[int]) -> list[float]:
+    """Return the probabilities of several candidates with these losses."""
+    raise NotImplementedError(type(search))
+
+
+# ---------------------------------------------------------------- walks with one-sided noise
+
+
+def stop_chances(needs: Sequence[int], first: float, second: float) -> list[float]:
+    """Return the chance to stop at each query; the last entry is that of passing all queries.
+
+    With rho ~ Geo(first) and nu_i ~ Geo(second), query i stops iff needs[i] + rho <= nu_i. There
+    are at most 64 of them.
+    """
+    # From the largest rho = z / second - needs[i], z = ln(64) + 1, on, every product is above
+    # (1 - 1 / (64 e))^64 > 1/2 and all terms fall like e^(-first r). 45 / first later, the terms
+    # left out are below 1e-18 of the sum.
+    numbers = np.array(needs, np.float64)
+    reach = max(0, -int(numbers.min(initial=0))) + math.ceil(6 / second + 45 / first)
+    parts = []
+    for start in range(0, reach, _BLOCK):
+        rho = np.arange(start, min(start + _BLOCK, reach), dtype=np.float64)
+        passed = -math.expm1(-first) * np.exp(-first * rho)
+        sums = []
+        for need in numbers:
+            hazard = second * np.maximum(need + rho, 0)
+            sums.append(float((passed * np.exp(-hazard)).sum()))  # pairwise: right to 1e-14
+            passed = passed * -np.expm1(-hazard)
+        parts.append([*sums, float(passed.sum())])
+    return [math.fsum(column) for column in zip(*parts, strict=True)]
+
+
+@by_losses.register
+def _(search: AboveThreshold, losses: list[int]) -> list[float]:
+    chosen = search._thresholds(len(losses))
+    needs = [loss - chosen.theta for loss in losses[:-1]]
+    needs[0] = losses[0] - search._first_theta(len(losses))
+    return stop_chances(needs, float(chosen.first), float(chosen.second))
+
+
+def prices(search: PriceSearch, extension: Extension, top: int, usual: int) -> list[float]:
+    """Return the chances of the prices 0, ..., top and of None."""
+    needs = [query(extension, j) - search._theta(j - usual) for j in range(top + 1)]
+    return stop_chances(needs, *map(float, search._rates))
+
+
+# ---------------------------------------------------------------- other searches of a loss
+
+
+@by_losses.register
+def _(search: ExponentialMechanism, losses: list[int]) -> list[float]:
+    tau, half = search._tau(len(losses)), float(bounded_range(search.budget)) / 2
+    strict = [math.inf, *losses[:-1]]
+    rounded_up = [*losses[:-1], 0]
+    scores = [
+        max(loss - tau, tau - before) for loss, before in zip(rounded_up, strict, strict=True)
+    ]
+    best = min(scores)
+    weights = [math.exp(-half * (score - best)) for score in scores]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+def answers(answer: Any, loss: int) -> tuple[float, float]:
+    """Return the probabilities of down and up of one comparison."""
+    if isinstance(answer, BitAnswer):
+        tail, is_down = answer._coin(loss)
+        return (1 - tail, tail) if is_down else (tail, 1 - tail)
+    # P(X > t) = e^(-rate (t + 1)) / (1 + e^-rate).
+    rate, t = float(answer.rate), answer.theta - loss
+    tail = math.exp(-rate * (t + 1 if t >= 0 else -t)) / (1 + math.exp(-rate))
+    return (1 - tail, tail) if t >= 0 else (tail, 1 - tail)
+
+
+@by_losses.register
+def _(search: NoisyBinarySearch, losses: list[int]) -> list[float]:
+    answer = search._answer(len(losses))
+
+    def leaves(low: int, high: int) -> list[float]:
+        if high - low == 1:
+            return [1.0]
+        middle = (low + high) // 2
+        down, up = answers(answer, losses[middle])
+        return [*(down * p for p in leaves(low, middle)), *(up * p for p in leaves(middle, high))]
+
+    return leaves(-1, len(losses) - 1)
+
+
+@by_losses.register
+def _(search: ScaleThenChoose, losses: list[int]) -> list[float]:
+    scales = search._scales(len(losses))
+    steps = [next(i for i, at in enumerate([*losses, 0]) if at <= k) for k in range(losses[0])]
+    return of_scales(scales, scales.indexes(steps))
+
+
+def scale_chances(scales: Scales, indexes: Sequence[int]) -> list[float]:
+    """Return the probabilities of the scales 0..m."""
+    needs = [scales.alarm - crowd for crowd in scales._crowds(indexes)]
+    return stop_chances(needs, float(scales.first), float(scales.second))
+
+
+def choice_chances(choices: Choices, epsilon: float) -> dict[int | None, float]:
+    """Return the probabilities of what is drawn with a weight of size e^(epsilon score / 2)."""
+    best = max(score for _, _, score in choices)
+    weights = {
+        name: size * math.exp(float(epsilon) / 2 * (score - best)) for name, size, score in choices
+    }
+    total = math.fsum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def of_scales(scales: Scales, indexes: Sequence[int]) -> list[float]:
+    """Return the probabilities of all n candidates."""
+    chances = [0.0] * scales.n
+    for scale, of_scale in enumerate(scale_chances(scales, indexes)):
+        for cell, of_cell in choice_chances(scales.cells(indexes, scale), scales.third).items():
+            if cell is None:
+                chances[0] += of_scale * of_cell
+                continue
+            inside = choice_chances(scales.inside(indexes, cell, scale), scales.fourth)
+            for end, of_end in inside.items():
+                chances[end or 0] += of_scale * of_cell * of_end
+    return chances
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def chances_at(search: Any, node: Node, candidates: Candidates) -> Any:
+    """Return the probabilities of the candidates of a node, and of none.
+
+    Of a `SplitSearch`: of all lists of indexes, with None for none.
+    A mutant may have a method `chances_at` that says its own.
+    """
+    own = getattr(search, "chances_at", None)
+    if own is not None:
+        return own(node, candidates)
+    if isinstance(search, SplitSearch):
+        return _split(search, node, candidates)
+    kind = _central if isinstance(search, CentralSearch) else _tail
+    return kind(search, node, candidates)
+
+
+def _central(search: CentralSearch, node: Node, candidates: Candidates) -> list[float]:
+    runs = search._runs(node, candidates)
+    scales = np.exp(-float(search._rate) * (runs.losses - runs.losses.min()).astype(np.float64))
+    indexes = np.arange(node.first, node.stop + 1)
+    weights = np.diff(candidates.weight_before(indexes)).astype(np.float64)
+    own_runs = np.searchsorted(runs.starts, indexes[:-1], side="right") - 1
+    masses = np.append(weights * scales[own_runs], float(runs.weights[-1]) * scales[-1])
+    return [float(chance) for chance in masses / math.fsum(masses)]
+
+
+def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]:
+    line = Line.of(node, candidates, search.upper)
+    chances = np.zeros(node.size + 1)
+    sights, look = search._look(line)
+    for sight, chance in zip(sights, walk_chances(look), strict=True):
+        levels = search._levels(line.outer, sight)
+        begins, walk = search._walk(line, levels)
+        behind = line.total - np.repeat(line.reached(begins), walk.lengths)
+        kept, lost = kept_chances(search, levels, behind)
+        *stops, passed = chance * np.array(walk_chances(walk))
+        chances[:-1] += stops * kept
+        chances[-1] += passed + stops @ lost
+    ordered = chances[-2::-1] if search.upper else chances[:-1]
+    return [float(each) for each in (*ordered, chances[-1])]
+
+
+def kept_chances(
+    search: TailSearch, levels: Levels, behind: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the chances that answers with so many units behind are released, or are not."""
+    if levels.many:
+        return np.ones(len(behind)), np.zeros(len(behind))
+    least = search._units(levels.behind) - behind
+    rate = float(levels.rate / search.resolution)
+    return laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
+
+
+def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
+    """Return P(eta >= least) of the discrete Laplace distribution."""
+    above = np.maximum(least, 1 - least).astype(np.float64)
+    tail = np.exp(-rate * above) / (1 + math.exp(-rate))
+    return np.asarray(np.where(least > 0, tail, 1 - tail))
+
+
+def walk_chances(walk: WeightWalk) -> list[float]:
+    """Return the chance to stop at each candidate; the last entry is that to pass all."""
+    weights = np.repeat(walk._floats()[0], walk.lengths)
+    ends = np.cumsum(weights)
+    starts = np.append(0.0, ends)[:-1]
+    # P(start < U <= end), end = start + weight, without a difference of like numbers.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = (1 - starts) / 2 + (1 - 1 / ends) / 2
+        chances = np.where(starts >= 1, weights / ends / starts / 2, across)
+    chances = np.where(ends <= 1, weights / 2, chances)
+    last = float(ends[-1])
+    return [*map(float, chances), 1 - last / 2 if last < 1 else 1 / (2 * last)]
+
+
+def _split(search: SplitSearch, node: Node, candidates: Candidates) -> dict[Indexes, float]:
+    """Return the probabilities of all lists of indexes, with None for none."""
+
+    def of_part(node: Node | None, shares: tuple, count: int, level: int) -> dict[Indexes, float]:
+        if node is None:
+            return {(None,) * count: 1.0}
+        if not shares:
+            return {(): 1.0}
+        one = search._search(shares[len(shares) // 2], level)
+        chances: dict[Indexes, float] = {}
+        for at, chance in enumerate(chances_at(one, node, candidates)):
+            index = None if at == node.size else node.first + at
+            below, above = (of_part(*part, level + 1) for part in _parts(node, shares, index))
+            for left, some in below.items():
+                for right, other in above.items():
+                    chances[(*left, index, *right)] = chance * some * other
+        return chances
+
+    return of_part(node, search.shares, len(search.shares), 0)
