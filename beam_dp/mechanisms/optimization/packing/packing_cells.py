@@ -2,18 +2,22 @@
 
 With s = D / 32 for the price D, E is known by the whole number
 
-    q(E) = ceil(E / s - c),    c = sqrt(2) - 1,
+    q(E) = ceil(E / s - c),    0.4142 < c < 0.4143,
 
-which never falls with E. E is rational (a vertex of a polyhedron with rational coefficients), and
-the points (n + c) s where q jumps are not: bounds of E that are exact and close enough always have
-the same q, and `packing_refined` has bounds as close as one likes. So q is a function of the
-program, whoever proposes. And 0 <= E' - E <= D gives
-0 <= q' - q <= 32.
+which never falls with E: bounds of E that have the same q decide it, whoever proposes. And
+0 <= E' - E <= D gives 0 <= q' - q <= 32, whatever c is.
+
+*Each process draws its c.* Near to the points (n + c) s, where q jumps, bounds must be close. With
+a c that is known somebody could make up a database whose E is as near to one as they like: then it
+is decided late, or never. With 64 random bits of c the chance that E is within 2^-k s of such a
+point is at most 20,000 * 2^-k for every database. `packing_refined` gains about 30 bits in a round:
+that a database needs a fifth round has a chance of 2^-105.
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
@@ -25,6 +29,8 @@ from beam_dp.mechanisms.optimization.packing.packing_program import Packing, Pac
 from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
 
 PARTS = 32
+EDGE = Fraction(4142, 10_000) + Fraction(secrets.randbits(64), 10_000 << 64)
+"""c."""
 _SMALL = 30_000  # rows of a program that HiGHS is asked for first
 _ROWS = 3_000_000  # and of one that it is asked for soon
 _FEW, _MANY = 1_000, 20_000  # steps of the first-order method before HiGHS has its turn
@@ -45,15 +51,8 @@ class PackingCell(NamedTuple):
 
 
 def cell(prices: Fraction) -> int:
-    """Return q of a value that is so many prices.
-
-    It is ceil((P - Q sqrt(2)) / Q) for P / Q = v + 1, v the value in parts. With s the root of 2
-    Q^2, rounded down, that is s < Q sqrt(2) < s + 1, an integer n Q is at least P - Q sqrt(2) if
-    and only if it is at least P - s.
-    """
-    numerator, denominator = (prices * PARTS).as_integer_ratio()
-    shift = math.isqrt(2 * denominator * denominator) - denominator
-    return -((shift - numerator) // denominator)
+    """Return q of a value that is so many prices."""
+    return math.ceil(prices * PARTS - EDGE)
 
 
 class CellSearch:

@@ -28,7 +28,7 @@ SOLVERS = "simplex", "ipx"
 _PIVOTS, _MOST = 200_000, (1 << 31) - 1
 _MORE = 30  # bits that a round adds
 _FLOATS = 52  # bits of a float
-_FAR = 2.0**900  # what is further is no solution
+_FAR = 2.0**33  # what is further is no solution: it would take many rounds to take it back
 
 
 class Matrix(NamedTuple):
@@ -139,7 +139,8 @@ class _Refined:
             asked.setBasis(self._basis)
         asked.run()
         found = asked.getSolution()
-        if found.value_valid and found.dual_valid:
+        numbers = np.abs(np.append(found.col_value, found.row_dual))
+        if found.value_valid and found.dual_valid and bool((numbers <= _FAR).all()):
             size, columns = len(self.columns), _whole(found.col_value)
             self.columns = self.columns + columns[:size]
             self.prices = self.prices - _whole(found.row_dual)
@@ -205,6 +206,5 @@ def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
 
 def _whole(numbers: Sequence[float]) -> np.ndarray:
     """Return what floats of the scaled program are in integers over 2^bits."""
-    known = np.clip(np.nan_to_num(np.array(numbers)), -_FAR, _FAR)
-    scaled = np.rint(np.ldexp(known, _FLOATS))
+    scaled = np.rint(np.ldexp(np.array(numbers), _FLOATS))
     return np.array([int(number) for number in scaled.tolist()], object)

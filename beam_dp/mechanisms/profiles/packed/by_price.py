@@ -5,7 +5,7 @@ At a price D of a removal, E(D) is the most that rows pack when nobody carries m
 people may be removed by parts. For x' = x + one person, E(D) <= E'(D) <= E(D) + D. E(D) is known
 in steps of s = D / 32 only,
 
-    R_D = s (ceil(E(D) / s - c) - 1),    c = sqrt(2) - 1,    E(D) - 1.42 s < R_D < E(D),
+    R_D = s (ceil(E(D) / s - c) - 1),    c < 0.4143,    E(D) - 1.42 s < R_D < E(D),
 
 and since D is 32 s, R_D <= R'_D <= R_D + D. Over a public grid of prices the profile is
 

@@ -16,8 +16,8 @@ the weight of all values, and equal to it at a price that pays for all.
   alone, and of what packs where the value is chosen by parts (`MostFrequent`). A maximum of
   functions that rise by 0 to D does so too.
 
-E is known in cells: q(E) = ceil(32 E / D - c), c = sqrt(2) - 1, which integers decide, and which
-moves by 0 to 32 for a person (`packing_cells`). So the function that is released,
+E is known in cells: q(E) = ceil(32 E / D - c), 0.4142 < c < 0.4143, which integers decide, and
+which moves by 0 to 32 for a person (`packing_cells`). So the function that is released,
 
     V(D) = D (q(E(D)) - 3/5) / 32,    E(D) - 1.02 D / 32 < V(D) < E(D),
 
@@ -43,7 +43,7 @@ from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch, Pa
 from beam_dp.mechanisms.profiles.packed.value_rows import ValueRows
 
 _GUESSES = 4  # between two looks at what is known
-SLACK = 1e-9  # relative, far above the rounding of sums of floats
+SLACK = 1e-7  # relative: n floats above 0 add up to it but for n 2^-53, and n is below 10^8
 
 
 class Packed(abc.ABC):

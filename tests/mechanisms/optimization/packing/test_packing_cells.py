@@ -40,13 +40,13 @@ WAYS = {"HiGHS": HIGHS, "first order": first_order, "lies, then HiGHS": lies}
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("roles", [1, 2, 3, 4])
 def test_whoever_proposes_the_cell_is_that_of_the_value(way, roles, monkeypatch):
-    """No value of so few rows is within 1e-6 of a step: those points are irrational."""
+    """No value of so few rows is within 1e-6 of a step: of the `EDGE` of tests."""
     monkeypatch.setattr(packing_cells, "refined", WAYS[way])
     generator = np.random.default_rng(roles)
     for _ in range(10):
         packing = some_packing(generator, roles)
         found = CellSearch.of(packing, ADDED).decided()
-        parts = (value_of(packing) + float(ADDED)) * 32 - (math.sqrt(2) - 1)
+        parts = (value_of(packing) + float(ADDED)) * 32 - float(packing_cells.EDGE)
         assert abs(parts - round(parts)) > 1e-6
         assert found.number == math.ceil(parts)
         line = found.stays + packing.price * found.removed

@@ -55,7 +55,7 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries)
         best = [packed.total] + [0] * REMOVALS
         enough = functools.partial(operator.ge, packed.total + 1)
         for at in itertools.takewhile(enough, map(by_price.price, itertools.count())):
-            parts = exactly(kind, rows, at) * 32 / float(at) - (math.sqrt(2) - 1)
+            parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_cells.EDGE)
             start = (math.ceil(parts - 1e-7) - 1) * at / 32
             for k in range(1, REMOVALS + 1):
                 best[k] = max(best[k], math.ceil(start - k * at))

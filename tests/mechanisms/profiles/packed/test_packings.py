@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.profiles.packed import most_frequent, packings
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
@@ -88,14 +89,14 @@ def roles(request):
 @pytest.mark.parametrize("kind", KINDS)
 @sized(5, 30)
 def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
-    """No packing of so few rows is within 1e-6 of a step: those points are irrational."""
+    """No packing of so few rows is within 1e-6 of a step: of the `EDGE` of tests."""
     generator = np.random.default_rng(roles)
     for _ in range(tries):
         rows = some_rows(generator, roles)
         for price in PRICES:
             packed = KINDS[kind](*rows)
             low, high = packed.between(price)
-            parts = 32 * exactly(kind, rows, price) / float(price) - (math.sqrt(2) - 1)
+            parts = 32 * exactly(kind, rows, price) / float(price) - float(packing_cells.EDGE)
             assert abs(parts - round(parts)) > 1e-6
             assert packed(price) == (math.ceil(parts) - Fraction(3, 5)) * price / 32
             assert low <= packed(price) <= high

@@ -1,0 +1,16 @@
+"""The same cells of packings in every run."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+
+from beam_dp.mechanisms.optimization.packing import packing_cells
+
+
+@pytest.fixture(autouse=True, scope="session")
+def same_cells() -> Iterator[None]:
+    """Take sqrt(2) - 1 for the number that each process draws: small fractions are far from it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing_cells, "EDGE", Fraction(414213562373095, 10**15))
+        yield
