@@ -140,12 +140,12 @@ SHARED = {
 """Of any number of owners: by packings."""
 STATISTICS = {
     **SHARED,
-    "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total),
+    "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total, (2, 3)),
     "most frequent, each value alone": Statistic(
-        forced(_frequent, most_frequent_module, _PARTS_UP_TO=0), most_frequent
+        forced(_frequent, most_frequent_module, _PARTS_UP_TO=0), most_frequent, (1, 3)
     ),
     "most frequent, 3 rows by parts": Statistic(
-        forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent
+        forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent, (1, 3)
     ),
     "most frequent, by one": Statistic(_frequent_of_one, most_frequent, (1,)),
     "squares, by one": Statistic(_squares_of_one, squares, (1,)),
