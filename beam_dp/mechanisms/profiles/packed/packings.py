@@ -67,14 +67,6 @@ class Packed(abc.ABC):
         """Return q(E(D))."""
         return self.cell(price).number
 
-    def between(self, price: Fraction) -> tuple[Fraction, Fraction]:
-        """Return two numbers between which V(D) is, without much work."""
-        value = self(price)
-        return value, value
-
-    def closer(self, price: Fraction) -> None:
-        """Do some work so that `between` is closer, unless it is V(D) twice."""
-
     @abc.abstractmethod
     def enough(self) -> Fraction:
         """Return a price that pays for everything."""
