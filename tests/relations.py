@@ -17,7 +17,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.profiles import coverage, frequency
+from beam_dp.mechanisms.profiles import frequency
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
@@ -179,7 +179,7 @@ ONE_OWNER = {
     "distinct": Statistic(
         dp.DistinctCount("item", one_sided=True),
         lambda rows: len(counts(rows)),
-        lambda rows: coverage.profile(*coded(rows)[:2], REMOVALS),
+        lambda rows: by_price.profile(PackedRows(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
     ),
     "frequency": Statistic(
         dp.MaxFrequency("item", one_sided=True),

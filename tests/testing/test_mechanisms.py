@@ -14,7 +14,7 @@ import pytest
 from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.preprocessing.groups import STATISTICS, PreprocessedStatistic
-from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -105,7 +105,7 @@ def ones(people):
 
 
 PROFILES = {
-    "distinct": lambda x: coverage.profile(*lines(x), REMOVALS),
+    "distinct": lambda x: by_price.profile(PackedRows(lines(x)[0][None], lines(x)[1]), REMOVALS),
     "rows of two owners": lambda x: by_price.profile(PackedRows(np.array(edge(x)), None), REMOVALS),
     "largest of two owners": lambda x: kth_by_price.profile(
         np.array(edge(x)), sum(edge(x)), np.ones(len(edge(x)[0]), np.int64), 1, REMOVALS, 0

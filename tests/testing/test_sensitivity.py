@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.profiles import coverage
+from beam_dp.mechanisms.profiles.packed import packings
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.testing import check_sensitivity
 from beam_dp.testing import sensitivity as checking
@@ -44,7 +44,7 @@ def flatten(people):
 
 
 def covered(cap):
-    return lambda people: coverage.capped(*flatten(people), cap)
+    return lambda people: packings.covered(*flatten(people), cap)
 
 
 def matched(cap):

@@ -47,8 +47,8 @@ from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
-from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
-from beam_dp.mechanisms.profiles.packed.packings import Packed
+from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
+from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search, why
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind, build_search, check_search
@@ -308,7 +308,9 @@ class TwoPhase(Release):
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
         """Return the extension at a price with noise, and how far that is off."""
         adder = AdditiveNoise(self.noise_cost)
-        value = self._cut(_whole(extension, most, adder, noise))
+        # Rounding down keeps the steps, as the price is whole.
+        exact = math.floor(extension(Fraction(most)))
+        value = self._cut(_with_noise(exact, most, adder, noise))
         bound = adder.bound(most, self.alpha) * self.unit
         if not self.listed:
             return value, float(bound)
@@ -345,15 +347,17 @@ class TwoPhaseDistinct(OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
     `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
-    when every person covers at most D of their own (`CoverExtension`), and not on how many values
-    people have: of the people who have a value, only one must have room for it. D begins at 1 / 64:
-    where every value has hundreds of owners, each covers a little of it, the noise is far below one
-    value, and rounding takes it away. The usual prices end at a noisy number of values for D = 1,
-    which a person changes by 1: that limits the damage of a rare bad draw.
+    when every person covers at most D of their own (`profiles.packed.packings`), and not on how
+    many values people have: of the people who have a value, only one must have room for it. D
+    begins at 1 / 64: where every value has hundreds of owners, each covers a little of it, the
+    noise is far below one value, and rounding takes it away. So all is counted in 64ths: prices are
+    whole, and so are E and V, rounded up. (E is a maximum flow of whole numbers.) The usual prices
+    end at a noisy number of values for D = 1, which a person changes by 1: that limits the damage
+    of a rare bad draw.
 
     The lower end of the interval is the number less its noise: what is released is, but for noise,
-    between f and f without its `shift` most important people (f the relaxed one, see
-    `profiles.coverage`), and never above f. It is -inf where no price was good enough, for that may
+    between f and f without its `shift` most important people, who are removed by parts, but for a
+    32nd of D, and never above f. It is -inf where no price was good enough, for that may
     be so because the number for D = 1 was far off. The upper end is always inf (`TwoPhase`).
 
     Attributes:
@@ -392,21 +396,22 @@ class TwoPhaseDistinct(OfLines):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
         drawn = [
-            self.draw_one(CoverExtension(lines.people, lines.items), noise)
+            self.draw_one(PackedRows(lines.owners, lines.items, each=PARTS), noise)
             for lines in view.owned(0)
         ]
         values = as_array([value for value, _ in drawn])
         return Released.at_least(values, np.array([error for _, error in drawn], np.float64))
 
-    def draw_one(self, extension: Extension, noise: Noise) -> tuple[int, float]:
-        """Return the number for one extension, and how far below it the truth may be."""
-        most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
-        fine = _finer(extension)
-        chosen = self.prices.choose(fine, _COVER_TOP, index_of_price(PARTS * most), noise)
+    def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:
+        """Return the number, from V of parts of values, and how far below it the truth may be."""
+        size = round(packed(Fraction(PARTS)) / PARTS)
+        most = max(1, _with_noise(size, 1, AdditiveNoise(self.size_cost), noise))
+        chosen = self.prices.choose(packed, _COVER_TOP, index_of_price(PARTS * most), noise)
         if chosen is None:
             return most, math.inf
         adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
-        value = round(Fraction(_whole(fine, price, adder, noise), PARTS))
+        parts = _with_noise(math.ceil(packed(Fraction(price))), price, adder, noise)
+        value = round(Fraction(parts, PARTS))
         bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
         return value, float(bound)
 
@@ -415,15 +420,9 @@ class TwoPhaseDistinct(OfLines):
         return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)), self.shift)
 
 
-def _finer(extension: Extension) -> Extension:
-    """Return the extension in parts of one value, as a function of prices in such parts."""
-    return lambda most: PARTS * extension(most / PARTS)
-
-
-def _whole(extension: Extension, most: int, adder: AdditiveNoise, noise: Noise) -> int:
-    """Return the extension at a price plus noise, in whole units: rounding down keeps its steps."""
-    exact = np.array([math.floor(extension(Fraction(most)))], object)
-    return int(adder.add(exact, np.array([most], object), noise)[0])
+def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return a number that a person moves by at most the price, plus noise."""
+    return int(adder.add(np.array([exact], object), np.array([price], object), noise)[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -499,8 +498,8 @@ class Priced(Release):
         price = price_at(max(0, (_TOP if chosen is None else chosen) - self.profiler.before))
         adder = AdditiveNoise(self.noise_cost)
         # Rounding to whole numbers keeps steps of 0 to the price, which is whole.
-        exact = np.array([math.floor(packed(Fraction(price)) + Fraction(1, 2))], object)
-        value = int(adder.add(exact, np.array([price], object), noise)[0])
+        exact = math.floor(packed(Fraction(price)) + Fraction(1, 2))
+        value = _with_noise(exact, price, adder, noise)
         return max(0, value), float(adder.bound(price, self.alpha) * self.unit)
 
     def describe(self) -> Description:

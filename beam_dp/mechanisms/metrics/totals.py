@@ -342,10 +342,8 @@ class DistinctCount(Sided):
         return ClippedValues(**vars(made), relation=relation, distinct=True)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the relaxed profile of owners; with one owner, of as many as can matter."""
-        most = 0 if context.several_owners else removals + 1
-        relation = Relation(context.index(self.source), context.others, most=most)
-        return DistinctItems(relation, removals)
+        """Return the profile in which people are removed by parts."""
+        return DistinctItems(Relation(context.index(self.source), context.others), removals)
 
     def exactly(self) -> Exact:
         """Return it as a function of records."""

@@ -1,1 +1,1 @@
-"""Maximum flows, and the linear program of the most frequent item with proofs and solvers."""
+"""Packings of rows: linear programs with their solvers, and proofs in integers."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
@@ -103,7 +103,7 @@ class OwnerProfiler(abc.ABC):
 
 
 class PackedProfiler(OwnerProfiler):
-    """A statistic that is known at every price where rows have several owners.
+    """A statistic that is known at every price.
 
     Attributes:
         price_share: the part of a budget that chooses the price (`metrics.profiled.Priced`).
@@ -122,16 +122,11 @@ class PackedProfiler(OwnerProfiler):
 
 
 class DistinctItems(PackedProfiler):
-    """The number of different items: by `coverage`; of rows with several owners by packings."""
+    """The number of different items."""
 
     def packed(self, lines: Lines) -> Packed:
         """Return how many items can be packed, each by its rows together."""
         return PackedRows(lines.owners, lines.items)
-
-    def _levels(self, lines: Lines) -> Sequence[Number]:
-        if self.relation.others:
-            return super()._levels(lines)
-        return coverage.profile(lines.people, lines.items, self.removals)
 
 
 class MostFrequentItem(PackedProfiler):

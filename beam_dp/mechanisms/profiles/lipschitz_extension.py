@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import numpy.typing as npt
-
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.profiles.coverage import Coverage
 
 
 @dataclass(frozen=True)
@@ -80,35 +77,3 @@ def _units(value: Number, unit: Fraction) -> int:
     over, under = value.as_integer_ratio()
     parts = under * unit.numerator
     return (2 * over * unit.denominator + parts) // (2 * parts)
-
-
-class CoverExtension:
-    """The number of different items that people cover when nobody covers more than D of theirs.
-
-    It is a maximum flow. By its minimum cut it is the least, over sets of people, of the items that
-    all others own plus D for each person of the set: the extension of the number of different
-    items, for all K at once. D may be a fraction.
-
-    It is concave in D, 0 at D = 0, and at most n D for n people. So if it is n D at one price, it
-    is so at all lower ones; and if it covers all items at one price, it does so at all higher ones.
-    """
-
-    def __init__(self, people: npt.ArrayLike, items: npt.ArrayLike) -> None:
-        """Take the owner and the item of each pair, as codes."""
-        self._cover = Coverage(people, items, None)
-        self._people = len(self._cover.degrees)
-        self._paying = Fraction(0)  # the largest price known that everybody pays
-        self._enough: Fraction | None = None  # the lowest known that covers everything
-
-    def __call__(self, price: Fraction) -> Fraction:
-        """Return E(D)."""
-        if price <= self._paying:
-            return self._people * price
-        if self._enough is not None and price >= self._enough:
-            return Fraction(self._cover.total)
-        value = self._cover.total - Fraction(self._cover.point(price, self._cover.most).loss)
-        if value == self._people * price:
-            self._paying = price
-        if value == self._cover.total:
-            self._enough = price
-        return value

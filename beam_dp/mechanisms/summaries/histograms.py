@@ -16,7 +16,6 @@ line, because bounding has already brought each person's rows in a partition tog
 """
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -145,10 +144,6 @@ class Measure:
 
     def _of_magnitudes(self, numbers: np.ndarray) -> np.ndarray:
         """Return the bucket of each of these numbers above 0."""
-        if _are_powers(self.thresholds) and _are_small(numbers):
-            # The first of 1, 2, 4, ... that is not below n is 2^bits, where n - 1 has so many bits.
-            _, bits = np.frexp((numbers - 1).astype(np.float64))
-            return np.minimum(bits, len(self.thresholds))
         if numbers.dtype == object:
             grid = np.array(self.thresholds, object)
         else:
@@ -199,18 +194,6 @@ def _numbers(table: Table, source: int) -> np.ndarray:
     if source == PEOPLE:
         return np.ones(len(table), np.int64)
     return table.rows if source == ROWS else table.values[source]
-
-
-@functools.lru_cache(maxsize=64)
-def _are_powers(thresholds: tuple[int, ...]) -> bool:
-    return all(threshold == 1 << power for power, threshold in enumerate(thresholds))
-
-
-def _are_small(numbers: np.ndarray) -> bool:
-    """Return whether all numbers are from 1 to 2^53: doubles hold them exactly."""
-    if numbers.dtype == object or not len(numbers):
-        return False
-    return int(numbers.min()) >= 1 and int(numbers.max()) <= 1 << 53
 
 
 @dataclasses.dataclass

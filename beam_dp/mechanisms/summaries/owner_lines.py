@@ -96,8 +96,8 @@ class Relation:
             below 0 count as 0.
         order: the index of the column that says when. Only each person's last row in a partition
             counts, once; of equally late rows, the one with the largest value. -1: all rows.
-        most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
-            item, or with a rank so many times its rows; 0: all lines are needed.
+        most: K + 1 where K removals of a k-th largest row need not know all lines (see `thinning`);
+            0: all lines are needed.
         rank: the k of a k-th largest row; 0: none.
     """
 

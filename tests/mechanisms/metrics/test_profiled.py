@@ -21,13 +21,18 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import profiled
 from beam_dp.mechanisms.metrics.base import Context
-from beam_dp.mechanisms.metrics.profiled import DirectRelease, Priced, TwoPhase, TwoPhaseDistinct
+from beam_dp.mechanisms.metrics.profiled import (
+    PARTS,
+    DirectRelease,
+    Priced,
+    TwoPhase,
+    TwoPhaseDistinct,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.builder import columns_of
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.profiles import coverage
 from beam_dp.mechanisms.profiles.from_summaries import MostFrequentItem, RowsOfSeveralOwners
-from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -218,35 +223,10 @@ def test_the_corners_are_enough(seed):
 
 
 def cover(rows):
+    """The packing of values in parts, as a function of prices in whole values."""
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    return CoverExtension(people, items)
-
-
-@pytest.mark.sampled(11)
-@pytest.mark.parametrize("seed", range(30))
-def test_the_cover_twin_is_a_flow_and_moves_by_0_to_its_price(seed):
-    generator = np.random.default_rng(seed)
-    rows = [(p, i) for p in range(5) for i in range(6) if generator.random() < 0.4] or [(0, 0)]
-    more = rows + [(9, int(i)) for i in np.flatnonzero(generator.random(8) < 0.5)]
-    assert all(0 <= move <= 1 for move in moves(cover(rows), cover(more)))
-    people, items = zip(*rows, strict=True)
-    for price in PRICES:
-        # Its minimum cut: some people at the price each, and what the others own.
-        cuts = [
-            len(gone) * price + len({i for p, i in rows if p not in gone})
-            for size in range(6)
-            for gone in itertools.combinations(range(5), size)
-        ]
-        assert cover(rows)(price) == min(cuts)
-        if price.denominator == 1:
-            assert cover(rows)(price) == coverage.capped(people, items, int(price))
-    # What it remembers of other prices changes nothing.
-    once, orders = cover(rows), [PRICES, PRICES[::-1], generator.permutation(len(PRICES)).tolist()]
-    for order in orders[:2]:
-        assert [once(price) for price in order] == [cover(rows)(price) for price in order]
-    mixed = [PRICES[at] for at in orders[2]]
-    again = cover(rows)
-    assert [again(price) for price in mixed] == [cover(rows)(price) for price in mixed]
+    packed = PackedRows(people[None], items, each=PARTS)
+    return lambda price: packed(price * PARTS) / PARTS
 
 
 def pairs():
@@ -460,7 +440,8 @@ def test_nobody_is_blank_or_has_no_error_bound():
 def test_a_value_that_many_have_needs_only_one_who_pays():
     """1,000 values that 60 people each have: nobody need count for more than one."""
     people = np.repeat(np.arange(20_000), 3)
-    twin = CoverExtension(people, (people * 7 + np.tile(np.arange(3), 20_000)) % 1000)
+    values = (people * 7 + np.tile(np.arange(3), 20_000)) % 1000
+    twin = PackedRows(people[None], values, each=PARTS)
     _, release = release_of(dp.DistinctCount("x"))
     drawn = np.array([release.draw_one(twin, Noise()) for _ in range(15)])
     # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance
@@ -473,7 +454,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
 def test_where_hundreds_have_each_value_the_number_is_exact():
     """100 values of 2,000 people each: a 64th of each pays for it, and rounding takes the noise."""
     people = np.arange(200_000)
-    twin = CoverExtension(people, people % 100)
+    twin = PackedRows(people[None], people % 100, each=PARTS)
     _, release = release_of(dp.DistinctCount("x"))
     # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
     drawn = [release.draw_one(twin, Noise())[0] for _ in range(15)]
@@ -710,7 +691,7 @@ def test_a_broken_number_at_a_price_of_1_shows_nothing():
         def choose(self, twin, top, usual=None, noise=None):
             return None
 
-    twin = cover([(0, 1), (1, 1), (1, 2)])
+    twin = PackedRows(np.array([[0, 1, 1]]), np.array([1, 1, 2]), each=PARTS)
     assert release.draw_one(twin, Noise()) == (2, pytest.approx(0.5, abs=0.1))
     never = dataclasses.replace(release, prices=Never(Budget(1.0)))
     assert never.draw_one(twin, Noise()) == (2, math.inf)

@@ -25,17 +25,19 @@ def releases(name, seed):
         yield PreprocessedStatistic(name, sensitivity, empty, resolution, brute.TRIM), generator
 
 
-def wrong(name, count, seed, most=7):
+def wrong(name, count, seed):
     """Return on how many of `count` databases g is not that of the brute force."""
     mistakes = 0
     for statistic, generator in releases(name, seed):
-        databases = [brute.database(generator, most) for _ in range(count // RELEASES)]
+        databases = [brute.database(generator, 7) for _ in range(count // RELEASES)]
         found = statistic.values(*brute.columns(databases))
-        for values, number in zip(databases, found.tolist(), strict=True):
-            price = [Fraction(statistic.sensitivity, statistic.resolution)] * len(values)
-            empty = Fraction(statistic.empty, statistic.resolution)
-            exact = brute.preprocessed(brute.STATISTICS[name], values, price, empty)
-            mistakes += number != math.floor(exact * statistic.resolution)
+        sizes = np.array([len(values) for values in databases])
+        for size in np.unique(sizes):
+            alike = np.flatnonzero(sizes == size)
+            rows = np.array([databases[place] for place in alike], np.int64).reshape(
+                len(alike), size
+            )
+            mistakes += int((found[alike] != brute.stepped(statistic, rows)).sum())
     return mistakes
 
 
@@ -80,10 +82,10 @@ def test_the_search_for_the_best_window_misses_none(sample):
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", brute.STATISTICS)
-def test_one_person_moves_each_of_10000_neighbours_by_at_most_delta(name):
+def test_one_person_moves_each_of_thousands_of_neighbours_by_at_most_delta(name):
     for statistic, generator in releases(name, 4):
-        size = 12 if generator.random() < 0.9 else 300
-        databases = [[*brute.database(generator, size), 0] for _ in range(10_000 // RELEASES)]
+        size, count = (12, 1_000) if generator.random() < 0.9 else (300, 100)
+        databases = [[*brute.database(generator, size), 0] for _ in range(count)]
         gone = [int(generator.integers(len(values))) for values in databases]
         less = [
             [*values[:place], *values[place + 1 :]]

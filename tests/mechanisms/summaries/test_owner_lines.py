@@ -250,7 +250,7 @@ def people_are_told_apart_by_their_whole_identity() -> None:
         person = namesakes(purpose)
         assert len(np.unique(hashing.condense(person, hashing.salt(KEY, purpose)))) == 2
         given = Table(person, np.zeros((1, 3), np.uint64), np.ones(3, np.int64), [numbers([4] * 3)])
-        for relation in (Relation(0), Relation(), Relation(0, most=3), Relation(0, most=3, rank=2)):
+        for relation in (Relation(0), Relation(), Relation(0, most=3, rank=2)):
             parts = [relation.lines(given.take(slice(k, k + 1)), 0, KEY) for k in (2, 0, 1)]
             lines = thinning.merge([thinning.merge(parts[:2], [relation]), parts[2]], [relation])
             found = wire.unpack_owned(wire.pack_owned(lines))

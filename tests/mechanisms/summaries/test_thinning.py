@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.profiles import coverage, kth_largest
+from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.summaries import owner_lines, thinning
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
@@ -40,7 +40,7 @@ def measures(most: int, rank: int) -> tuple[Measure | Relation, ...]:
     return Measure(PEOPLE), Relation(0, most=most, rank=rank), Relation(0)
 
 
-def in_shards(columns: Columns, generator: np.random.Generator, most: int, rank: int = 0) -> Owned:
+def in_shards(columns: Columns, generator: np.random.Generator, most: int, rank: int) -> Owned:
     """Return the lines thinned in three shards, and then together, in random order."""
     shard = generator.integers(0, 3, len(columns[0]))
     parts = [made([column[shard == s] for column in columns]) for s in range(3)]
@@ -59,36 +59,12 @@ def plain(lines: Owned, relation: int) -> list[tuple[Any, ...]]:
     return sorted(zip(partition, people_of(chosen.person), item, count, strict=True))
 
 
-def distinct(lines: Owned, removals: int) -> list[Any]:
-    """Return the profiles of the numbers of distinct items."""
-    return [coverage.profile(p.people, p.items, removals) for p in per_partition(lines)]
-
-
 def kth(lines: Owned, rank: int, removals: int) -> list[Any]:
     """Return the profiles of the largest rows."""
     return [
         kth_largest.profile(p.people, p.items + 3, p.counts, rank, removals)
         for p in per_partition(lines)
     ]
-
-
-def test_lowest_owners_keep_every_profile_whatever_the_shards() -> None:
-    generator = np.random.default_rng(6)
-    different = 0
-    for _ in range(200):
-        columns = random_columns(generator, int(generator.integers(0, 60)))
-        whole = made(columns)
-        found = in_shards(columns, generator, 3)
-        assert plain(found, 2) == plain(whole, 2)  # what was not asked to be thinned
-        once = thinning.thin(whole, measures(3, 0))
-        owners = [(line[0], line[1], line[2]) for line in plain(once, 1)]
-        assert [(line[0], line[1], line[2]) for line in plain(found, 1)] == owners
-        for lines in per_partition(found):
-            assert all(count <= 3 for count in np.unique(lines.items, return_counts=True)[1])
-        assert distinct(found, 2) == distinct(whole, 2)
-        # The broken twin: K owners, not K + 1.
-        different += distinct(thinning.thin(whole, measures(2, 0)), 2) != distinct(whole, 2)
-    assert different > 10
 
 
 @pytest.mark.audit
@@ -123,15 +99,7 @@ def test_a_person_is_cut_before_everybody_is() -> None:
     assert sorted(lines.item.tolist()) == [4, 5, 58]
 
 
-def test_items_that_share_a_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = np.random.default_rng(5)
-    columns = random_columns(generator, 80)
-    expected = plain(thinning.thin(made(columns), measures(3, 0)), 1)
-    monkeypatch.setattr(thinning, "_item_hash", lambda _, wanted: np.zeros(len(wanted), np.uint64))
-    assert plain(thinning.thin(made(columns), measures(3, 0)), 1) == expected
-
-
-@pytest.mark.parametrize("rank", [0, 1 << 70])
+@pytest.mark.parametrize("rank", [4, 1 << 70])
 def test_nothing_stays_nothing_and_few_lines_stay_all(rank: int) -> None:
     assert len(thinning.merge([], measures(2, rank))) == 0
     columns = [np.array([0, 1]), np.array([1, 1]), *[np.array([3, 4])] * 3]

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing import packing_refined
+from beam_dp.mechanisms.optimization.packing import packing_flow, packing_refined
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing, PackingBounds
 from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
 
@@ -80,7 +80,7 @@ class CellSearch:
     def of(cls, packing: Packing, added: Fraction) -> CellSearch:
         """Return the search of a packing program."""
         known = packing.bounds(np.zeros(packing.people), np.zeros(len(packing.values)))
-        return cls(known, _bounds(packing), added)
+        return cls(known, bounds(packing), added)
 
     def step(self) -> None:
         """Take the bounds of one guess more."""
@@ -96,9 +96,15 @@ class CellSearch:
         return PackingCell(self.high, self._best.stays, self._best.removed)
 
 
-def _bounds(packing: Packing) -> Iterator[PackingBounds]:
-    """Yield bounds: HiGHS is asked for programs of its size, others have a first-order method."""
-    if len(packing.values) > _SMALL:
+def bounds(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds: of a flow where rows have one owner, of HiGHS for programs of its size.
+
+    Larger programs have a first-order method before.
+    """
+    flow = packing_flow.bounds(packing) if packing.owners.shape[1] == 1 else None
+    if flow is not None:
+        yield flow
+    elif len(packing.values) > _SMALL:
         steps = _FEW if len(packing.values) <= _ROWS else _MANY
         for guess in PackingProposals(packing).guesses(steps):
             yield packing.bounds(guess.removed, guess.packed)

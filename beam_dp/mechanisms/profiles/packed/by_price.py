@@ -13,8 +13,9 @@ and since D is 32 s, R_D <= R'_D <= R_D + D. Over a public grid of prices the pr
 
 *It interlaces*, B'[k + 1] <= B[k] <= B'[k]: at each price R'_D - (k + 1) D <= R_D - k D <=
 R'_D - k D; the largest of numbers, and ceil, never fall where these do not; and R_D < E(D) <= B[0].
-So the loss has sensitivity 1, in one direction, for any number of owners. It rests on the exact
-E(D), and not on a solver: `packing_cells` proves the step of E(D) in integers.
+So the loss has sensitivity 1, in one direction, for any number of owners: all that the searches
+need (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). It rests on the exact E(D), and not on a solver:
+`packing_cells` proves the step of E(D) in integers.
 
 *What it is.* Whole people are removed by parts 0 and 1, so that E(D) - k D is at most the exact
 profile, an integer, and so is B[k]. B[k] is below the least for removals of k people by parts, the
@@ -30,16 +31,16 @@ than B[0] - k D - 1.42 D / 32.
 
 from __future__ import annotations
 
+import bisect
 from fractions import Fraction
 
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.optimization.packing.packing_cells import PARTS, PackingCell, cell
-from beam_dp.mechanisms.profiles import lipschitz_envelope
 from beam_dp.mechanisms.profiles.packed.packings import Packed
 
-_APART = 4  # every fourth price of `lipschitz_envelope`: 16 per octave
+_OCTAVE, _LOWEST, _HIGHEST = 16, 6, 62  # prices per octave, from 2^-6 to 2^62
 _FINE, _BITS = 12, 44  # prices are whole over 2^12, and bounds over 2^56
 _STRIDE = 8  # prices at most that the descent passes over
 
@@ -59,7 +60,11 @@ def profile(packed: Packed, removals: int) -> list[int]:
 
 def price(index: int) -> Fraction:
     """Return the index-th price of the grid."""
-    return lipschitz_envelope.price(_APART * index)
+    octave, step = divmod(index, _OCTAVE)
+    return Fraction((_OCTAVE + step) << octave, _OCTAVE << _LOWEST)
+
+
+_PRICES = [price(index) for index in range(_OCTAVE * (_LOWEST + _HIGHEST) + 1)]
 
 
 class _Search:
@@ -75,12 +80,10 @@ class _Search:
     def __init__(self, packed: Packed, removals: int) -> None:
         self.packed, self.removals = packed, removals
         self.best = np.append(packed.total, np.zeros(removals, np.int64))
-        top = -(-lipschitz_envelope.first_price(packed.enough()) // _APART)
-        self.prices = np.array(
-            [int(price(index) * (1 << _FINE)) for index in range(top + 1)], object
-        )
-        self.above = np.full(top + 1, packed.total << _FINE + _BITS, object)
-        self.left = np.ones(top + 1, np.bool_)
+        tried = _PRICES[: bisect.bisect_left(_PRICES, packed.enough()) + 1]
+        self.prices = np.array([int(at * (1 << _FINE)) for at in tried], object)
+        self.above = np.full(len(tried), packed.total << _FINE + _BITS, object)
+        self.left = np.ones(len(tried), np.bool_)
 
     def levels(self) -> list[int]:
         """Return B[0..K]."""

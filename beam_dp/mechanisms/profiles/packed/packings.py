@@ -67,14 +67,6 @@ class Packed(abc.ABC):
         """Return q(E(D))."""
         return self.cell(price).number
 
-    def between(self, price: Fraction) -> tuple[Fraction, Fraction]:
-        """Return two numbers between which V(D) is, without much work."""
-        value = self(price)
-        return value, value
-
-    def closer(self, price: Fraction) -> None:
-        """Do some work so that `between` is closer, unless it is V(D) twice."""
-
     @abc.abstractmethod
     def enough(self) -> Fraction:
         """Return a price that pays for everything."""
@@ -84,7 +76,11 @@ class PackedRows(Packed):
     """The sum of the weights of values, each of which needs one of its rows."""
 
     def __init__(
-        self, owners: np.ndarray, values: np.ndarray | None, weights: np.ndarray | None = None
+        self,
+        owners: np.ndarray,
+        values: np.ndarray | None,
+        weights: np.ndarray | None = None,
+        each: int = 1,
     ) -> None:
         """Take the rows.
 
@@ -93,18 +89,14 @@ class PackedRows(Packed):
                 -1 for nobody.
             values: any integer codes; None: every row is a value of its own.
             weights: integers of at least 0, one per row, where every row is a value of its own;
-                None: every value has the weight 1.
+                None: every value has the same.
+            each: the weight of every value, where they have the same.
         """
-        self.rows = _value_rows(owners, values, weights)
+        self.rows = _value_rows(owners, values, weights, each)
         self.total = int(self.rows.weights.sum())
         self._heaviest = int(self.rows.weights.max(initial=0))
         self._known: dict[Fraction, PackingCell] = {}
         self._searches: dict[Fraction, tuple[ValueRows, CellSearch]] = {}
-
-    @functools.cached_property
-    def people(self) -> int:
-        """How many people own rows."""
-        return int(np.count_nonzero(self._degrees))
 
     @functools.cached_property
     def _glance(self) -> _Glance:
@@ -135,7 +127,8 @@ class PackedRows(Packed):
             self.cell(price)
             return
         for _ in range(_GUESSES):
-            search.step()
+            if search.low < search.high:
+                search.step()
 
     def cell(self, price: Fraction) -> PackingCell:
         """Return the cell of E(D), and a line above E at all prices."""
@@ -202,8 +195,31 @@ def value_at(number: int, price: Fraction) -> Fraction:
     return price * (5 * number - 3) / (5 * packing_cells.PARTS)
 
 
+def covered(owners: np.ndarray, values: np.ndarray, price: int) -> int:
+    """Return E(D) of the number of values whose rows have one owner each, exactly.
+
+    It is whole, as a maximum flow of whole numbers is: so bounds decide it.
+
+    Args:
+        owners: the owner of each row, numbers from 0.
+        values: any integer codes.
+        price: D, at least 1.
+    """
+    price = min(price, len(values) + 1)  # which pays for everything too
+    rows, at = _value_rows(owners[None], values, None, 1), Fraction(price)
+    rows.reduce(at, rows.degrees(price))
+    known = rows.counted + rows.removed * price
+    if not len(rows.values):
+        return known
+    for found in packing_cells.bounds(rows.packing(at)):
+        least = math.ceil(found.low * price)
+        if least == math.floor(found.high * price):
+            break
+    return known + least
+
+
 def _value_rows(
-    owners: np.ndarray, values: np.ndarray | None, weights: np.ndarray | None
+    owners: np.ndarray, values: np.ndarray | None, weights: np.ndarray | None, each: int
 ) -> ValueRows:
     """Return the rows that have an owner and a weight by value, with each owner once."""
     kept = (owners >= 0).any(axis=0)
@@ -212,14 +228,13 @@ def _value_rows(
     people = different(owners[:, kept].T)
     size, count = int(people.max(initial=-1)) + 1, len(people)
     if values is None:
-        ones = np.ones(count, np.int64)
-        weight = ones if weights is None else weights[kept].astype(np.int64)
+        weight = np.full(count, each) if weights is None else weights[kept].astype(np.int64)
         return ValueRows(people, np.arange(count), weight, size)
     order = np.argsort(values[kept], kind="stable")
     ordered = values[kept][order]
     number = np.cumsum(np.diff(ordered, prepend=ordered[:1]) != 0)
-    ones = np.ones(int(number.max(initial=-1)) + 1, np.int64)
-    return ValueRows(people[order], number, ones, size)
+    same = np.full(int(number.max(initial=-1)) + 1, each)
+    return ValueRows(people[order], number, same, size)
 
 
 def different(owners: np.ndarray) -> np.ndarray:

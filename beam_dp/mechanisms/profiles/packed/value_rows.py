@@ -1,8 +1,8 @@
 """What of the rows of several people is left for a program at one price of a removal.
 
 A value of weight w disappears when every of its rows does, and a row with any of its owners. At a
-price D of a removal, where a weight above D counts as D, with d(i) the weight of the values that i
-owns rows of,
+price D of a removal, where of values of one row each a weight above D counts as D, with d(i) the
+weight of the values that i owns rows of,
 
 1. d(i) <= D: i is not removed. To put back a part r_i costs nothing: at most r_i d(i) comes back,
    and r_i D is saved. Her name leaves her rows; a value with a row that nobody is left to remove
@@ -62,14 +62,18 @@ class ValueRows:
         return bool((self.values[1:] != self.values[:-1]).all())
 
     def degrees(self, most: int) -> np.ndarray:
-        """Return the weight of the values that each person owns rows of, each at most `most`."""
+        """Return the weight of the values that each person owns rows of.
+
+        Of values of one row it is at most `most` each.
+        """
         row, role = np.nonzero(self.owners >= 0)
         owner, value = self.owners[row, role], self.values[row]
-        if not self.single:
-            size = int(self.values.max(initial=0)) + 1
-            pairs = np.sort(owner.astype(np.int64) * size + value)
-            owner, value = np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], size)
-        return _sums(owner, np.minimum(self.weights[value], most), self.people)
+        if self.single:
+            return _sums(owner, np.minimum(self.weights[value], most), self.people)
+        size = int(self.values.max(initial=0)) + 1
+        pairs = np.sort(owner.astype(np.int64) * size + value)
+        owner, value = np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], size)
+        return _sums(owner, self.weights[value], self.people)
 
     def heaviest(self) -> Fraction:
         """Return a price that pays for all values: even shares of their rows load nobody more."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing
-from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed import most_frequent as most_frequent_module
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
@@ -140,20 +140,15 @@ SHARED = {
 """Of any number of owners: by packings."""
 STATISTICS = {
     **SHARED,
-    "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total),
+    "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total, (2, 3)),
     "most frequent, each value alone": Statistic(
-        forced(_frequent, most_frequent_module, _PARTS_UP_TO=0), most_frequent
+        forced(_frequent, most_frequent_module, _PARTS_UP_TO=0), most_frequent, (1, 3)
     ),
     "most frequent, 3 rows by parts": Statistic(
-        forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent
+        forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent, (1, 3)
     ),
     "most frequent, by one": Statistic(_frequent_of_one, most_frequent, (1,)),
     "squares, by one": Statistic(_squares_of_one, squares, (1,)),
-    "distinct, by one": Statistic(
-        lambda rows: coverage.profile(rows.owned.owners[0], rows.owned.items, REMOVALS),
-        distinct,
-        (1,),
-    ),
     "third largest, by one": Statistic(_largest_of_one, ranked(3).exact, (1,)),
 }
 """Also those of rows of one owner, and the ways that only larger statistics have."""

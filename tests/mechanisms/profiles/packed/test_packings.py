@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.profiles.packed import most_frequent, packings
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows, covered
 from tests.sizes import tries as sized
 
 PRICES = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
@@ -19,6 +19,7 @@ KINDS = {
     "count": lambda owners, items, weights: PackedRows(owners, None),
     "sum": lambda owners, items, weights: PackedRows(owners, None, weights),
     "distinct": lambda owners, items, weights: PackedRows(owners, items),
+    "distinct in parts": lambda owners, items, weights: PackedRows(owners, items, each=5),
     "most frequent": MostFrequent,
 }
 
@@ -57,8 +58,8 @@ def exactly(kind, rows, price):
         return packed_exactly(owners, each, np.ones_like(each), price)
     if kind == "sum":
         return packed_exactly(owners, each, weights, price)
-    if kind == "distinct":
-        return packed_exactly(owners, items, np.ones(4), price)
+    if kind in ("distinct", "distinct in parts"):
+        return packed_exactly(owners, items, np.full(4, 5 if "parts" in kind else 1), price)
     parts = [items == item for item in range(4)]
     alone = (exactly("sum", (owners[:, at], items[at], weights[at]), price) for at in parts)
     return max(*alone, min(by_parts(owners, items, weights, price), most_frequent._PARTS_UP_TO))
@@ -144,6 +145,19 @@ def test_a_price_that_is_enough_pays_for_everything(roles):
         packed = KINDS[kind](*some_rows(generator, roles))
         at = packed.enough()
         assert 0 < packed.total - packed(at) < at / 31
+
+
+def test_covered_values_of_one_owner_are_counted_exactly():
+    """By their minimum cut: some people at the price each, and what the others own."""
+    generator = np.random.default_rng(70)
+    for _ in range(40):
+        size = int(generator.integers(0, 20))
+        owners, values = generator.integers(0, 5, size), generator.integers(-3, 6, size)
+        for price in (1, 2, 3, 1 << 80):
+            sets = [gone for n in range(6) for gone in itertools.combinations(range(5), n)]
+            left = [len(np.unique(values[~np.isin(owners, gone)])) for gone in sets]
+            cuts = [price * len(gone) + rest for gone, rest in zip(sets, left, strict=True)]
+            assert covered(owners, values, price) == min(cuts)
 
 
 def test_names_order_and_a_person_in_two_roles_change_nothing():
