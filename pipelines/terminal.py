@@ -20,6 +20,7 @@ import apache_beam as beam
 
 import beam_dp as dp
 from beam_dp.transforms.inputs import progress
+from beam_dp.transforms.steps import trial
 from pipelines import messages
 
 PATIENCE = 1.0
@@ -28,7 +29,6 @@ DELAY = 1.0
 _EVERY = 0.2
 _READ = "All is read: bounding and drawing"
 _FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
-_LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
 _STANDARD_ERROR = 2
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
 _stages: list[str] = []  # of the line, while there is one
@@ -122,7 +122,7 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
         reads: the files that are read; "" for none.
         runner: the name of the runner's class.
     """
-    if not reads or runner not in _LOCAL or not os.isatty(_terminal[-1]):
+    if not reads or runner not in trial.LOCAL or not os.isatty(_terminal[-1]):
         say(first)
         yield
         return

@@ -12,7 +12,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.search.choose import BY_WORD, build_search
-from beam_dp.transforms.inputs import wanted_columns
+from beam_dp.transforms.io import read_rows
 from pipelines import shifted_inverse
 from tests.hostile import support
 from tests.pipelines.conftest import PEOPLE
@@ -45,7 +45,7 @@ def test_the_loss_of_a_file_is_that_of_brute_force(tmp_path: Path) -> None:
     rows = [{"visitor": str(i), "day": 1, "spent": value} for i, value in enumerate(spent)]
     source = write(tmp_path / "in.csv", rows)
     loss = dp.RemovalLoss(dp.Sum("spent"), "visitor", ["day"], 3, None, dp.PublicPartitions([1, 2]))
-    read = wanted_columns.reader(source, ["visitor"], ["day"], [loss.statistic])
+    read = read_rows.reader_of(source, ["visitor"], ["day"], [loss.statistic])
     with beam.Pipeline("FnApiRunner") as pipeline:
         lost = support.keep(pipeline | read | loss)
     left = [sum(sorted(spent)[: len(spent) - k]) for k in range(4)]
@@ -55,7 +55,7 @@ def test_the_loss_of_a_file_is_that_of_brute_force(tmp_path: Path) -> None:
 
 def profile(source: str, statistic: Metric, owners: list[str]) -> list[float]:
     person = owners if len(owners) > 1 else owners[0]
-    read = wanted_columns.reader(source, owners, [], [statistic])
+    read = read_rows.reader_of(source, owners, [], [statistic])
     with beam.Pipeline("FnApiRunner") as pipeline:
         loss = dp.RemovalLoss(statistic, person, removals=3)
         lost = support.keep(pipeline | read | loss)

@@ -45,8 +45,8 @@ _RULES = {
         ids.supported,
         "integers, text, dates or booleans to identify people or partitions",
     ),
-    Role.ITEM: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
-    Role.FLAG: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
+    Role.ITEM: (ids.supported, "numbers, text, dates or booleans to be compared"),
+    Role.FLAG: (ids.supported, "numbers, text, dates or booleans to be compared"),
     Role.ORDER: (
         fixed_point.orders,
         "numbers, dates or timestamps to say which row is the last",
