@@ -1,6 +1,5 @@
 """Jobs charge a ledger before they draw, and are refused where its limit would be passed."""
 
-import gzip
 import os
 import sys
 from collections.abc import Callable
@@ -68,11 +67,7 @@ def test_input_that_is_not_there_charges_nothing(
 
 UNREADABLE = {
     "semicolons.csv": (b'"visitor";"day"\n"1";"2"\n', "has ';' between the cells of its first"),
-    "Latin-1.csv": ("visitor,day\nZoë,2\n".encode("latin-1"), "be text in UTF-8, and one of them"),
     "CSV.parquet": (b"visitor,day\n1,2\n", "must be a Parquet file; one of them cannot be read"),
-    "random.csv": (bytes(range(250, -1, -1)) * 300, "be text in UTF-8, and one of them is not, in"),
-    "cut.csv.gz": (gzip.compress(b"visitor,day\n1,2\n")[:-9], "one of them cannot be read"),
-    "CSV.jsonl": (b"visitor,day\n1,2\n", "no line in their first 64 KiB is one"),
     "moments.parquet": (
         written(pa.table({"visitor": [1], "day": pa.array([0], pa.timestamp("s"))})),
         "column 'day' must hold integers",

@@ -33,21 +33,6 @@ def test_json_lines_are_warned_of(
     assert "misspelt name among 'visitor', 'day', 'minuts' is not noticed" in first
 
 
-def test_another_delimiter(tmp_path: Path, refused: Callable[..., str]) -> None:
-    (tmp_path / "in.csv").write_text("visitor;day;spent\n1;2;3\n")
-    files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
-    said = refused(aggregate, *WORDS, *files, *PUBLIC, "--count", *RUN)
-    assert "one of them has ';' between the cells of its first line: commas must separate" in said
-    assert said.rstrip().endswith("(its columns: 'visitor', 'day', 'spent')")
-
-
-def test_a_file_of_no_bytes(tmp_path: Path, refused: Callable[..., str]) -> None:
-    (tmp_path / "in.csv").write_bytes(b"")
-    files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
-    said = refused(aggregate, *WORDS, *files, *PUBLIC, "--count", *RUN)
-    assert "input must name a file with a header, and" in said and said.endswith("has 0 bytes\n")
-
-
 @pytest.mark.parametrize(
     "pattern", ["*.csv", "out.csv", "../{}/o*.csv", "other.csv,{}/**", "l/*.csv"]
 )
@@ -234,16 +219,3 @@ def test_a_record_names_no_folder_of_a_list_of_files() -> None:
         "partitions": {"files": "keys.csv"},
         "person": "e/f",
     }
-
-
-def test_the_job_of_searches_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
-    out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WORDS[:-1], "3", *PUBLIC, *RUN]
-    asked = ["--max", "minutes", "--candidates", "0:60:1"]
-    assert shifted_inverse.main([*words, *asked]) == 0
-    record = json.loads(Path(f"{out}.json").read_text())
-    assert record["budget"] == {"epsilon": "3", "delta": "0"}
-    assert record["releases"][0]["shift_T"] > 0
-    assert record["job"]["program"] == "python -m pipelines.shifted_inverse"
-    assert record["job"]["metrics"][0]["candidates"]["high"] == "60"
-    assert record["job"]["input"] == "visits.csv" and record["job"]["output"] == "out.csv"
