@@ -12,13 +12,13 @@ import logging
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 
 import apache_beam as beam
 
 import beam_dp as dp
+from beam_dp.results.local_release import have_ended
 from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.steps import trial
 from pipelines import messages
@@ -77,18 +77,10 @@ def hushed() -> Iterator[None]:
                 yield
                 done = True
             finally:
-                done = done or _ended(set(threading.enumerate()) - running)
+                done = done or have_ended(set(threading.enumerate()) - running, PATIENCE)
     finally:
         if done:
             logging.disable(before)
-
-
-def _ended(threads: set[threading.Thread]) -> bool:
-    """Give threads a second to end, all together, and return whether they have."""
-    until = time.monotonic() + PATIENCE
-    while threads & set(threading.enumerate()) and time.monotonic() < until:
-        time.sleep(0.01)  # threads of other libraries cannot be joined
-    return threads.isdisjoint(threading.enumerate())
 
 
 @contextlib.contextmanager

@@ -192,6 +192,14 @@ def own_text(failure: BaseException) -> str:
     return str(ours[-1]) if ours else ""
 
 
+def have_ended(threads: set[threading.Thread], seconds: float) -> bool:
+    """Give threads so many seconds to end, all together, and return whether they have."""
+    until = time.monotonic() + seconds
+    while threads & set(threading.enumerate()) and time.monotonic() < until:
+        time.sleep(0.01)  # threads of other libraries cannot be joined
+    return threads.isdisjoint(threading.enumerate())
+
+
 @contextlib.contextmanager
 def hushed() -> Iterator[None]:
     """Hold back what Beam logs and prints.
@@ -207,8 +215,6 @@ def hushed() -> Iterator[None]:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
-        until = time.monotonic() + _PATIENCE
-        while not running.issuperset(threading.enumerate()) and time.monotonic() < until:
-            time.sleep(0.01)  # threads of other libraries cannot be joined
+        have_ended(set(threading.enumerate()) - running, _PATIENCE)
         log.propagate = before
         log.removeHandler(nothing)

@@ -1,6 +1,5 @@
 """Parameters at their edges are refused when the pipeline is built, or work: none fails later."""
 
-import pickle
 from fractions import Fraction
 
 import apache_beam as beam
@@ -51,20 +50,6 @@ def test_what_is_taken_is_drawn(metric):
         assert_that(found | beam.combiners.Count.Globally(), equal_to([1]))
 
 
-@pytest.mark.parametrize("divisor", [1, 7])
-def test_mirrored_candidates_are_the_opposite_ones(divisor):
-    grid = dp.Candidates.rounded(1000, 3, divisor)
-    mirrored = grid.mirrored()
-    opposite = sorted(0 - value for value in grid)
-    assert list(mirrored) == opposite and list(mirrored.mirrored()) == list(grid)
-    assert "-0.0" not in str(list(mirrored))
-    assert mirrored == pickle.loads(pickle.dumps(mirrored))
-    values = [-2000.0, 2000.0, *opposite, *(v + d for v in opposite for d in (-0.01, 0.01))]
-    right = [int(np.searchsorted(opposite, value)) for value in values]
-    assert [mirrored.index(value) for value in values] == right
-    assert mirrored.indexes(values).tolist() == right
-
-
 def test_a_large_mirror_is_never_listed():
     grid = dp.Candidates.rounded(2**63, 52)
     mirrored = grid.mirrored()
@@ -88,13 +73,3 @@ def test_units_are_scaled_one_by_one(unit):
     units = [whole, whole, whole + 1, Fraction(1, 3), 0, 0, 0]
     expected = [v * unit.numerator / unit.denominator for v in units]
     assert [float(v) for v in from_summaries.scaled(units, unit)] == [float(v) for v in expected]
-
-
-def test_a_long_profile_of_few_values_is_looked_up_like_any_other():
-    values = [7, 7.0, Fraction(7), 6, 5, 5, *[0] * 1000, *[-np.inf] * 3]
-    candidates = dp.Candidates.linear(0, 10, 2)
-    profile = dp.Profile(values)
-    assert profile.steps(candidates) == [candidates.index(value) for value in values]
-    for wrong in ([0, 0, 1], [1, float("nan"), 0], [*[float("nan")] * 2], [0, -1, -0.5]):
-        with pytest.raises(ValueError, match="do not increase"):
-            dp.Profile(wrong)
