@@ -23,7 +23,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.metrics import base as metric_kinds
 from beam_dp.mechanisms.search.choose import BY_WORD
 from pipelines import aggregate, command_line, description, messages
-from tests.pipelines.conftest import DAYS, PEOPLE
+from tests.pipelines.conftest import PEOPLE
 from tests.row_files import read, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -50,52 +50,6 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
     assert lines[-1].startswith("in all: epsilon 1")
     assert said.err == "Reading and bounding\nWriting\n"
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
-def test_every_format_gives_the_same_keys_and_people(
-    tmp_path: Path, rows: list[dict[str, object]], extension: str
-) -> None:
-    source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.parquet")
-    words = command(
-        "--input", source, "--output", out, "--people_count", "--bounds", "partitions=3"
-    )
-    assert aggregate.main([*words, *RUN]) == 0
-    released = pq.read_table(out).to_pylist()
-    assert [row["day"] for row in released] == list(DAYS)
-    # Discrete Laplace of rate 1/3, 9 draws: P(some |X| > 90) < 9 * 2 e^-30 < 2e-12.
-    assert all(abs(row["people_count"] - PEOPLE) <= 90 for row in released)
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
-def test_the_table_is_read_back_from_every_output_format(
-    visits: str, tmp_path: Path, extension: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    out = str(tmp_path / f"out.{extension}")
-    assert aggregate.main(command("--input", visits, "--output", out, "--count", *RUN)) == 0
-    table = capfd.readouterr().out.splitlines()
-    assert [line.split()[0] for line in table[:4]] == ["day", "1", "2", "3"]
-
-
-def test_private_partitions_are_those_with_many_people(
-    tmp_path: Path, rows: list[dict[str, object]], released: Released
-) -> None:
-    rows.append({"visitor": "loner", "day": CANARY, "minutes": 1, "spent": 1})
-    source = write(tmp_path / "in.csv", rows)
-    people = ["--person", "visitor", "--partition", "day", "--bounds", "partitions=3", "--count"]
-    # A person alone is named with probability at most delta = 1e-12, and 200 people always: the
-    # table of selection ends below 200 (asserted here, no chance in it).
-    bounds = dp.ContributionBounds(3)
-    budget = dp.Budget(3, 1e-12)
-    plan = dp.PrivateAggregate("visitor", [dp.Count()], budget, ["day"], bounds).plan()
-    assert (
-        int(plan.rows[0].expected_error.split()[4]) < PEOPLE
-    )  # "kept for sure from 147 people on"
-    words = [*people, "--epsilon", "3", "--delta", "1e-12"]
-    found = released(aggregate, *words, source=source)
-    assert [row["day"] for row in found] == ["1", "2", "3"]
 
 
 def test_a_glob_needs_no_directory(

@@ -301,18 +301,6 @@ def test_csv_file_without_bytes_has_no_rows(tmp_path: Path) -> None:
     assert read_csv_bytes(tmp_path, b"") == []
 
 
-@pytest.mark.parametrize("header", [b"\n\n", b"who\n", b"who,what,what\n", b"Who,What\n"])
-def test_csv_names_the_missing_column(tmp_path: Path, header: bytes) -> None:
-    with pytest.raises(ValueError, match=r"ReadRows: column '(who|what)' must stand once"):
-        read_csv_bytes(tmp_path, header + b"a,b\n")
-
-
-def test_csv_header_that_is_not_utf8_is_refused_whatever_it_names(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must be a CSV file in UTF-8 .* cannot be read") as raised:
-        read_csv_bytes(tmp_path, b"who,what,caf\xe9\na,b,c\n")
-    assert raised.value.__context__ is None
-
-
 def test_gzip_is_unpacked_in_bounded_pieces(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv.gz"
     with gzip.open(path, "wb") as file:
