@@ -213,7 +213,7 @@ def add_metrics(
     group = made.add_argument_group("metrics: as many as wanted, in the order of the output")
     for word, kind in REGISTRY.items():
         command = kind.command
-        if command is None or "MODULE" in command.form or not suits(kind):
+        if command is None or not suits(kind):
             continue
         form: dict[str, Any] = {"dest": "metrics", "action": "append", "default": []}
         form["type"] = functools.partial(metric, word, command.form)

@@ -9,9 +9,9 @@ which has the same form.
 import re
 from collections.abc import Collection
 
-import beam_dp as dp
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
+from beam_dp.results.local_release import own_text
 
 HERE = (
     "FnApiRunner",
@@ -25,10 +25,6 @@ HERE = (
 # them, in errors of its own kinds: the text of any of them may quote that element.
 KINDS = (Exception,)
 RAISED = (BaseException,)
-# The errors of this package name parameters, columns and types, those of files their path.
-_OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
-_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
-_LINE = re.compile(rf"^{_KIND}({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
 _FAILED = "the run failed with {}; its text may quote data and {}"
 # Where that text is, by who holds it.
 _ABSENT = "is not shown: run again with --show_errors to see it"
@@ -188,8 +184,7 @@ def explain(error: BaseException, runner: str = HERE[0], shown: bool = False) ->
         runner: the name of the runner's class.
         shown: whether the operator has asked to see the error itself, and sees it above this line.
     """
-    ours = _LINE.findall(f"{type(error).__name__}: {error}")
-    if ours:
-        return translated(ours[-1])
+    if ours := own_text(error):
+        return translated(ours)
     where = _ABSENT if runner in HERE else _ELSEWHERE  # what the first ones logged is gone
     return _FAILED.format(type(error).__name__, _SHOWN if shown else where)

@@ -14,8 +14,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 import beam_dp as dp
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms import release_record
-from beam_dp.transforms.inputs import wanted_columns
-from beam_dp.transforms.io import whole_files
+from beam_dp.transforms.io import read_rows, whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
 from pipelines import command_line, messages, running, stopping, table, terminal
 from pipelines.description import Description, without_folders
@@ -44,7 +43,7 @@ def pipeline(
     release = asked.release
     person, keys = release.person, list(release.partition)
     owners = [person] if isinstance(person, str) else list(person)
-    read = wanted_columns.reader(asked.input, owners, keys, release.metrics, asked.quotes)
+    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, asked.quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
     if asked.top is not None:

@@ -28,7 +28,6 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> int:
         columns: what its record says of its columns.
         page: the file of the page that is to be written; None: none.
     """
-    known = {COLUMNS: columns}
     record = _record(path)
     known = {COLUMNS: columns, **record}
     columns_there = width()

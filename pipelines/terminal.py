@@ -12,14 +12,15 @@ import logging
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 
 import apache_beam as beam
 
 import beam_dp as dp
+from beam_dp.results.local_release import have_ended
 from beam_dp.transforms.inputs import progress
+from beam_dp.transforms.steps import trial
 from pipelines import messages
 
 PATIENCE = 1.0
@@ -28,7 +29,6 @@ DELAY = 1.0
 _EVERY = 0.2
 _READ = "All is read: bounding and drawing"
 _FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
-_LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
 _STANDARD_ERROR = 2
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
 _stages: list[str] = []  # of the line, while there is one
@@ -77,18 +77,10 @@ def hushed() -> Iterator[None]:
                 yield
                 done = True
             finally:
-                done = done or _ended(set(threading.enumerate()) - running)
+                done = done or have_ended(set(threading.enumerate()) - running, PATIENCE)
     finally:
         if done:
             logging.disable(before)
-
-
-def _ended(threads: set[threading.Thread]) -> bool:
-    """Give threads a second to end, all together, and return whether they have."""
-    until = time.monotonic() + PATIENCE
-    while threads & set(threading.enumerate()) and time.monotonic() < until:
-        time.sleep(0.01)  # threads of other libraries cannot be joined
-    return threads.isdisjoint(threading.enumerate())
 
 
 @contextlib.contextmanager
@@ -122,7 +114,7 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
         reads: the files that are read; "" for none.
         runner: the name of the runner's class.
     """
-    if not reads or runner not in _LOCAL or not os.isatty(_terminal[-1]):
+    if not reads or runner not in trial.LOCAL or not os.isatty(_terminal[-1]):
         say(first)
         yield
         return

@@ -28,7 +28,7 @@ from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.inputs import frames, wanted_columns
+from beam_dp.transforms.inputs import frames
 from beam_dp.transforms.io import read_rows
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
@@ -40,9 +40,11 @@ RUNNER = "FnApiRunner"
 _OWNER = "release"
 _PATIENCE = 1.0
 _RAISED = (Exception,)
-_OWNERS = r"(?:ReadRows: |WriteRows: |PrivateAggregate: |column '|\[Errno \d+\] )"
+# The errors of this package name parameters, columns and types, those of files their path.
+_OWNERS = "ReadRows|WriteRows|PrivateAggregate|PublicPartitions|LocalSensitivity"
 _KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
-_OURS = re.compile(rf"^{_KIND}({_OWNERS}.*?)(?: \[while running .*)?$", re.MULTILINE)
+_START = rf"(?:(?:{_OWNERS}): |column '|\[Errno \d+\] )"
+_OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTILINE)
 
 
 class RunFailed(RuntimeError):
@@ -114,7 +116,7 @@ def release(
         if isinstance(data, (str, os.PathLike)):
             pattern = os.fspath(data)
             keys, asked = aggregate.partition, aggregate.metrics
-            read: Any = wanted_columns.reader(pattern, owners, keys, asked, quotes)
+            read: Any = read_rows.reader_of(pattern, owners, keys, asked, quotes)
             for part in pattern.split(","):
                 read_rows.matched_files(part)  # raises where there is none
         else:
@@ -174,14 +176,28 @@ def run(made: beam.Pipeline, show_errors: bool = False) -> None:
         return
     if show_errors:
         raise failure
-    kind = type(failure).__name__
-    ours = _OURS.findall(f"{kind}: {failure}")
     raise RunFailed(
-        ours[-1]
-        if ours
-        else f"{_OWNER}: the run failed with {kind}; its text may quote data and is not shown. "
-        "Write show_errors=True to see it."
+        own_text(failure)
+        or f"{_OWNER}: the run failed with {type(failure).__name__}; its text may quote data and "
+        "is not shown. Write show_errors=True to see it."
     )
+
+
+def own_text(failure: BaseException) -> str:
+    """Return what this package wrote of an error, which runners wrap in tracebacks; "" if nothing.
+
+    Errors of Beam quote elements.
+    """
+    ours = _OURS.findall(f"{type(failure).__name__}: {failure}")
+    return str(ours[-1]) if ours else ""
+
+
+def have_ended(threads: set[threading.Thread], seconds: float) -> bool:
+    """Give threads so many seconds to end, all together, and return whether they have."""
+    until = time.monotonic() + seconds
+    while threads & set(threading.enumerate()) and time.monotonic() < until:
+        time.sleep(0.01)  # threads of other libraries cannot be joined
+    return threads.isdisjoint(threading.enumerate())
 
 
 @contextlib.contextmanager
@@ -199,8 +215,6 @@ def hushed() -> Iterator[None]:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
-        until = time.monotonic() + _PATIENCE
-        while not running.issuperset(threading.enumerate()) and time.monotonic() < until:
-            time.sleep(0.01)  # threads of other libraries cannot be joined
+        have_ended(set(threading.enumerate()) - running, _PATIENCE)
         log.propagate = before
         log.removeHandler(nothing)

@@ -78,7 +78,6 @@ class PrivateTransform(
 
     def _ready(self) -> None:
         """Compile the program, and check what it reads."""
-        self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
         self._pieces = self._program.pieces
@@ -98,7 +97,13 @@ class PrivateTransform(
         guards.warn_of_unusual(name, self.budget)
         known_columns.check(name, pcoll, self._wanted, self.columns)
         draws = draws_of(name, pcoll.pipeline)
-        self._once.use(name)
+        checks.require(
+            self._drawn is None,
+            name,
+            "each object",
+            "be applied once, not twice: a second application spends the budget again",
+            "Make another object, with a budget of its own.",
+        )
         public, key = public_keys(self.partitions), layouts.fresh_key()
         layout = Layout(self._owner, self._partition, self._program.columns, public, key)
         partitions = drawing.BucketPartitions(

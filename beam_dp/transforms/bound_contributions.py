@@ -237,19 +237,13 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         checks.column(_OWNER, "person", self.person)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.values = checks.columns(_OWNER, "values", self.values)
-        if not isinstance(self.bounds, ContributionBounds):
-            raise checks.ParameterTypeError(
-                _OWNER,
-                "bounds",
-                f"be ContributionBounds, not {checks.shown(self.bounds)}",
-                "Write bounds=dp.ContributionBounds(partitions=3).",
-            )
         self.bounds = check_bounds(_OWNER, self.bounds)
         checks.require(
             self.bounds.reach is not None or self.bounds.depth is not None,
             _OWNER,
             "bounds",
             "have at least one limit, not none",
+            "Write bounds=dp.ContributionBounds(partitions=3).",
         )
         self._wanted = tuple(dict.fromkeys((self.person, *self._partition, *self.values)))
         output_rows.check_names(_OWNER, self._wanted, ())

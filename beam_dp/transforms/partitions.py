@@ -240,7 +240,7 @@ def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int |
 
 def public_keys(partitions: Partitions | None) -> PublicKeys | None:
     """Return the public keys; None for private partitions, and without partition columns."""
-    return partitions.index() if isinstance(partitions, PublicPartitions) else None
+    return partitions.index if isinstance(partitions, PublicPartitions) else None
 
 
 def keys_as_side(

@@ -159,7 +159,7 @@ class PublicPartitions:
             "not be empty",
             "Write PublicPartitions([1, 2, 3]).",
         )
-        self.index()
+        _ = self.index  # which refuses keys that are one partition
 
     @classmethod
     def product(cls, **parts: Iterable[object]) -> "PublicPartitions":
@@ -246,12 +246,9 @@ class PublicPartitions:
         return PublicPartitions, (self.keys, self.names)
 
     @functools.cached_property
-    def _index(self) -> PublicKeys:
-        return PublicKeys(self.keys)
-
     def index(self) -> PublicKeys:
-        """Return the keys in the form that rows are matched with."""
-        return self._index
+        """The keys in the form that rows are matched with."""
+        return PublicKeys(self.keys)
 
 
 def typed_keys(parts: Sequence[Any]) -> Sequence[object]:

@@ -1,7 +1,6 @@
 """Plain mappings become the parameters that the Python call has; wrong ones are told in a line."""
 
 import statistics
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -95,26 +94,6 @@ def test_people_with_an_epsilon_of_their_own() -> None:
     options = {"person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}
     asked = dp.PreprocessSensitivity(dp.Sum("m"), "p", dp.Budget(2), **options)
     assert asked._aggregate.metrics == (found,)
-
-
-@pytest.mark.parametrize(
-    ("read", "given", "said"),
-    [
-        (mappings.metrics_of, ["cuont"], "a metric must not have the word 'cuont'. Did you mean count?"),
-        (mappings.metrics_of, [{"smu": "a", "clip": 1}], "not have the word 'smu'. Did you mean sum"),
-        (mappings.metrics_of, [{"sum": "a", "clp": 1}], "sum must not have the word 'clp'. Did you mean cl"),
-        (mappings.metrics_of, [{"max": "a", "candidates": {"hihg": 1}}], "'hihg'. Did you mean high?"),
-        (mappings.budget_of, {"epsilom": 1}, "budget must not have the word 'epsilom'. Did you mean epsilon?"),
-        (mappings.budget_of, {"xyz": 1}, "the word 'xyz'. It has epsilon, rho, delta."),
-    ],
-)  # fmt: skip
-def test_an_unknown_word_is_named_with_the_nearest_known_ones(
-    read: Callable[[str, object], object], given: object, said: str
-) -> None:
-    with pytest.raises(ParameterError) as refused:
-        read("Owner", given)
-    assert str(refused.value).startswith("Owner: ") and said in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 def test_an_unknown_word_of_private_partitions_is_named() -> None:

@@ -23,7 +23,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.metrics import base as metric_kinds
 from beam_dp.mechanisms.search.choose import BY_WORD
 from pipelines import aggregate, command_line, description, messages
-from tests.pipelines.conftest import DAYS, PEOPLE
+from tests.pipelines.conftest import PEOPLE
 from tests.row_files import read, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -50,52 +50,6 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
     assert lines[-1].startswith("in all: epsilon 1")
     assert said.err == "Reading and bounding\nWriting\n"
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
-def test_every_format_gives_the_same_keys_and_people(
-    tmp_path: Path, rows: list[dict[str, object]], extension: str
-) -> None:
-    source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.parquet")
-    words = command(
-        "--input", source, "--output", out, "--people_count", "--bounds", "partitions=3"
-    )
-    assert aggregate.main([*words, *RUN]) == 0
-    released = pq.read_table(out).to_pylist()
-    assert [row["day"] for row in released] == list(DAYS)
-    # Discrete Laplace of rate 1/3, 9 draws: P(some |X| > 90) < 9 * 2 e^-30 < 2e-12.
-    assert all(abs(row["people_count"] - PEOPLE) <= 90 for row in released)
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
-def test_the_table_is_read_back_from_every_output_format(
-    visits: str, tmp_path: Path, extension: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    out = str(tmp_path / f"out.{extension}")
-    assert aggregate.main(command("--input", visits, "--output", out, "--count", *RUN)) == 0
-    table = capfd.readouterr().out.splitlines()
-    assert [line.split()[0] for line in table[:4]] == ["day", "1", "2", "3"]
-
-
-def test_private_partitions_are_those_with_many_people(
-    tmp_path: Path, rows: list[dict[str, object]], released: Released
-) -> None:
-    rows.append({"visitor": "loner", "day": CANARY, "minutes": 1, "spent": 1})
-    source = write(tmp_path / "in.csv", rows)
-    people = ["--person", "visitor", "--partition", "day", "--bounds", "partitions=3", "--count"]
-    # A person alone is named with probability at most delta = 1e-12, and 200 people always: the
-    # table of selection ends below 200 (asserted here, no chance in it).
-    bounds = dp.ContributionBounds(3)
-    budget = dp.Budget(3, 1e-12)
-    plan = dp.PrivateAggregate("visitor", [dp.Count()], budget, ["day"], bounds).plan()
-    assert (
-        int(plan.rows[0].expected_error.split()[4]) < PEOPLE
-    )  # "kept for sure from 147 people on"
-    words = [*people, "--epsilon", "3", "--delta", "1e-12"]
-    found = released(aggregate, *words, source=source)
-    assert [row["day"] for row in found] == ["1", "2", "3"]
 
 
 def test_a_glob_needs_no_directory(
@@ -379,52 +333,6 @@ def test_every_form_of_a_word_is_a_metric(
     assert found == (metric,)
 
 
-def test_options_of_the_mapping_are_those_of_the_metrics() -> None:
-    found = mapped(
-        {"sum": "a", "unit": 0.01, "candidates": {"low": 1, "high": "1e3", "ratio": 10}},
-        {"max": "a", "unit": 0.01, "candidates": {"low": -5, "high": 5, "step": 0.5}},
-        {"ratio": "c", "equals": "yes", "per": "person", "method": "naive"},
-        {"trimmed_mean": "b", "person_value": "max", "sensitivity": 3},
-        {"mean": "d", "own_count": True, "name": "mean (a)"},
-        {"histogram": "e", "edges": ["0..10..5", 20, "inf"]},
-        partition_rows=1000,
-        shards=128,
-    )
-    cent, grid = Fraction(1, 100), dp.Candidates.linear(-5, 5, Fraction(1, 2))
-    clips = dp.Candidates.geometric(1, 1000, 10)
-    ratio = dp.Ratio("c", equals="yes", per="person", method="naive", name="ratio_c_yes_per_person")
-    assert found.metrics == (
-        dp.Sum("a", name="sum_a", unit=cent, candidates=clips),
-        dp.Max("a", name="max_a", unit=cent, candidates=grid),
-        ratio,
-        dp.TrimmedMean("b", name="trimmed_mean_b", person_value="max", sensitivity=3),
-        dp.Mean("d", own_count=True, name="mean (a)"),
-        dp.Histogram("e", [0, 5, 10, 20, float("inf")], name="histogram_e"),
-    )
-    assert (found.partition_rows, found.shards) == (1000, 128)
-
-
-def test_a_search_with_delta_is_paid_from_that_of_the_budget() -> None:
-    budget = {"epsilon": 1, "delta": 1e-6}
-    release = mapped({"max": "minutes", "search": "scale_then_choose"}, budget=budget)
-    _, row = release.plan().rows
-    assert row.delta == pytest.approx(1e-6) and "ScaleThenChoose" in row.mechanism
-
-
-def test_shares_and_spreads_are_released(released: Released) -> None:
-    """Each of 5 metrics and 3 days has epsilon 6,000: 0.02 off needs a draw of e^-100 or less."""
-    shares = ("minutes=30:person", "minutes=31:person", "minutes=30")
-    asked = [word for share in shares for word in ("--ratio", share)]
-    asked += ["--bounds", "rows_per_partition=1", "--variance", "spent"]
-    asked += ["--bounds", "partitions=3", "--sum", "spent"]
-    for row in released(aggregate, *PUBLIC, *asked, "--epsilon", "90000"):
-        assert float(row["ratio_minutes_30_per_person"]) == pytest.approx(1, abs=0.02)
-        assert float(row["ratio_minutes_31_per_person"]) == pytest.approx(0, abs=0.02)
-        assert float(row["ratio_minutes_30"]) == pytest.approx(1, abs=0.02)
-        assert float(row["variance_spent"]) == pytest.approx(0, abs=0.02)
-        assert float(row["sum_spent"]) == pytest.approx(300, abs=1)
-
-
 def test_metrics_of_rows_and_values_are_released(released: Released) -> None:
     found = released(aggregate, *command(*(word.replace("day", "visitor") for word in NEW)))
     ends = ("", "_low", "_high")
@@ -435,16 +343,6 @@ def test_metrics_of_rows_and_values_are_released(released: Released) -> None:
     for name in ("distinct_visitor", "max_frequency_visitor", "sum_of_squares_visitor"):
         columns += [f"{name}{end}" for end in ends]
     assert [list(row) for row in found] == [["day", *columns]] * 3
-
-
-def test_rows_with_two_owners_are_read_and_released(tmp_path: Path, released: Released) -> None:
-    rows: list[dict[str, object]] = [
-        {"from": f"p{2 * pair}", "to": f"p{2 * pair + 1}", "minutes": 30} for pair in range(1000)
-    ]
-    words = ["--person", "from,to", "--epsilon", "3", "--count", "--max", "minutes"]
-    [row] = released(aggregate, *words, source=write(tmp_path / "in.csv", rows))
-    ends = ("", "_low", "_high")
-    assert list(row) == [f"{name}{end}" for name in ("count", "max_minutes") for end in ends]
 
 
 OWNERS = ("customer", "supplier", "clerk")

@@ -96,30 +96,6 @@ def people(row: Any) -> tuple[str, int]:
     return row.day, row.people_count
 
 
-def both(element: tuple[Any, dict[str, list[int]]]) -> bool:
-    counts = element[1]
-    return len(counts["left"]) == 1 and counts["left"] == counts["right"]
-
-
-def test_two_readers_of_a_release_agree(pipeline_options: PipelineOptions) -> None:
-    # At this scale two draws are equal with probability below 2^-19 each: 3 of them below 2^-57.
-    with beam.Pipeline(options=pipeline_options) as p:
-        public = dp.PublicPartitions(["a", "b", "nobody"])
-        released = (
-            p
-            | beam.Create([visit(row) for row in range(100)])
-            | dp.PrivateAggregate(
-                "person", [dp.PeopleCount()], dp.Budget(2.0**-20), ["day"], partitions=public
-            )
-        )
-        readers = {
-            "left": released | "Left" >> beam.Map(people),
-            "right": released | beam.Reshuffle() | "Right" >> beam.Map(people),
-        }
-        agree = readers | beam.CoGroupByKey() | beam.Map(both)
-        assert_that(agree, equal_to([True] * 3))
-
-
 def test_a_bound_is_chosen_on_every_runner(pipeline_options: PipelineOptions) -> None:
     """At epsilon 10,000 the noise is 0 but for e^-1000: the bound of 3 days cuts nobody."""
     rows = [

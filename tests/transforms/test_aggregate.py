@@ -4,7 +4,7 @@ import datetime
 import math
 import time
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import apache_beam as beam
@@ -17,16 +17,7 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
 from beam_dp import testing
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import barrier, draw, output_rows
-from beam_dp.transforms.steps.summarise import Summarise
-from tests.doubles import ZeroNoise
 
-LARGE = dp.Budget(1e6)
-ONE = dp.Candidates.of([1000.0])
 SEEN: list[Any] = []
 
 
@@ -42,52 +33,8 @@ def released(given: Iterable[object], transform: beam.PTransform, **options: Any
     return list(SEEN)
 
 
-def exact_program(metrics: Sequence[dp.Count | dp.Sum], reach: int = 1) -> Program:
-    return compile_program(metrics, LARGE, reach)
-
-
-def without_noise(
-    given: Iterable[object], public: Sequence[object]
-) -> dict[object, tuple[Any, ...]]:
-    """Return count, people, sum and mean per partition, released with noise that is 0."""
-    metrics = [
-        dp.Count(candidates=ONE), dp.PeopleCount(), dp.Sum("value", candidates=ONE),
-        dp.Mean("value", own_count=True),
-    ]  # fmt: skip
-    program = exact_program(metrics)
-    keys = PublicKeys(tuple((key,) for key in public))
-    layout = Layout("person", ("day",), program.columns, keys, bytes(32))
-    bounder = Bounder(dp.ContributionBounds(1), program.fields, bytes(32))
-    found: dict[object, tuple[Any, ...]] = {}
-    SEEN.clear()
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        _ = (
-            pipeline
-            | beam.Create(list(given))
-            | Summarise(layout, bounder, program.measures, program.shared_measures)
-            | barrier.DrawOnce(program, draw.BucketPartitions(layout, 1), ZeroNoise())
-            | output_rows.OutputRows(["day"], metrics, layout)
-            | beam.Map(see)
-        )
-    for row in SEEN:
-        key, *numbers = row.as_dict().values()
-        found[key] = tuple(numbers[::3])
-    return found
-
-
 def visit(person: object, day: object, value: object) -> dict[str, object]:
     return {"person": person, "day": day, "value": value}
-
-
-def test_released_without_noise_the_numbers_are_exact() -> None:
-    given = [visit(person, "a", 0.1 * person) for person in range(10)]
-    given += [visit(11, "b", -2.5), visit(11, "b", -2.5), visit(12, "elsewhere", 5)]
-    found = without_noise(given, ["a", "b", "c"])
-    assert found["a"][:3] == (10, 10, 4.5)
-    assert found["b"][:3] == (2, 1, -5.0)
-    assert found["c"][:3] == (0, 0, 0.0)
-    assert found["a"][3] == pytest.approx(0.45)
-    assert math.isnan(found["c"][3])  # no row, no mean
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
@@ -111,11 +58,6 @@ def test_people_who_are_cut_look_like_themselves(bounds: tuple[int, ...]) -> Non
         )
     [row] = released.table.to_pylist()
     assert [row[metric.output] for metric in metrics] == pytest.approx([0.2, 0.2, 80.0, 0.0, 1.0])
-
-
-def test_rows_of_other_partitions_use_up_no_place() -> None:
-    given = [visit(1, f"x{number}", 1) for number in range(50)] + [visit(1, "a", 1)]
-    assert without_noise(given, ["a"])["a"][:2] == (1, 1)
 
 
 def aggregate(**changes: Any) -> dp.PrivateAggregate:
@@ -304,25 +246,6 @@ def test_the_plan_reads_no_row_and_spends_nothing() -> None:
     transform = aggregate()
     assert "count" in str(transform.plan()) and str(transform.plan()) == str(transform.plan())
     assert released([], transform) == []
-
-
-@pytest.mark.parametrize(
-    ("metric", "rows", "refused"),
-    [
-        (dp.SumOfSquares("value"), 50_000_001, True),
-        (dp.SumOfSquares("value"), 50_000_000, False),
-        (dp.MaxFrequency("value"), 50_000_001, True),
-        (dp.Count(), 10**12, False),
-        (dp.Count(), 0, True),
-    ],
-)
-def test_partitions_known_to_be_too_large_are_refused(metric, rows, refused):
-    given = {"partition_rows": rows}
-    if not refused:
-        assert dp.PrivateAggregate("person", [metric], dp.Budget(1.0), **given)
-        return
-    with pytest.raises(ValueError, match="PrivateAggregate: partition_rows must be"):
-        dp.PrivateAggregate("person", [metric], dp.Budget(1.0), **given)
 
 
 def test_a_row_quantile_of_nobody_says_that_it_says_nothing():

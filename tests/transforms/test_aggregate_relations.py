@@ -6,7 +6,6 @@ functions in `removal`, both of `tests.relations`.
 
 import dataclasses
 import itertools
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +29,6 @@ from tests.relations import (
     ONE_OWNER,
     PIPED,
     REMOVALS,
-    STATISTICS,
     Row,
     Rows,
     Statistic,
@@ -130,16 +128,6 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     check(found(in_form(few, form), statistic, ())[None], few, statistic)
 
 
-@pytest.mark.sampled(8)
-@pytest.mark.parametrize("name", PIPED)
-def test_order_and_shards_change_nothing(name: str) -> None:
-    statistic = PIPED[name]
-    rows = data_of(statistic, 6, 2, seed=22).rows
-    expected = found(as_dicts(rows), statistic)
-    random.Random(1).shuffle(rows)
-    assert found(in_form(rows, "both"), statistic, shards=1) == expected
-
-
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PIPED)
 def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
@@ -168,19 +156,6 @@ def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.Mo
         for rows in (made.before, made.rows)
     ]  # fmt: skip
     moves(*losses)
-
-
-@pytest.mark.sampled(16)
-@pytest.mark.parametrize("name", PIPED)
-def test_repeated_bundles_count_once(name: str) -> None:
-    """What is seen is stored once or more often, always the same."""
-    statistic = PIPED[name]
-    rows = data_of(statistic, 4, seed=25).rows
-    transform = dp.RemovalLoss(statistic.metric, person_of(statistic), ["day"], REMOVALS)
-    seen = run(as_dicts(rows), transform, direct_runner_bundle_repeat=1)
-    expected = found(as_dicts(rows), statistic)
-    assert {row.day for row in seen} == set(expected)
-    assert all(list(row.profile) == expected[row.day] for row in seen)
 
 
 METRICS = {
@@ -268,46 +243,6 @@ def table_of_text(rows: Rows) -> pa.Table:
     table = as_table([row._replace(day=0) for row in rows])
     place = table.schema.get_field_index("day")
     return table.set_column(place, "day", pa.array([str(row.day) for row in rows]))
-
-
-ITEMS = {
-    "int8": pa.int8(), "uint64": pa.uint64(), "string": pa.string(),
-    "large_string": pa.large_string(), "dictionary": pa.dictionary(pa.int8(), pa.string()),
-    "decimal": pa.decimal128(19, 0),
-}  # fmt: skip
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("kind", ITEMS)
-def test_items_of_every_type_are_the_same_items(kind: str) -> None:
-    """Integers, their decimal text and decimals of each width; null is no item."""
-    plain: list[Any] = [1, 2, 2, None, 3]
-    if "string" in str(ITEMS[kind]):
-        plain = [None if item is None else str(item) for item in plain]
-    column = pa.array(plain, pa.string()).dictionary_encode() if kind == "dictionary" else pa.array(
-        plain, pa.int64() if kind == "decimal" else ITEMS[kind])  # fmt: skip
-    column = column.cast(ITEMS[kind])
-    batch = pa.table({"person": [1, 2, 3, 4, 5], "item": column})
-    rows = [{"person": 6, "item": 1}, {"person": 7, "item": "2"}, {"person": 8, "item": "x"}]
-    for statistic, expected in (("distinct", 4.0), ("frequency", 3.0), ("squares", 4 + 9 + 1 + 1)):
-        profile = found([batch, *rows], STATISTICS[statistic], ())[None]
-        assert profile[0] == expected
-
-
-@pytest.mark.parametrize(
-    "kind", [pa.binary(), pa.timestamp("us"), pa.list_(pa.int8()), pa.decimal128(9, 2)], ids=str
-)
-def test_item_columns_of_other_types_are_refused_by_name(kind: pa.DataType) -> None:
-    batch = pa.table({"person": [1], "item": pa.nulls(1, kind)})
-    with pytest.raises(TypeError, match="column 'item' must hold"):
-        found([batch], STATISTICS["distinct"], ())
-
-
-def test_a_person_and_an_item_are_one_however_they_are_written() -> None:
-    given = [{"person": person, "item": item, "day": 0} for person, item in
-             itertools.product((17, "17"), (1, "1"))]  # fmt: skip
-    assert found(given, STATISTICS["squares"]) == {0: [16.0, 0.0, 0.0, 0.0, 0.0]}
-    assert found(given, STATISTICS["distinct"]) == {0: [1.0, 0.0, 0.0, 0.0, 0.0]}
 
 
 def test_a_column_can_be_a_value_and_an_item_and_name_people_and_partitions() -> None:

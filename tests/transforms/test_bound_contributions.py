@@ -102,6 +102,16 @@ def test_the_key_decides_which_rows_stay() -> None:
     assert bounded(visits(), Bounds(1), key=None) != bounded(visits(), Bounds(1), key=None)
 
 
+def test_two_readers_of_one_run_see_one_choice() -> None:
+    rows = [support.as_dict((person, day, 1.0)) for person in range(5) for day in range(20)]
+    flags = {"runner": "FnApiRunner", "direct_runner_bundle_repeat": 1}
+    with beam.Pipeline(options=PipelineOptions.from_dictionary(flags)) as pipeline:
+        kept = support.start(pipeline, rows) | dp.BoundContributions("person", ["day"], Bounds(3))
+        first = support.keep(kept, "First")
+        second = support.keep(kept | beam.Reshuffle(), "Second")
+    assert len({(row.person, row.day) for row in [*first, *second]}) == 3 * 5
+
+
 def test_equal_rows_are_kept_with_their_number() -> None:
     row = support.as_dict((1, "a", 2.0))
     assert bounded([row] * 10, Bounds(None, 4)) == [(1, "a", 2.0)] * 4

@@ -29,18 +29,11 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _SHORT = 10**15
 
 
-def supported(kind: pa.DataType) -> bool:
-    """Return whether a column of this Arrow type can hold items."""
-    if pa.types.is_dictionary(kind):
-        return supported(kind.value_type)
-    return ids.supported(kind)
-
-
 def codes(column: ids.Cells, key: bytes) -> np.ndarray:
     """Return the code of each item of a column; `integers.LOWEST` where there is no item.
 
     Args:
-        column: an Arrow column of a type that is `supported`, or Python values.
+        column: an Arrow column of a type that can hold ids, or Python values.
         key: the run's key.
     """
     if isinstance(column, list):

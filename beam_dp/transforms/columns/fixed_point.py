@@ -44,9 +44,7 @@ _PER = {"s": Fraction(1_000_000), "ms": Fraction(1000), "us": Fraction(1), "ns":
 
 
 def supported(kind: pa.DataType) -> bool:
-    """Return whether a column of this Arrow type can hold values."""
-    if pa.types.is_dictionary(kind):
-        return supported(kind.value_type)
+    """Return whether a column of this Arrow type, or a dictionary of it, can hold values."""
     checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     return any(check(kind) for check in checks)
 
@@ -206,6 +204,8 @@ def ranks(column: ids.Cells) -> np.ndarray:
     if isinstance(column, list):
         typed = ids.to_array(column)
         column = list(map(_seconds, column)) if typed is None else typed
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
     if isinstance(column, pa.Array):
         kind = column.type
         if pa.types.is_date32(kind):

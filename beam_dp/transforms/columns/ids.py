@@ -61,9 +61,7 @@ _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
 
 def supported(kind: pa.DataType) -> bool:
-    """Return whether a column of this Arrow type can hold ids or keys."""
-    if pa.types.is_dictionary(kind):
-        return supported(kind.value_type)
+    """Return whether a column of this Arrow type, or a dictionary of it, can hold ids or keys."""
     checks = (
         pa.types.is_integer,
         pa.types.is_boolean,

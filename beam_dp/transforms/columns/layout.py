@@ -45,8 +45,8 @@ _RULES = {
         ids.supported,
         "integers, text, dates or booleans to identify people or partitions",
     ),
-    Role.ITEM: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
-    Role.FLAG: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
+    Role.ITEM: (ids.supported, "numbers, text, dates or booleans to be compared"),
+    Role.FLAG: (ids.supported, "numbers, text, dates or booleans to be compared"),
     Role.ORDER: (
         fixed_point.orders,
         "numbers, dates or timestamps to say which row is the last",
@@ -183,7 +183,7 @@ def check_type(name: str, role: Role, kind: pa.DataType) -> None:
         TypeError: names the column and its type, which are not data.
     """
     fits, rule = _RULES[role]
-    if not fits(kind):
+    if not fits(kind.value_type if pa.types.is_dictionary(kind) else kind):
         raise TypeError(
             f"column {name!r} must hold {rule}, not {kind}. Cast it before this transform."
         )

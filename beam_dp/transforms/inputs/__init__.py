@@ -1,1 +1,1 @@
-"""What is read: which columns of which data, and how far a job has come with it."""
+"""What is read: tables of this process and released files, and how far a job has come with it."""

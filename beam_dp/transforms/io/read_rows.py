@@ -22,6 +22,8 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
+from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
+from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import csv_files, json_lines, open_files, parquet
@@ -194,6 +196,47 @@ class _ReadParts(quick_steps.QuickStep):
     def finish_bundle(self) -> None:
         """Let go of the footers; runners keep the step."""
         self._footer = parquet.footer_of
+
+
+def reader_of(
+    pattern: str,
+    owners: Sequence[str],
+    partition: Sequence[str],
+    metrics: Sequence[Metric],
+    quotes: bool = True,
+) -> ReadRows:
+    """Return the reader of the columns that the metrics need.
+
+    A CSV file has no types. Columns whose values are added or ordered are read as numbers; all
+    others stay the text that they are, so that "017" and "17", or two integers beyond 2^53, remain
+    two ids or two items.
+
+    Args:
+        pattern: the files.
+        owners: the columns of the person, or those of rows with several owners.
+        partition: the columns of the partition.
+        metrics: what is released.
+        quotes: whether quotes have a meaning in CSV files.
+
+    Raises:
+        ValueError: for a column of a CSV file that would have to be text and numbers, or for
+            `quotes=False` with other files than CSV.
+    """
+    columns = table_order(column for metric in metrics for column in metric.columns())
+    compared = with_role(columns, Role.ITEM, Role.FLAG)
+    ordered = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
+    text = dict.fromkeys([*owners, *partition, *(column.name for column in compared)])
+    numbers = dict.fromkeys(column.name for column in ordered)
+    both = [name for name in numbers if name in text]
+    if both and pattern.endswith((".csv", ".csv.gz")):
+        raise checks.ParameterError(
+            "ReadRows",
+            f"column {both[0]!r} of a CSV file",
+            "be read as text (as the person, a partition, or a value that is compared) or as "
+            "numbers (for sums, quantiles and the like), not as both",
+            "Convert the file to Parquet, or give it a copy of the column.",
+        )
+    return ReadRows(pattern, list({**text, **numbers}), list(numbers), quotes)
 
 
 def _common_extension(pattern: object) -> str:

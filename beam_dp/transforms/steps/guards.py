@@ -155,28 +155,6 @@ def check_picklable(
         ) from None
 
 
-class Once:
-    """Remember that a transform has been applied: a second application is a second release."""
-
-    def __init__(self) -> None:
-        self._used = False
-
-    def use(self, owner: str) -> None:
-        """Refuse all but the first use.
-
-        Raises:
-            ValueError: at the second use.
-        """
-        checks.require(
-            not self._used,
-            owner,
-            "each object",
-            "be applied once, not twice: a second application spends the budget again",
-            "Make another object, with a budget of its own.",
-        )
-        self._used = True
-
-
 class UnusualParameters(UserWarning):
     """A parameter is allowed, and so large that it protects hardly anybody."""
 

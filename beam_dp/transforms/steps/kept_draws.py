@@ -37,7 +37,7 @@ import pickle
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -52,13 +52,6 @@ _MADE = "made"
 """The name of the file by which workers know the folder of the run."""
 _TAG_BYTES = 32
 _Drawn = TypeVar("_Drawn")
-
-
-class Draws(Protocol):
-    """What keeps the draws of a run."""
-
-    def once(self, name: str, draw: Callable[[], _Drawn]) -> _Drawn:
-        """Return the draw of this name, drawn once if that can be had."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +154,10 @@ class DrawsFolder:
 
     def _tag(self, name: str, content: bytes) -> bytes:
         return hmac.digest(self.secret, f"{name}\0".encode() + content, "sha256")
+
+
+Draws = Barriers | DrawsFolder
+"""What keeps the draws of a run."""
 
 
 def _force(folder: str) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from beam_dp.mechanisms.histogram_choice.loss import Cut
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
 
@@ -45,10 +44,6 @@ class Block:
         """What every step drew, before it is combined."""
         return Released.from_columns(self.numbers, self.cuts)
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        columns = (self.keys, *self.numbers)
-        return _opened, (*map(_narrow, columns), len(self.keys), self.cuts, self.chosen)
-
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
         if self.keys.dtype == object:
@@ -62,31 +57,6 @@ class Block:
         columns = [column.tolist() for column in self.numbers]
         numbers = zip(*columns, strict=True) if columns else (() for _ in names)
         return zip(names, numbers, strict=True)
-
-
-def _narrow(column: np.ndarray) -> np.ndarray:
-    """Return a column as it is stored: one entry if all are the same, small integers in few bytes.
-
-    Runners hold several copies of what passes the barrier.
-    """
-    if column.dtype == object or not len(column):
-        return column
-    if column.dtype == np.int64:
-        column = column.astype(wire.narrowest(column))
-    bits = column.view(f"u{column.itemsize}")  # by bits: -0.0 is not 0.0, and NaN is itself
-    return column[:1].copy() if (bits == bits[0]).all() else column
-
-
-def _opened(*stored: Any) -> Block:
-    *columns, size, cuts, chosen = stored
-    keys, *numbers = (_wide(column, size) for column in columns)
-    return Block(keys, tuple(numbers), cuts, chosen)
-
-
-def _wide(column: np.ndarray, size: int) -> np.ndarray:
-    """Return the column that `_narrow` stored."""
-    column = column.astype(np.int64) if column.dtype.kind == "i" else column
-    return np.repeat(column, size, axis=0) if len(column) < size else column
 
 
 def cut(block: Block, size: int) -> Iterator[Block]:

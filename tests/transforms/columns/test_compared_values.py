@@ -60,12 +60,10 @@ def test_different_values_have_different_codes():
 )
 def test_columns_and_values_give_the_same_codes(kind, values):
     column = pa.array(values, kind)
-    assert compared_values.supported(kind)
     assert (
         compared_values.codes(column, KEY).tolist() == compared_values.codes(values, KEY).tolist()
     )
     encoded = column.dictionary_encode()
-    assert compared_values.supported(encoded.type)
     assert (
         compared_values.codes(encoded, KEY).tolist() == compared_values.codes(column, KEY).tolist()
     )
@@ -75,11 +73,6 @@ def test_rows_of_mixed_types_keep_their_places():
     values = [1.5, "a", None, 2, 2.0, math.nan, [3]]
     found = compared_values.codes(values, KEY).tolist()
     assert found == [code(value) for value in values]
-
-
-@pytest.mark.parametrize("kind", [pa.binary(), pa.timestamp("s"), pa.list_(pa.int64())], ids=str)
-def test_other_columns_are_not_supported(kind):
-    assert not compared_values.supported(kind)
 
 
 def test_codes_depend_on_the_key():

@@ -99,6 +99,8 @@ def test_dates_times_and_seconds_are_one_scale():
     for kind in (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", "Asia/Tokyo")):
         column = pa.array([NOON, None], pa.timestamp("us")).cast(kind)
         assert fixed_point.ranks(column).tolist() == [wanted, integers.LOWEST]
+        encoded = column.dictionary_encode()
+        assert fixed_point.ranks(encoded).tolist() == [wanted, integers.LOWEST]
     day = datetime.date(2024, 2, 29)
     midnight = wanted - 1 - 12 * 3600 * 10**6
     assert fixed_point.ranks([day]).tolist() == [midnight]

@@ -9,7 +9,6 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -210,21 +209,6 @@ def test_metrics_of_rows_are_released_beside_a_chosen_bound() -> None:
     found = released(visits(), metrics=metrics)
     assert len(found) == 20 and {row["median_value"] for row in found} == {1.0}
     assert {row["values"] for row in found} == {1}
-
-
-@pytest.mark.audit
-def test_two_processes_release_the_same() -> None:
-    options = {"direct_running_mode": "multi_processing", "direct_num_workers": 2}
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    rows = visits()
-    pairs = {(row["person"], row["day"]) for row in rows if row["day"] < 20}
-    true = sorted(collections.Counter(day for _, day in pairs).items())
-    with beam.Pipeline(options=flags) as pipeline:
-        release = dp.PrivateAggregate(
-            "person", METRICS, SURE, ["day"], partitions=dp.PublicPartitions(DAYS)
-        )
-        drawn = pipeline | beam.Create(rows) | release
-        assert_that(drawn | beam.Map(lambda row: (row.day, row.people_count)), equal_to(true))
 
 
 class Wandering(Noise):

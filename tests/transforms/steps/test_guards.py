@@ -12,7 +12,6 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms import trigger, window
 
 import beam_dp as dp
-from beam_dp.transforms.steps import guards
 
 BUDGET = dp.Budget(1, 1e-6)
 BOUNDS = dp.ContributionBounds(partitions=1)
@@ -136,13 +135,6 @@ def test_a_release_is_applied_once(name: str, rows: beam.PCollection) -> None:
     other = beam.Pipeline(runner="FnApiRunner") | beam.Create([{"person": 1}])
     with pytest.raises(ValueError, match="applied once"):
         other | transform
-
-
-def test_once() -> None:
-    once = guards.Once()
-    once.use("Owner")
-    with pytest.raises(ValueError, match="Owner: each object must be applied once"):
-        once.use("Owner")
 
 
 def test_a_job_that_keeps_rows_to_show_them_is_refused(transform: beam.PTransform) -> None:

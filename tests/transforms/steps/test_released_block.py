@@ -2,7 +2,6 @@
 
 import datetime
 import math
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -46,34 +45,6 @@ def test_a_cut_block_holds_everything_once(size: int, part: int) -> None:
     )
     assert [key for block in parts for key in block.keys] == list(range(size))
     assert all(len(block.keys) <= part for block in parts)
-
-
-EDGES = [0, -1, 127, -128, 128, 2**31, -(2**31) - 1, 2**62, -(2**63)]
-FLOATS = [0.0, -0.0, 1.5, math.inf, -math.inf, math.nan]
-
-
-@given(st.data(), st.integers(0, 9))
-def test_a_block_that_was_stored_is_the_same_to_the_last_bit(data: Any, size: int) -> None:
-    def column(values: list[Any], kind: type) -> np.ndarray:
-        choices = data.draw(st.sampled_from([values, values[1:2]]))  # any of them, or one for all
-        drawn = data.draw(st.lists(st.sampled_from(choices), min_size=size, max_size=size))
-        return np.array(drawn, kind)
-
-    numbers = (column(EDGES, np.int64), column(FLOATS, float), column([2**80, 1], object))
-    block = Block(column(EDGES, np.int64), numbers)
-    again = pickle.loads(pickle.dumps(block))
-    before, after = (block.keys, *block.numbers), (again.keys, *again.numbers)
-    assert [part.dtype for part in after] == [part.dtype for part in before]
-    assert [part.tobytes() for part in after[:3]] == [part.tobytes() for part in before[:3]]
-    assert after[3].tolist() == before[3].tolist()
-
-
-def test_a_stored_block_is_small() -> None:
-    size = 1 << 12
-    block = Block(np.arange(size), (np.arange(size) % 100, np.full(size, 7.5)))
-    assert (
-        len(pickle.dumps(block)) < 3 * size + 1000
-    )  # places in 2 bytes, counts in 1, what all share once
 
 
 def test_whole_numbers_saturate_at_64_bits_and_others_are_floats() -> None:

@@ -148,13 +148,6 @@ def test_the_bounds_hold(expected: dict[int, Any]) -> None:
     assert rows <= 3 * len(people)
 
 
-@pytest.mark.audit
-def test_one_person_of_many_rows_is_one_of_few() -> None:
-    rows = [{"person": 1, "day": f"day {row % 1000}", "value": 1.0} for row in range(20_000)]
-    lines = merged(run([*rows, {"person": 2, "day": "day 1", "value": 1.0}]))
-    assert sum(line[3] for line in lines if line[1] == 0) == 3
-
-
 class GiveTables(beam.DoFn):
     """Yields whole Arrow tables where rows of a schema are expected, as Beam's readers do."""
 
