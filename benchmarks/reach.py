@@ -30,7 +30,7 @@ from beam_dp.mechanisms.histogram_choice import reach as choice
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, Selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.program import Program, Question
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries.histograms import Summary
 from benchmarks import tables
 from benchmarks.best_clips import Scale
@@ -137,8 +137,8 @@ def kept_chance(selection: Selection, people: np.ndarray) -> np.ndarray:
     return np.array(table)[np.minimum(people, selection.threshold)]
 
 
-class Apart(Question):
-    """A question without one draw for all partitions, whose error is not that of one number."""
+class Apart(Program):
+    """A program without one draw for all partitions, whose error is not that of one number."""
 
     may_draw_jointly = False
 
@@ -147,15 +147,18 @@ def question_of(budget: dp.Budget, partitions: int | None = None) -> Apart:
     """Return what is asked: the number of people, of partitions that are selected if delta is."""
     selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
     edges = choice.edges_up_to(partitions)
-    return Apart((dp.PeopleCount(),), budget, edges, selection=selection, partitions=partitions)
+    metrics, share = (dp.PeopleCount(),), choice.SECOND
+    return Apart(
+        metrics, budget, edges, edges[0], share, selecting=selection, partitions=partitions
+    )
 
 
-def at_bound(question: Question, bound: int) -> Program:
+def at_bound(question: Program, bound: int) -> Program:
     """Return the program for a given bound, which has all of the budget."""
-    return dataclasses.replace(question, edges=(bound,)).model
+    return dataclasses.replace(question, edges=(bound,), reach=bound, share=Fraction(0))
 
 
-def best_fixed(data: Data, question: Question) -> float:
+def best_fixed(data: Data, question: Program) -> float:
     """Return the least error of a fixed bound: it falls to one minimum, which is looked for."""
 
     def error(bound: int) -> float:
@@ -167,7 +170,7 @@ def best_fixed(data: Data, question: Question) -> float:
     return min(error(int(bound)) for bound in np.unique(np.linspace(low, high, 40).astype(int)))
 
 
-def ratio(data: Data, question: Question, draws: int) -> float:
+def ratio(data: Data, question: Program, draws: int) -> float:
     """Return the mean error of the private choice over that of the best fixed bound."""
     best = best_fixed(data, question)
     votes, errors, known = data.votes(question.edges), [], {}
@@ -185,7 +188,7 @@ def column(
     people: int,
     partitions: int,
     sizes: Iterable[float],
-    question: Question,
+    question: Program,
     draws: int,
 ) -> list[float]:
     """Return the ratios of all kinds."""

@@ -22,7 +22,7 @@ def test_the_data_sets_keep_as_many_pairs_as_the_bound_allows() -> None:
 
 
 @pytest.mark.parametrize("question", [PURE, SELECTED], ids=["public", "selected"])
-def test_the_error_is_the_mean_of_drawn_ones(question: reach.Question) -> None:
+def test_the_error_is_the_mean_of_drawn_ones(question: reach.Apart) -> None:
     """1,500 draws of 20 partitions, half of them near the threshold: 3% is 6 deviations."""
     data = reach.data_of(reach.KINDS["Poisson(2) + 1"], 600, 20, 1.0, 5)
     for bound in (1, 6):
