@@ -180,11 +180,11 @@ class Searched(Releases):
     @functools.cached_property
     def votes(self) -> histograms.Summary:
         """The votes of everybody in the choices."""
-        return self.program.question.votes.of(self.reduced, self.widest)
+        return self.program.votes.of(self.reduced, self.widest)
 
     def chosen(self) -> Program:
         """Make the first choices; return the program that they lead to."""
-        return self.program.at(self.program.question.choose(self.votes, Noise()))
+        return self.program.at(self.program.choose(self.votes, Noise()))
 
     def draw(self) -> list[Interval]:
         program = self.chosen()
@@ -243,10 +243,10 @@ def summarise(
     )
     program, bounds = aggregate._program, aggregate._bounds
     if bounds.is_automatic:
-        bounds = bounds.up_to(program.question.edges[-1])
+        bounds = bounds.up_to(program.edges[-1])
     bounder = Bounder(bounds, program.fields, _KEY, keep_rows=program.keep_rows)
     reduced = bounder.reduce(bounder.prepare(table_of(rows, program.columns)))
-    if program.question.chooses:
+    if program.chooses:
         return Searched(program, reduced, bounder, rows.partitions)
     return Summarised.of(program, bounder, bounder.settle_reduced(reduced), rows.partitions)
 

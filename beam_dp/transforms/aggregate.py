@@ -134,9 +134,9 @@ class PrivateTransform(
         program, layout = self._program, partitions.layout
         bounds = self._bounds
         if bounds.is_automatic:
-            bounds = bounds.up_to(program.question.edges[-1])
+            bounds = bounds.up_to(program.edges[-1])
         bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
-        if program.question.chooses:
+        if program.chooses:
             return choose_first.summarise_and_choose(
                 rows,
                 layout,

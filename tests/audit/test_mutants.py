@@ -37,7 +37,7 @@ from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, Question, compile_program
+from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -588,7 +588,7 @@ MUTANTS = [
     ),
     Mutant(
         "the centre of a mean is not entered",
-        Question,
+        Program,
         "centre_costs",
         property(lambda self: {}),
         a_centre_is_entered,

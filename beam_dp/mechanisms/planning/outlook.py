@@ -143,7 +143,7 @@ def foresee(
     if program.selection is not None:
         names.insert(0, SELECTED)
         expected.insert(0, Expected(None, program.selection.threshold))
-    budget = program.question.budget
+    budget = program.budget
     amount = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
     return Outlook(
         tuple(names),
@@ -158,11 +158,10 @@ def foresee(
 
 def _taken(asked: Program, known: Mapping[str, float]) -> Program:
     """Return the program for the bound that these people need: by default 3 partitions."""
-    question = asked.question
-    if not question.searches:
+    if not asked.searches:
         return asked
-    enough = (edge for edge in question.edges if edge >= known.get(EACH, _EACH))
-    return question.program(next(enough, question.edges[-1]), FIRST)
+    enough = (edge for edge in asked.edges if edge >= known.get(EACH, _EACH))
+    return asked.at_bound(next(enough, asked.edges[-1]), FIRST)
 
 
 def _checked(program: Program, assume: Mapping[str, checks.Real]) -> dict[str, float]:

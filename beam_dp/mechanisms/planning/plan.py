@@ -19,7 +19,7 @@ from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
-from beam_dp.mechanisms.planning.program import SELECTION, Program, Question
+from beam_dp.mechanisms.planning.program import SELECTION, Program
 from beam_dp.mechanisms.planning.shown_tables import WORDS, html_table, text_table, wrapped
 
 Record = dict[str, Any]
@@ -163,18 +163,17 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         program: the program.
         unbounded: whether only the number of public partitions limits its reach, and bounds could.
     """
-    question = program.question
-    if not question.searches:
+    if not program.searches:
         said = _composition(program) + _UNBOUNDED * (unbounded and program.reach > 1)
-        return Plan(_rows(program), f"{total_of(question.budget)}; {said}")
-    least, most = question.edges[0], question.edges[-1]
+        return Plan(_rows(program), f"{total_of(program.budget)}; {said}")
+    least, most = program.edges[0], program.edges[-1]
     shown = sorted({min(bound, most) for bound in SHOWN})
-    together = zip(*(_rows(question.program(edge, FIRST)) for edge in shown), strict=True)
+    together = zip(*(_rows(program.at_bound(edge, FIRST)) for edge in shown), strict=True)
     total = (
-        f"{total_of(question.budget)}; one person in at most {least} to {most} partitions, "
+        f"{total_of(program.budget)}; one person in at most {least} to {most} partitions, "
         f"chosen privately; the figures are for {_joined(map(str, shown))} of them"
     )
-    return Plan((_search_row(question), *map(_side_by_side, together)), total)
+    return Plan((_search_row(program), *map(_side_by_side, together)), total)
 
 
 def several_owners(columns: Sequence[str]) -> str:
@@ -196,9 +195,9 @@ def total_of(budget: Budget) -> str:
 
 
 def _composition(program: Program) -> str:
-    kind = "zCDP" if program.budget.is_zcdp else "pure"
-    if program.budget.is_zcdp and not program.question.budget.is_zcdp:
-        kind = f"spent as rho {float(program.budget.amount):.4g} by zCDP"
+    kind = "zCDP" if program.composed.is_zcdp else "pure"
+    if program.composed.is_zcdp and not program.budget.is_zcdp:
+        kind = f"spent as rho {float(program.composed.amount):.4g} by zCDP"
     several = "s" * (program.reach != 1)
     return f"{kind} composition, one person in at most {program.reach} partition{several}"
 
@@ -212,7 +211,7 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
             *_costs([(cost, 1)]),
             reason="sums of distances from it have less noise than sums",
         )
-        for request, cost in program.question.centre_costs.items()
+        for request, cost in program.centre_costs.items()
     ]
     if program.selection is not None:
         found, error = program.selection, program.selection.certainty
@@ -247,8 +246,8 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
     return epsilon, rho, delta
 
 
-def _search_row(question: Question) -> PlanRow:
-    one, two = question.cost(FIRST), question.cost(SECOND)
+def _search_row(program: Program) -> PlanRow:
+    one, two = program.cost(FIRST), program.cost(SECOND)
     least, most = float(one.amount), float(two.amount)
     return PlanRow(
         SEARCHED,
@@ -256,7 +255,7 @@ def _search_row(question: Question) -> PlanRow:
         *_costs([(two, 1)]),
         noise_scale=" to ".join(f"{AdditiveNoise(each).scale:.4g}" for each in (one, two)),
         spends=f"{'rho' if one.is_zcdp else 'epsilon'} {least:.4g} to {most:.4g}",
-        reason=_ONE_OR_TWO + _JOINTLY * question.may_draw_jointly + _KNOWN,
+        reason=_ONE_OR_TWO + _JOINTLY * program.may_draw_jointly + _KNOWN,
     )
 
 
@@ -311,7 +310,7 @@ def record_of(
         if chooser is not None and step.shared is not None:
             said["clip"] = chooser.told(choices[step.shared], taken)
         releases.append(said)
-    budget, selection = program.question.budget, program.selection
+    budget, selection = program.budget, program.selection
     return {
         "budget": cost(budget),
         "composition": f"{total_of(budget)}; {_composition(program)}",

@@ -16,7 +16,6 @@ spends epsilon, and what is left of (epsilon, delta) may be spent as zCDP or not
 it.
 """
 
-import bisect
 import dataclasses
 import functools
 import itertools
@@ -71,34 +70,65 @@ _NOTHING = Fraction(0)
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """Everything that a run must know, fixed by public parameters.
+    """Everything that a run must know, fixed by public parameters and by what was chosen first.
+
+    Before anything is chosen it is the program for the least bound: what is read and summarised is
+    the same for all bounds, for it depends on the metrics alone.
 
     Attributes:
-        question: what was asked for.
+        metrics: what is released; empty only where partitions are selected.
+        budget: the whole budget, as the user asked for it.
+        edges: the bounds on partitions per person to choose from, in rising order; a given one.
+        reach: the bound that it is compiled for.
+        share: the part of the budget that the search for the bound has spent.
+        depth: the most rows per person and partition; None: unknown.
+        selecting: how to select partitions; None for public ones.
+        others: the columns of further owners, where rows have several.
+        partitions: how many partitions there are; None: unknown.
+        about: a guess of that by the choice of the bound, where it is unknown; None: none.
+        centres: the centres that were chosen, in units; none: 0 stands for each.
+        jointly: whether all public partitions share one draw of noise, where `reach` is their
+            number: see `metrics.clipped.PoolNoise`.
+        chosen: how the bound was chosen privately; None: it was given, or is not chosen yet.
+        compiled: the attributes below of the programs that were made of one another, by choice.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
-        budget: the whole budget as it is spent (pure or zCDP).
-        reach: the most partitions that a person can have rows in.
-        chosen: how that was chosen privately; None: it was given.
+        composed: the whole budget as it is spent (pure or zCDP).
     """
 
-    question: "Question"
-    columns: tuple[Column, ...]
-    fields: tuple[Field, ...]
-    steps: tuple[Step, ...]
-    selection: Selection | None
-    entries: tuple[Entry, ...]
+    metrics: tuple[Metric, ...]
     budget: Budget
+    edges: tuple[int, ...]
     reach: int
-    chosen: ReachChoice | None = None
+    share: Fraction = _NOTHING
+    depth: int | None = None
+    selecting: SelectionRequest | None = None
+    others: tuple[str, ...] = ()
+    partitions: int | None = None
+    about: int | None = None
+    centres: tuple[int, ...] = ()
+    jointly: bool = False
+    chosen: ReachChoice | None = dataclasses.field(default=None, compare=False)
+    compiled: dict[tuple[Any, ...], dict[str, object]] = dataclasses.field(
+        default_factory=dict, compare=False, repr=False
+    )
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """What is released."""
-        return self.question.asked
+    columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
+    fields: tuple[Field, ...] = dataclasses.field(init=False, compare=False)
+    steps: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
+    selection: Selection | None = dataclasses.field(init=False, compare=False)
+    entries: tuple[Entry, ...] = dataclasses.field(init=False, compare=False)
+    composed: Budget = dataclasses.field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        choice = self.edges, self.reach, self.share, self.about, self.centres, self.jointly
+        if choice not in self.compiled:
+            self.compiled[choice] = _compiled(self)
+        for name, value in self.compiled[choice].items():
+            object.__setattr__(self, name, value)
 
     @property
     def pieces(self) -> tuple[tuple[Budget, int], ...]:
@@ -106,13 +136,32 @@ class Program:
 
         Where something is chosen first it is the whole: what releases cost depends on the choice.
         """
-        if self.question.chooses:
-            return ((self.question.whole, 1),)
+        if self.chooses:
+            return ((self.whole, 1),)
         return tuple((cost, times) for _, cost, times in self.entries)
 
     def at(self, chosen: Chosen | None) -> "Program":
         """Return the program for what was chosen first; None: nothing was, or not yet."""
-        return self if chosen is None else self.question.at(chosen)
+        if chosen is None:
+            return self
+        found = chosen.reach
+        if found is None:
+            return dataclasses.replace(self, centres=chosen.centres)
+        # A power of two: few programs are compiled.
+        about = None if self.partitions else 1 << max(0, round(math.log2(found.guess)))
+        return dataclasses.replace(
+            self,
+            reach=found.reach,
+            share=found.look.share,
+            about=about,
+            centres=chosen.centres,
+            jointly=found.jointly,
+            chosen=found,
+        )
+
+    def at_bound(self, reach: int, share: Fraction, *, jointly: bool = False) -> "Program":
+        """Return the program for a bound, where the search has spent a share of the budget."""
+        return dataclasses.replace(self, reach=reach, share=share, jointly=jointly)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -124,13 +173,16 @@ class Program:
         """Whether rows must stay apart until they are summarised."""
         return needs_rows(self.measures)
 
-    def may_draw_jointly(self, partitions: int) -> bool:
-        """Return whether all its numbers may share a draw over so many partitions.
+    @property
+    def may_draw_jointly(self) -> bool:
+        """Whether all its numbers may share a draw over all partitions, and nobody is cut.
 
-        All must be sums whose clips all partitions share, and few enough for one draw.
+        All partitions must be public, all numbers sums whose clips they share, and few enough.
         """
+        partitions = self.partitions
         return (
-            not self.keep_rows
+            partitions == self.edges[-1]
+            and not self.keep_rows
             and 0 < len(self.steps) * partitions <= TOGETHER
             and all(
                 isinstance(step.release, ClippedSum)
@@ -213,39 +265,6 @@ class Program:
         """The output columns of all metrics."""
         return tuple(output for metric in self.metrics for output in metric.outputs)
 
-
-def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
-    """Return whether rows must stay apart until they are summarised: owner lines need them."""
-    return any(isinstance(measure, Relation) for measure in measures)
-
-
-@dataclasses.dataclass(frozen=True)
-class Question:
-    """The public parameters of a program, what is chosen first, and the program for each choice.
-
-    Attributes:
-        asked: the metrics; empty only where partitions are selected.
-        budget: the whole budget, as the user asked for it.
-        edges: the bounds on partitions per person to choose from, in rising order; a given one.
-        depth: the most rows per person and partition; None: unknown.
-        selection: how to select partitions; None for public ones.
-        others: the columns of further owners, where rows have several.
-        partitions: how many partitions there are; None: unknown.
-    """
-
-    asked: tuple[Metric, ...]
-    budget: Budget
-    edges: tuple[int, ...]
-    depth: int | None = None
-    selection: SelectionRequest | None = None
-    others: tuple[str, ...] = ()
-    partitions: int | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Nothing that was compiled.
-        fields = dataclasses.fields(self)
-        return Question, tuple(getattr(self, field.name) for field in fields)
-
     @property
     def searches(self) -> bool:
         """Whether the bound is chosen."""
@@ -265,25 +284,20 @@ class Question:
         """
         if not self.chooses:
             return self.budget
-        return share_out(self.budget, weights_of(self.asked), self.edges[0], self.selection)[0]
+        return share_out(self.budget, weights_of(self.metrics), self.edges[0], self.selecting)[0]
 
     @functools.cached_property
     def _centre_shares(self) -> dict[CentreRequest, Fraction]:
         """The centres that are chosen first, each with its part of the whole budget."""
-        weights = [checks.number("weight", "weight", metric.weight) for metric in self.asked]
-        selected = self.selection.weight if self.selection is not None else _NOTHING
+        weights = [checks.number("weight", "weight", metric.weight) for metric in self.metrics]
+        selected = self.selecting.weight if self.selecting is not None else _NOTHING
         whole = sum(weights, selected)
         parts: dict[CentreRequest, Fraction] = {}
-        for metric, weight in zip(self.asked, weights, strict=True):
+        for metric, weight in zip(self.metrics, weights, strict=True):
             wanted = {part.asked_centre for part in metric.parts()} - {None}
             for centre in filter(None, wanted):
                 parts[centre] = parts.get(centre, _NOTHING) + CENTRE * weight / whole
         return parts
-
-    @property
-    def shares(self) -> tuple[Fraction, Fraction]:
-        """What the search spends of the budget with one look, and with two."""
-        return (FIRST, SECOND) if self.searches else (_NOTHING, _NOTHING)
 
     def cost(self, share: Fraction) -> Budget:
         """Return what a part of the whole is: all of delta is left for the releases."""
@@ -297,92 +311,13 @@ class Question:
     @property
     def votes(self) -> FirstVotes:
         """What is counted for the choices."""
-        model, costs = self.model, self.centre_costs
-        centres = (centre_of(*item, model.fields, model.columns) for item in costs.items())
+        costs = self.centre_costs.items()
+        centres = (centre_of(*item, self.fields, self.columns) for item in costs)
         return FirstVotes(self.edges, tuple(centres))
 
-    def _left_after(self, share: Fraction) -> Budget:
+    def left_after(self, share: Fraction) -> Budget:
         """Return what the choices leave, where the search has spent a share of the budget."""
         return left_after(self.whole, share + sum(self._centre_shares.values(), _NOTHING))
-
-    @property
-    def model(self) -> Program:
-        """The program for the least bound: what is read and summarised is the same for all bounds.
-
-        The columns, the fields, the parts and which of them share a clip depend on the metrics
-        alone.
-        """
-        return self.program(self.edges[0], self.shares[1])
-
-    @functools.cached_property
-    def _compiled(self) -> dict[tuple[Any, ...], Program]:
-        return {}
-
-    def program(
-        self,
-        reach: int,
-        share: Fraction = _NOTHING,
-        about: int | None = None,
-        centres: tuple[int, ...] = (),
-        *,
-        jointly: bool = False,
-    ) -> Program:
-        """Return the program for a bound, where the search has spent a share of the budget.
-
-        Args:
-            reach: the bound.
-            share: what the search has spent.
-            about: its guess of the number of partitions, if that is unknown; None: none.
-            centres: the centres that were chosen, in units; none: 0 stands for each.
-            jointly: whether all public partitions share one draw of noise, where `reach` is their
-                number: see `metrics.clipped.PoolNoise`.
-        """
-        key = reach, share, about, centres, jointly
-        if key in self._compiled:
-            return self._compiled[key]
-        budget = self._left_after(share)
-        for metric in self.asked:
-            metric.check_plan(budget, len(self.asked) == 1, self.selection is not None)
-        whole, shares = share_out(budget, weights_of(self.asked), reach, self.selection)
-        account = Account(whole)
-        selector = None
-        if self.selection is not None:
-            cost = account.spend(SELECTION, shares[None], reach)
-            selector = best_selection(cost, self.selection.pre_threshold)
-        context = Context(
-            columns_of(self.asked, self.others),
-            reach=reach,
-            depth=self.depth,
-            partitions=self.partitions,
-            about=about,
-            jointly=jointly,
-        )
-        wanted = {part: each for part, each in shares.items() if part is not None}
-        steps = build(self.asked, wanted, context, account)
-        known = dict(zip(self._centre_shares, centres, strict=False))
-        first = [(SEARCH, self.cost(share), 1)] if self.searches else []
-        first += [(f"centre of {c.column.name}", cost, 1) for c, cost in self.centre_costs.items()]
-        self._compiled[key] = Program(
-            question=self,
-            columns=context.columns,
-            fields=tuple(context.fields),
-            steps=tuple(step.about(known) for step in steps),
-            selection=selector,
-            entries=(*first, *account.entries),
-            budget=whole,
-            reach=reach,
-        )
-        return self._compiled[key]
-
-    def at(self, chosen: Chosen) -> Program:
-        """Return the program for what was chosen."""
-        found = chosen.reach
-        if found is None:
-            return self.program(self.edges[0], _NOTHING, None, chosen.centres)
-        # A power of two: few programs are compiled.
-        about = None if self.partitions else 1 << max(0, round(math.log2(found.guess)))
-        known = found.reach, found.look.share, about, chosen.centres
-        return dataclasses.replace(self.program(*known, jointly=found.jointly), chosen=found)
 
     def noise_at(self, share: Fraction, reach: int, jointly: bool = False) -> StepNoise:
         """Return the noise per partition and unit at a bound: the mean over what is released.
@@ -394,20 +329,14 @@ class Question:
             reach: the bound.
             jointly: whether all partitions share one draw of noise.
         """
-        program = self.program(reach, share, jointly=jointly)
+        program = self.at_bound(reach, share, jointly=jointly)
         releases = [step.release for step in program.steps]
         scales = [each.price for each in releases if isinstance(each, ClippedSum)]
         others = [each for each in releases if not isinstance(each, ClippedSum)]
         costs = [[s.cost for s in each.spends if not s.once] for each in others]
         scales += [_scale(each) for each in costs if each]
         scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
-        return StepNoise(sum(scales) / len(scales), program.budget.is_zcdp)
-
-    @property
-    def may_draw_jointly(self) -> bool:
-        """Whether all partitions may share a draw, and nobody is cut: where they are all public."""
-        partitions = self.partitions
-        return partitions == self.edges[-1] and self.model.may_draw_jointly(partitions)
+        return StepNoise(sum(scales) / len(scales), program.composed.is_zcdp)
 
     def choose(self, summary: Summary, noise: Noise) -> Chosen:
         """Draw the centres, and the histogram that chooses the bound.
@@ -427,26 +356,45 @@ class Question:
         chosen = reach.choose(look, self.edges, weighed, self.partitions, joint)
         return Chosen(chosen, centres)
 
-    def possible(self) -> tuple[int, ...]:
-        """Return the bounds for which every metric can be released with what two looks leave.
 
-        As the bound grows, what a partition may cost falls, but where pure composition ends.
-        """
-        pure = bisect.bisect_left(self.edges, True, key=self._is_zcdp_at)
-        if all(map(self._is_possible, {self.edges[max(pure - 1, 0)], self.edges[-1]})):
-            return self.edges
-        return tuple(itertools.takewhile(self._is_possible, self.edges))
+def _compiled(asked: Program) -> dict[str, object]:
+    """Return what is compiled for the bound of a program, by the names of its attributes."""
+    budget = asked.left_after(asked.share)
+    for metric in asked.metrics:
+        metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
+    composed, shares = share_out(budget, weights_of(asked.metrics), asked.reach, asked.selecting)
+    account = Account(composed)
+    selection = None
+    if asked.selecting is not None:
+        cost = account.spend(SELECTION, shares[None], asked.reach)
+        selection = best_selection(cost, asked.selecting.pre_threshold)
+    context = Context(
+        columns_of(asked.metrics, asked.others),
+        reach=asked.reach,
+        depth=asked.depth,
+        partitions=asked.partitions,
+        about=asked.about,
+        jointly=asked.jointly,
+    )
+    wanted = {part: each for part, each in shares.items() if part is not None}
+    steps = build(asked.metrics, wanted, context, account)
+    costs = asked.centre_costs
+    known = dict(zip(costs, asked.centres, strict=False))
+    first = [(SEARCH, asked.cost(asked.share), 1)] if asked.searches else []
+    first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
+    return {
+        "columns": context.columns,
+        "fields": tuple(context.fields),
+        "steps": tuple(step.about(known) for step in steps),
+        "selection": selection,
+        "entries": (*first, *account.entries),
+        "composed": composed,
+    }
 
-    def _is_zcdp_at(self, reach: int) -> bool:
-        """Return whether what two looks leave is spent as zCDP at a bound; so it is above it."""
-        left = self._left_after(SECOND)
-        return share_out(left, weights_of(self.asked), reach, self.selection)[0].is_zcdp
 
-    def _is_possible(self, reach: int) -> bool:
-        try:
-            return bool(self.cost(FIRST) and self.program(reach, SECOND))
-        except checks.ParameterError:
-            return False
+def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
+    """Return whether rows must stay apart until they are summarised: owner lines need them."""
+    return any(isinstance(measure, Relation) for measure in measures)
 
 
 def _scale(costs: Sequence[Budget]) -> float:
@@ -485,19 +433,26 @@ def compile_program(
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
     """
     edges = reach if isinstance(reach, tuple) else (reach,)
-    together = tuple(metric.beside(asked) for metric in asked)
-    question = Question(
-        together,
+    program = functools.partial(
+        Program,
+        tuple(metric.beside(asked) for metric in asked),
         budget,
-        edges,
         depth=depth,
-        selection=selection,
+        selecting=selection,
         others=tuple(others),
         partitions=partitions,
     )
-    if question.searches:
-        question = dataclasses.replace(question, edges=question.possible() or edges[:1])
-    return question.model
+
+    def is_possible(bound: int) -> bool:
+        try:
+            program(edges, bound, SECOND).cost(FIRST)
+        except checks.ParameterError:
+            return False
+        return True
+
+    if len(edges) > 1:
+        edges = tuple(itertools.takewhile(is_possible, edges)) or edges[:1]
+    return program(edges, edges[0], SECOND if len(edges) > 1 else _NOTHING)
 
 
 @dataclasses.dataclass(frozen=True)

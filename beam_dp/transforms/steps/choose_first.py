@@ -103,13 +103,13 @@ class ChooseFirst(quick_steps.QuickStep):
     """
 
     def __init__(self, program: Program, noise: Noise, draws: Draws) -> None:
-        self._question, self._noise, self._draws = program.question, noise, draws
+        self._program, self._noise, self._draws = program, noise, draws
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, Chosen]]:
         """Take the votes of all bundles."""
         parts = [wire.unpack_summary(blob) for blob in filter(None, element[1])]
-        votes = self._question.votes.merged(parts)
-        yield 0, self._draws.once("first", lambda: self._question.choose(votes, self._noise))
+        votes = self._program.votes.merged(parts)
+        yield 0, self._draws.once("first", lambda: self._program.choose(votes, self._noise))
 
 
 class SettleReached(settle.SummariseLines):
@@ -174,7 +174,7 @@ def summarise_and_choose(
         (bucket, packed summaries), which are private data; and what was chosen, which is not.
     """
     collect = collecting(rows, layout, bounder, shards, listed)
-    reduce = beam.ParDo(ReduceShards(bounder, program.question.votes))
+    reduce = beam.ParDo(ReduceShards(bounder, program.votes))
     reduced = (
         rows
         | "CollectColumns" >> collect

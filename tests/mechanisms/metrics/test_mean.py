@@ -17,13 +17,14 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.histogram_choice.reach import FIRST, SECOND
 from beam_dp.mechanisms.metrics.base import CENTRE
 from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import record_of
-from beam_dp.mechanisms.planning.program import Program, Question, compile_program
+from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -82,12 +83,12 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(ends, by_perso
     assert reached == {False, True}
 
 
-def programs_of(metrics, budget=None, edges=(1,)) -> Question:
-    return compile_program(metrics, budget or dp.Budget(1), edges).question
+def programs_of(metrics, budget=None, edges=(1,)) -> Program:
+    return compile_program(metrics, budget or dp.Budget(1), edges)
 
 
-def votes_of(programs: Question, rows: list[Row]) -> list[dict[int, int]]:
-    bounder = Bounder(ContributionBounds(4), programs.model.fields, b"key")
+def votes_of(programs: Program, rows: list[Row]) -> list[dict[int, int]]:
+    bounder = Bounder(ContributionBounds(4), programs.fields, b"key")
     reduced = bounder.reduce(bounder.prepare(table_of(rows)))
     votes = programs.votes
     counted = votes.counted(votes.merged([votes.of(reduced, bounder)]))
@@ -119,8 +120,8 @@ def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str)
 def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> None:
     programs = programs_of([dp.Mean("x"), dp.PeopleCount()], budget, edges)
     [centre] = programs.votes.centres
-    for share in set(programs.shares):
-        program = programs.program(edges[-1], share)
+    for share in (FIRST, SECOND) if programs.searches else (Fraction(0),):
+        program = programs.at_bound(edges[-1], share)
         [entered] = [entry for entry in program.entries if entry[0] == "centre of x"]
         assert entered == ("centre of x", centre.budget, 1)
         assert centre.budget.amount == CENTRE / 2 * budget.amount
@@ -130,8 +131,8 @@ def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> No
 
 def test_the_sum_of_the_entries_notices_a_centre_that_is_not_entered(monkeypatch) -> None:
     unpaid = property(lambda _: {})
-    monkeypatch.setattr(Question, "centre_costs", unpaid)
-    entries = programs_of([dp.Mean("x")]).model.entries
+    monkeypatch.setattr(Program, "centre_costs", unpaid)
+    entries = programs_of([dp.Mean("x")]).entries
     assert sum(cost.amount * times for _, cost, times in entries) == 1 - CENTRE
 
 

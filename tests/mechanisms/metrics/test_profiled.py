@@ -363,9 +363,9 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     program, release = release_of(metric, budget)
     assert type(release) is (TwoPhaseDistinct if metric == SEARCHED[-1] else TwoPhase)
     spent = sum(cost.amount * times for _, cost, times in program.entries)
-    assert spent == cost_of(release).amount <= program.budget.amount
-    assert spent > program.budget.amount * Fraction(999, 1000)
-    assert cost_of(release).is_zcdp == program.budget.is_zcdp and not cost_of(release).delta
+    assert spent == cost_of(release).amount <= program.composed.amount
+    assert spent > program.composed.amount * Fraction(999, 1000)
+    assert cost_of(release).is_zcdp == program.composed.is_zcdp and not cost_of(release).delta
 
 
 LISTED = functools.partial(dp.Count, candidates=Candidates.linear(0, 100, 1))

@@ -362,10 +362,10 @@ def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) 
     selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
     for asked in ([metric], [metric, dp.Count(weight=2)]):
         program = compile_program(asked, budget, reach, selection=selection)
-        account = Account(program.budget)
+        account = Account(program.composed)
         for label, cost, times in program.entries:
             account.spend(label, cost, times)
-        assert account.amount == program.budget.amount
+        assert account.amount == program.composed.amount
 
 
 def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:

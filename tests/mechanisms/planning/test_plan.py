@@ -66,9 +66,7 @@ def test_the_rows_add_up_to_the_whole(budget, selected):
     if selected and not budget.delta:
         return
     found = plan(budget, selected=selected)
-    whole = compile_program(
-        ASKED, budget, 3, selection=REQUEST if selected else None
-    ).question.whole
+    whole = compile_program(ASKED, budget, 3, selection=REQUEST if selected else None).whole
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
@@ -236,7 +234,7 @@ def test_no_number_of_the_table_has_more_than_three_digits_or_powers_of_ten() ->
 def chosen_plan(limit=7, budget=None):
     metrics = [totals.PeopleCount(), totals.Sum("v")]
     made = compile_program(metrics, budget or Budget(1), edges_up_to(limit), partitions=limit)
-    return made.question, describe(made)
+    return made, describe(made)
 
 
 def test_the_cost_of_the_search_stands_first():
@@ -256,7 +254,7 @@ def test_figures_are_those_of_a_few_bounds(limit, bounds):
     shown = " / ".join(map(str, bounds))
     assert f"in at most 1 to {last} partitions, chosen privately" in made.total
     assert f"the figures are for {shown} of them" in made.total
-    each = [question.program(bound, FIRST).steps[0].release.describe() for bound in bounds]
+    each = [question.at_bound(bound, FIRST).steps[0].release.describe() for bound in bounds]
     assert made.rows[1].noise_scale == " / ".join(row.noise_scale for row in each)
     assert made.rows[1].expected_error == " / ".join(row.expected_error for row in each)
     assert len(made.rows) == 3
@@ -535,11 +533,11 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
     program = compile_program(METRICS, budget, 3, selection=selection, partitions=None)
     record = recorded(program)
-    unit = "rho" if program.budget.is_zcdp else "epsilon"
+    unit = "rho" if program.composed.is_zcdp else "epsilon"
     spent = sum(Fraction(entry[unit]) * entry["times"] for entry in record["spent"])
     delta = sum(Fraction(entry["delta"]) * entry["times"] for entry in record["spent"])
-    assert spent == program.budget.amount
-    assert delta == program.budget.delta
+    assert spent == program.composed.amount
+    assert delta == program.composed.delta
     assert record["budget"]["delta"] == str(budget.delta)
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 

@@ -53,7 +53,6 @@ from beam_dp.mechanisms.planning.program import (
     SEARCH,
     TOGETHER,
     Program,
-    Question,
     compile_loss,
     compile_program,
 )
@@ -144,7 +143,7 @@ def check_looks(release: ClippedSum, reach: int, times: int) -> None:
 def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
     for _, _, reach, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):
         program = compile_program(METRICS[name], budget, reach, depth=depth, selection=selection)
-        whole = program.budget
+        whole = program.composed
         account = Account(whole)
         entries = [entry for entry in program.entries if not entry[0].startswith("centre")]
         for label, cost, times in entries:
@@ -160,14 +159,14 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
 
 def check_whole(program: Program, selection: SelectionRequest | None) -> None:
     """Centres and the rest cost the budget, or a zCDP budget that is proved to be within it."""
-    budget, whole = program.question.budget, program.budget
-    centres = sum(cost.amount for cost in program.question.centre_costs.values())
+    budget, whole = program.budget, program.composed
+    centres = sum(cost.amount for cost in program.centre_costs.values())
     if whole.is_zcdp == budget.is_zcdp:
         assert whole.amount + centres == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
-    together = program.question.whole.is_zcdp  # else the centres are counted in epsilon
+    together = program.whole.is_zcdp  # else the centres are counted in epsilon
     epsilon = zcdp_epsilon(whole.rho + centres * together, budget.delta - whole.delta)
     assert epsilon + float(centres) * (not together) <= budget.epsilon * (1 + 1e-9)
 
@@ -180,7 +179,7 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
     [(cost, times)] = [entry[1:] for entry in program.entries if entry[0] == "partition selection"]
     chosen = program.selection
     assert times == program.reach and chosen.pre_threshold == selection.pre_threshold
-    assert chosen.delta == cost.delta and chosen.delta * program.reach == program.budget.delta
+    assert chosen.delta == cost.delta and chosen.delta * program.reach == program.composed.delta
     if isinstance(chosen, GaussianThreshold):
         assert cost.is_zcdp and chosen.rho == cost.amount
         return
@@ -204,7 +203,7 @@ def test_weights_share_the_budget():
 def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
     program = compile_program([totals.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
-    assert not program.budget.is_zcdp
+    assert not program.composed.is_zcdp
     assert {label: cost.epsilon for label, cost, _ in program.entries} == {
         "partition selection": 1,
         "0 people: noise": 2,
@@ -314,9 +313,9 @@ def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
     many = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1000)
     one = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1)
-    assert many.budget.is_zcdp and not one.budget.is_zcdp
+    assert many.composed.is_zcdp and not one.composed.is_zcdp
     [pure] = compile_program([totals.PeopleCount()], Budget(1.0), 1000).steps
-    deviation = math.sqrt(1000 / (2 * float(many.budget.rho)))
+    deviation = math.sqrt(1000 / (2 * float(many.composed.rho)))
     assert deviation < math.sqrt(2) / float(pure.release.noise_costs[0].epsilon)
 
 
@@ -622,54 +621,50 @@ SEARCHED = [
 @pytest.mark.parametrize("share", [FIRST, SECOND])
 @pytest.mark.parametrize("reach", [1, 3, 48, 1024])
 def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, share, reach):
-    programs = compile_program(
-        ASKED_FOR[name], budget, edges_up_to(None), selection=selection
-    ).question
-    program = programs.program(reach, share)
+    programs = compile_program(ASKED_FOR[name], budget, edges_up_to(None), selection=selection)
+    program = programs.at_bound(reach, share)
     (label, search, times), *entries = program.entries
     assert (label, times, search.delta) == (SEARCH, 1, 0) and program.reach == reach
     whole = search.amount / share  # as it is counted: epsilon, or rho
-    assert program.question.budget == budget
+    assert program.budget == budget
     if search.is_zcdp == budget.is_zcdp:
         assert whole == budget.amount
     else:  # counted in rho throughout, for zCDP is better whatever the bound
         kept = budget.delta / 2 if selection else 0
         assert whole == Budget(budget.amount, budget.delta - kept).to_zcdp().amount
-        assert program.budget.is_zcdp
+        assert program.composed.is_zcdp
     left = whole * (1 - share)
-    if program.budget.is_zcdp and not search.is_zcdp:
+    if program.composed.is_zcdp and not search.is_zcdp:
         kept = budget.delta / 2 if selection else 0
         left = Budget(left, budget.delta - kept).to_zcdp().amount
     spent = sum(cost.amount * times for _, cost, times in entries)
-    assert spent == left == program.budget.amount
+    assert spent == left == program.composed.amount
     assert sum(cost.delta * times for _, cost, times in entries) <= budget.delta
 
 
 @pytest.mark.parametrize("budget", WHOLES)
 def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
-    programs = compile_program(
-        ASKED_FOR["count and sum"], budget, edges_up_to(50), partitions=50
-    ).question
+    programs = compile_program(ASKED_FOR["count and sum"], budget, edges_up_to(50), partitions=50)
     for reach in (1, 6, 50):
-        program = programs.program(reach, FIRST)
+        program = programs.at_bound(reach, FIRST)
         whole = programs.whole.amount
         left = whole * (1 - FIRST)
         kind = Budget.zcdp if programs.whole.is_zcdp else Budget
         rest = kind(left, budget.delta)
         given = compile_program(ASKED_FOR["count and sum"], rest, reach, partitions=50)
-        assert program.steps == given.steps and program.budget == given.budget
+        assert program.steps == given.steps and program.composed == given.composed
 
 
 def test_where_zcdp_is_better_for_one_partition_the_search_is_counted_in_rho():
     """Forty counts at epsilon 1: the noise of zCDP is smaller even for one partition."""
     columns = [dp.Sum(f"c{number}") for number in range(40)]
-    assert compile_program(columns, Budget(1, 1e-6), edges_up_to(9)).question.whole.is_zcdp
-    assert not compile_program(columns[:1], Budget(1, 1e-6), edges_up_to(9)).question.whole.is_zcdp
-    assert not compile_program(columns, Budget(1), edges_up_to(9)).question.whole.is_zcdp
-    one = compile_program(columns[:1], Budget(1, 1e-6), edges_up_to(1024)).question
-    assert one.program(9, FIRST).budget.epsilon
-    many = one.program(1024, FIRST)
-    assert many.budget.is_zcdp and not many.entries[0][1].is_zcdp
+    assert compile_program(columns, Budget(1, 1e-6), edges_up_to(9)).whole.is_zcdp
+    assert not compile_program(columns[:1], Budget(1, 1e-6), edges_up_to(9)).whole.is_zcdp
+    assert not compile_program(columns, Budget(1), edges_up_to(9)).whole.is_zcdp
+    one = compile_program(columns[:1], Budget(1, 1e-6), edges_up_to(1024))
+    assert one.at_bound(9, FIRST).composed.epsilon
+    many = one.at_bound(1024, FIRST)
+    assert many.composed.is_zcdp and not many.entries[0][1].is_zcdp
 
 
 def choice_of(programs, counts, noise):
@@ -702,10 +697,10 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
     metric = asked_of(kind)
     programs = compile_program(
         [metric, dp.PeopleCount()], budget, edges_up_to(1000), partitions=1000
-    ).question
-    model = programs.model
+    )
+    model = programs
     for reach, share in itertools.product(programs.edges[::3], (FIRST, SECOND)):
-        program = programs.program(reach, share)
+        program = programs.at_bound(reach, share)
         assert program.columns == model.columns and program.fields == model.fields
         assert program.keep_rows == model.keep_rows and program.outputs == model.outputs
         assert len(program.shared_measures) == len(model.shared_measures)
@@ -718,19 +713,19 @@ def test_blocks_of_people_take_no_chosen_bound():
     """The broken twin of the test above: their number depends on the budget per partition."""
     metric = dp.BlackBox("v", max)
     assert not metric.takes_auto_bound
-    programs = compile_program([metric], Budget(8), edges_up_to(4), partitions=4).question
-    first, last = (programs.program(reach, FIRST).measures[1] for reach in (1, 4))
+    programs = compile_program([metric], Budget(8), edges_up_to(4), partitions=4)
+    first, last = (programs.at_bound(reach, FIRST).measures[1] for reach in (1, 4))
     assert first.blocks != last.blocks
 
 
 def test_the_ladder_ends_where_a_metric_cannot_be_released():
     metrics = [dp.SumOfSquares("v"), dp.Median("v")]
-    programs = compile_program(metrics, Budget(0.05), edges_up_to(None), partitions=2000).question
+    programs = compile_program(metrics, Budget(0.05), edges_up_to(None), partitions=2000)
     last = programs.edges[-1]
     assert 1 < last < 1024 and programs.edges == LADDER[: len(programs.edges)]
-    assert programs.program(last, SECOND)
+    assert programs.at_bound(last, SECOND)
     with pytest.raises(ValueError, match="be larger: the search"):
-        programs.program(LADDER[len(programs.edges)], SECOND)
+        programs.at_bound(LADDER[len(programs.edges)], SECOND)
 
 
 def test_where_not_even_one_partition_is_possible_the_message_is_that_of_a_given_bound():
@@ -741,7 +736,7 @@ def test_where_not_even_one_partition_is_possible_the_message_is_that_of_a_given
 @pytest.mark.parametrize("limit", [1, 2])
 def test_where_there_is_nothing_to_choose_nothing_is_spent_on_it(limit):
     made = compile_program([dp.Count()], Budget(1), edges_up_to(limit), partitions=limit)
-    assert made.reach == 1 and made.question.searches == (limit > 1)
+    assert made.reach == 1 and made.searches == (limit > 1)
     assert (SEARCH in {entry[0] for entry in made.entries}) == (limit > 1)
 
 
@@ -749,10 +744,10 @@ def test_where_there_is_nothing_to_choose_nothing_is_spent_on_it(limit):
 @pytest.mark.parametrize("metric", [dp.PeopleCount(), dp.Count(clip=1), dp.Count()])
 def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
     """Of a count with a clip to be chosen, the share of that choice is no noise."""
-    programs = compile_program([metric], budget, edges_up_to(64), partitions=64).question
+    programs = compile_program([metric], budget, edges_up_to(64), partitions=64)
     for reach in (1, 8, 64):
         noise = programs.noise_at(FIRST, reach)
-        [step] = programs.program(reach, FIRST).steps
+        [step] = programs.at_bound(reach, FIRST).steps
         assert noise.gauss == budget.is_zcdp
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
         assert noise.scale == pytest.approx(AdditiveNoise(cost).scale)
@@ -760,26 +755,26 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
 
 def test_of_several_releases_the_mean_noise_is_weighed():
     metrics = [dp.PeopleCount(weight=1), dp.Count(clip=1, weight=3)]
-    programs = compile_program(metrics, Budget(1), edges_up_to(64)).question
+    programs = compile_program(metrics, Budget(1), edges_up_to(64))
     noise = programs.noise_at(FIRST, 8)
     assert noise.scale == pytest.approx((8 * 4 + 8 * 4 / 3) / 2 / 0.96)
 
 
 def test_where_partitions_alone_are_selected_their_noise_is_weighed():
-    programs = compile_program([], Budget(1, 1e-6), edges_up_to(64), selection=SELECTION).question
+    programs = compile_program([], Budget(1, 1e-6), edges_up_to(64), selection=SELECTION)
     noise = programs.noise_at(FIRST, 8)
     assert noise == StepNoise(pytest.approx(8 / 0.96), False)
 
 
 def test_the_choice_reaches_the_program_and_survives_a_pickle():
-    programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(7), partitions=7).question
+    programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(7), partitions=7)
     people = np.array([100, 0, 9000, 0, 0, 0])
     chosen = choice_of(programs, people, ZeroNoise())
     assert chosen.reach.reach == 3 and chosen.reach.look.share == FIRST
     assert chosen.reach.look.counts.tolist() == people.tolist()
     program = programs.at(chosen)
     assert program.chosen == chosen.reach and program.reach == 3
-    assert programs.model.at(None) is programs.model and programs.model.reach == 1
+    assert programs.at(None) is programs and programs.reach == 1
     copy = pickle.loads(pickle.dumps(programs))
     assert len(pickle.dumps(programs)) <= len(pickle.dumps(copy))  # nothing that was compiled
     assert copy.at(pickle.loads(pickle.dumps(chosen))).entries == program.entries
@@ -789,7 +784,7 @@ def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
     """10^6 people in 2 partitions each: many partitions are guessed, which want a small share."""
     programs = compile_program(
         [dp.Sum("v")], Budget(1, 1e-6), edges_up_to(None), selection=SELECTION
-    ).question
+    )
     counts = np.zeros(len(LADDER), np.int64)
     shares = []
     for people in (20_000, 10**6):
@@ -797,26 +792,26 @@ def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
         chosen = choice_of(programs, counts, ZeroNoise())
         program, alike = (
             programs.at(chosen),
-            programs.program(chosen.reach.reach, chosen.reach.look.share),
+            programs.at_bound(chosen.reach.reach, chosen.reach.look.share),
         )
         assert program.measures == alike.measures and program.fields == alike.fields
-        assert program.selection == alike.selection and program.budget == alike.budget
+        assert program.selection == alike.selection and program.composed == alike.composed
         assert sum(cost.amount * times for _, cost, times in program.entries) == 1
         costs = {label: cost.amount for label, cost, _ in program.entries}
         [clip] = [cost for label, cost in costs.items() if label.endswith("clip")]
         assert clip != alike.steps[0].release.looks[-1].amount
         shares.append(clip)
     assert shares[0] > shares[1]
-    public = compile_program([dp.Sum("v")], Budget(1), edges_up_to(None), partitions=50).question
+    public = compile_program([dp.Sum("v")], Budget(1), edges_up_to(None), partitions=50)
     chosen = choice_of(public, counts, ZeroNoise())
     assert (
         public.at(chosen).entries
-        == public.program(chosen.reach.reach, chosen.reach.look.share).entries
+        == public.at_bound(chosen.reach.reach, chosen.reach.look.share).entries
     )
 
 
 def test_few_people_pay_for_a_second_look():
-    programs = compile_program([dp.PeopleCount()], Budget(1), edges_up_to(7), partitions=7).question
+    programs = compile_program([dp.PeopleCount()], Budget(1), edges_up_to(7), partitions=7)
     chosen = choice_of(programs, np.array([300, 0, 0, 0, 0, 0]), Noise())
     # The first look's sum would have to stray by 4,700 of a noise of 25: a chance below e^-150.
     assert chosen.reach.look.share == SECOND
@@ -825,7 +820,7 @@ def test_few_people_pay_for_a_second_look():
 
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
     made = compile_program([dp.Count()], Budget(1e-14), edges_up_to(8), partitions=8)
-    assert not made.question.chooses and made.reach == 1
+    assert not made.chooses and made.reach == 1
 
 
 @pytest.mark.sampled(3)
@@ -835,27 +830,27 @@ def test_the_ladder_ends_where_pure_composition_cannot_be_paid_though_zcdp_could
     made = compile_program(
         [dp.SumOfSquares("w")], Budget(epsilon, 1e-6), edges_up_to(1024), partitions=1024
     )
-    for edge in made.question.edges:
-        for share in made.question.shares:
-            assert made.question.program(edge, share).reach == edge
+    for edge in made.edges:
+        for share in (FIRST, SECOND):
+            assert made.at_bound(edge, share).reach == edge
 
 
 ADDED = [dp.Count(), dp.Sum("spent")]
 BOTH = [dp.Budget(1.0), dp.Budget.zcdp(0.5)]
 
 
-def programs(budget: dp.Budget, partitions: int = 7, asked: list = ADDED) -> Question:
+def programs(budget: dp.Budget, partitions: int = 7, asked: list = ADDED) -> Program:
     edges = edges_up_to(partitions)
-    return compile_program(asked, budget, edges, partitions=partitions).question
+    return compile_program(asked, budget, edges, partitions=partitions)
 
 
 @pytest.mark.parametrize("budget", BOTH, ids=["pure", "zCDP"])
 def test_a_person_in_all_partitions_pays_the_noise_once(budget: dp.Budget) -> None:
-    program = programs(budget).program(7, FIRST, jointly=True)
+    program = programs(budget).at_bound(7, FIRST, jointly=True)
     assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
     noises = [times for label, _, times in program.entries if label.endswith("noise")]
     assert noises == [1, 1] and program.reach == 7
-    bound = programs(budget).program(7, FIRST)
+    bound = programs(budget).at_bound(7, FIRST)
     noises = [times for label, _, times in bound.entries if label.endswith("noise")]
     assert noises == [7, 7]
 
@@ -888,10 +883,11 @@ def test_a_part_of_the_partitions_has_no_draw_of_its_own() -> None:
 
 
 def test_many_numbers_and_what_is_no_sum_have_draws_of_their_own() -> None:
-    few = compile_program(ADDED, dp.Budget(1.0), 3)
-    assert few.may_draw_jointly(TOGETHER // 2) and not few.may_draw_jointly(TOGETHER // 2 + 1)
+    most = TOGETHER // 2
+    assert programs(dp.Budget(1.0), most).may_draw_jointly
+    assert not programs(dp.Budget(1.0), most + 1).may_draw_jointly
     for other in (dp.Max("spent"), dp.Sum("spent", clip="partition"), dp.DistinctCount("item")):
-        assert not compile_program([dp.Count(), other], dp.Budget(1.0), 3).may_draw_jointly(3)
+        assert not programs(dp.Budget(1.0), 3, [dp.Count(), other]).may_draw_jointly
 
 
 @pytest.mark.parametrize("top", [True, False], ids=["many people", "few people"])

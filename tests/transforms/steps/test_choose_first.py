@@ -84,7 +84,7 @@ def drawn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 def parts() -> tuple[Layout, Program, Bounder]:
     program = compile_program(METRICS, dp.Budget(1), edges_up_to(20), partitions=20)
     layout = Layout("person", ("day",), program.columns, PUBLIC, KEY)
-    bounds = dp.ContributionBounds(program.question.edges[-1])
+    bounds = dp.ContributionBounds(program.edges[-1])
     return layout, program, Bounder(bounds, program.fields, KEY)
 
 
@@ -138,7 +138,7 @@ def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     assert choice.reach == 3 and choice.look.share == SECOND
     people = dict(zip(choice.edges, choice.look.counts.tolist(), strict=True))
     assert people == {**dict.fromkeys(choice.edges, 0), 3: 594, 16: 6}
-    program = parts()[1].question.program(3, SECOND)
+    program = parts()[1].at_bound(3, SECOND)
     found = found[:: len(found) // 20]  # of repeated bundles every row is seen several times
     expected = given_bound(rows, program)
     assert [day for day, _ in found] == [day for day, _ in expected]
