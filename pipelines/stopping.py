@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PATIENCE = 10.0
+_TRIES = 5
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 NO_READER = 141
@@ -61,8 +62,9 @@ def watch() -> None:
     job = os.getpid()
 
     def delete(processes: Collection[int] = ()) -> None:
-        if os.getpid() == job:  # and no fork of it
-            shutil.rmtree(path, ignore_errors=True)
+        for _ in range(_TRIES):  # other threads may still write there
+            if os.getpid() == job and os.path.exists(path):  # and no fork of it
+                shutil.rmtree(path, ignore_errors=True)
 
     _cleanings.append(delete)
     atexit.register(_flush)

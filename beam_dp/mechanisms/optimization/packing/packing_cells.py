@@ -17,19 +17,19 @@ that a database needs a fifth round has a chance of 2^-105.
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.optimization.packing import packing_flow, packing_refined
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing, PackingBounds
 from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
 
 PARTS = 32
-EDGE = Fraction(4142, 10_000) + Fraction(secrets.randbits(64), 10_000 << 64)
+EDGE = Fraction(4142, 10_000) + Fraction(int(Noise().words(1)[0]), 10_000 << 64)
 """c."""
 _SMALL = 30_000  # rows of a program that HiGHS is asked for first
 _ROWS = 3_000_000  # and of one that it is asked for soon
