@@ -82,6 +82,8 @@ def watch() -> None:
 
 def _leave() -> None:
     """Take a forked process out: it ends by itself, and nothing of the job is its to delete."""
+    if _ending.locked():  # a pool starts its workers anew where they are ended
+        os._exit(0)
     _cleanings.clear()
     _workers.clear()
     atexit.unregister(_flush)
@@ -143,8 +145,7 @@ def is_ending() -> bool:
 
 def _clean() -> None:
     """End the workers, then delete: the last that was asked for goes first."""
-    for child in multiprocessing.active_children():
-        child.kill()
+    _end_children()
     for worker in _workers:
         worker.kill()
     for worker in _workers:
@@ -154,6 +155,12 @@ def _clean() -> None:
     with contextlib.ExitStack() as stack:  # where one fails, the others are called
         for clean in _cleanings:
             stack.callback(clean, processes)
+    _end_children()  # one was forked before, and was not known yet
+
+
+def _end_children() -> None:
+    for child in multiprocessing.active_children():
+        child.kill()
 
 
 def _excepted(

@@ -362,7 +362,7 @@ def test_a_signal_at_the_very_start_ends_this_process_and_no_other(tmp_path: Pat
 
 
 FORKS = """
-import os, sys, tempfile, time
+import os, shutil, sys, tempfile, time
 sys.argv[0] = "-m"
 sys.orig_argv = ["", "-m", "pipelines.aggregate"]
 import pipelines
@@ -376,6 +376,11 @@ if __name__ == "__main__":
         sys.exit(0)
     os.wait()
     assert os.path.isdir(tempfile.gettempdir())
+    delete = shutil.rmtree
+    def slowly(*words, **options):
+        time.sleep(1)  # time enough for a pool to see that its workers have ended
+        delete(*words, **options)
+    shutil.rmtree = slowly
     pool = context.Pool(2)
     os.write(1, b"ready")
     time.sleep(60)

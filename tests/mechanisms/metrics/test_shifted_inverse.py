@@ -4,6 +4,7 @@ With epsilon 10^4 and beta 10^-12 each assertion about a draw fails by chance wi
 10^-12 (the bound that a release states at beta), all of a test together below 10^-10.
 """
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -477,7 +478,8 @@ def recorded(rows: Rows, program: Program, bounds: ContributionBounds) -> list[N
     given = step.release.search
     spy = Recording(**{field.name: vars(given)[field.name] for field in dataclasses.fields(given)})
     release = dataclasses.replace(step.release, search=spy)
-    program = dataclasses.replace(program, steps=(dataclasses.replace(step, release=release),))
+    program = copy.copy(program)
+    object.__setattr__(program, "steps", (dataclasses.replace(step, release=release),))
     there = [Row(-1 - day, day) for day in (1, 2)]  # without a value: seen by nobody
     [view] = views(as_dicts([*there, *rows]), program, bounds)
     NODES.clear()
