@@ -14,7 +14,7 @@ FLOORS = (
     "candidates",
     "bounding",
     "noise",
-    "optimization",
+    "packing",
     "histogram_choice",
     "summaries",
     "profiles",
