@@ -278,7 +278,7 @@ def kth_of_records(k: int) -> Exact:
         rows = np.array([ranks[value] for value in present(people)], np.int64)
         ones = np.ones(len(rows), np.int64)
         levels = kth_largest.profile(np.array(owners, np.int64), rows, ones, k, len(people))
-        return (values[level] if level >= 0 else -math.inf for level in levels)
+        return (values[int(level)] if level >= 0 else -math.inf for level in levels)
 
     return Exact(statistic, profile)
 

@@ -35,6 +35,7 @@ bytes are known by a BLAKE2b digest with it: both are assumed to be as good as r
 
 import functools
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -64,8 +65,8 @@ def mix(words: np.ndarray, constant: np.uint64) -> np.ndarray:
     return mixed
 
 
-def fold(rows: np.ndarray, constant: np.uint64) -> np.ndarray:
-    """Return one 64-bit hash per column of `rows`, an array of shape (words, n)."""
+def fold(rows: np.ndarray | Sequence[np.ndarray], constant: np.uint64) -> np.ndarray:
+    """Return one 64-bit hash per column of `rows`, which has a row per word."""
     mixed = mix(rows[0], constant)
     for row in rows[1:]:
         mixed = mix(mixed + row, constant)

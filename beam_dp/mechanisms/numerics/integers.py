@@ -10,6 +10,7 @@ A column may also hold the two sentinels `LOWEST` and `HIGHEST` for "no value": 
 maximum and of the minimum. They lie outside of every range and survive the change of form.
 """
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -22,6 +23,7 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 _SAFE = 1 << 62
 _LIMB = 1 << 64
+_FLOATS = 1 << 53  # all integers up to this are floats
 _WIDE = {LOWEST: -WIDEST, HIGHEST: WIDEST}
 
 
@@ -87,8 +89,10 @@ def _sums_fit(column: np.ndarray) -> bool:
 
 def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
     """Return the exact sums by index, 0 to before `size`; `indexes` has the index of each entry."""
-    if column.dtype != object and magnitude(column) >= _SAFE:
-        column = widen(column)
+    total = math.inf if column.dtype == object else magnitude(column)
+    if total < _FLOATS:  # then floats add without rounding, which is quicker
+        return np.bincount(indexes, column, size).astype(np.int64)
+    column = column if total < _SAFE else widen(column)
     sums = np.zeros(size, column.dtype)
     np.add.at(sums, indexes, column)
     return narrow(sums)
@@ -137,9 +141,6 @@ def from_limbs(limbs: np.ndarray) -> np.ndarray:
     for lower in limbs[1:]:
         column = column * _LIMB + lower.view(np.uint64).astype(object)
     return np.asarray(column)
-
-
-_FLOATS = 1 << 53  # all integers up to this are floats
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:

@@ -116,20 +116,6 @@ class Windows:
         stops, starts = self.sums[..., size - cut :], self.sums[..., cut : cut + count]
         return self._over(stops[..., :count] - starts, np.array(size - 2 * cut))
 
-    def starting(self, start: int) -> np.ndarray:
-        """Return f of [start, stop) for stop = n, n - 1, ..., start + 1."""
-        stops = np.arange(self.size, start, -1)
-        if self.trim:
-            return self.between(start, stops)
-        return self._over(self.sums[:start:-1] - self.sums[start], stops - start)
-
-    def stopping(self, stop: int) -> np.ndarray:
-        """Return f of [start, stop) for start = 0, 1, ..., stop - 1."""
-        starts = np.arange(stop)
-        if self.trim:
-            return self.between(starts, stop)
-        return self._over(self.sums[stop] - self.sums[:stop], stop - starts)
-
     def cuts(self, sizes: np.ndarray) -> np.ndarray:
         """Return how many values are left out at each end of windows of these sizes."""
         top, bottom = self.trim.numerator, self.trim.denominator
@@ -201,10 +187,12 @@ def _saddle(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int, i
     tried, s, first, last = guess, guess, 0, size
     while first <= last and low < high:
         tried = s
-        phis = np.append(windows.starting(s), empty) + ramp[: size - s + 1] - s * sensitivity
+        phis = windows.between(s, np.arange(size, s, -1))
+        phis = np.append(phis, empty) + ramp[: size - s + 1] - s * sensitivity
         t = int(phis.argmin())
         low = max(low, int(phis[t]))
-        phis = np.append(windows.stopping(size - t), empty) - ramp[: size - t + 1] + t * sensitivity
+        phis = windows.between(np.arange(size - t), size - t)
+        phis = np.append(phis, empty) - ramp[: size - t + 1] + t * sensitivity
         answer = int(phis.argmax())
         high = min(high, int(phis[answer]))
         first, last = (s + 1, last) if answer > s else (first, s - 1)

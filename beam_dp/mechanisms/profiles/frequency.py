@@ -92,12 +92,8 @@ def max_profile(
         counts: per line how many rows, at least 1.
         removals: how many people are removed at most.
     """
-    if not len(items):
-        return [0] * (removals + 1)
-    lines = owned(people, items, counts)
-    removed, left = _left(lines, removals)
+    removed, left = _left(owned(people, items, counts), removals)
     most = np.zeros(removals + 1, left.dtype)
-    most[0] = lines.totals.max()
     np.maximum.at(most, removed, left)
     levels: list[int] = most.tolist()
     return levels
@@ -118,25 +114,21 @@ def squares_profile(
         counts: per line how many rows, at least 1.
         removals: how many people are removed at most.
     """
-    lines = owned(people, items, counts)
-    removed, left = _left(lines, removals)
-    order = np.argsort(removed, kind="stable")
-    ends = np.searchsorted(removed[order], np.arange(1, removals + 2))
-    left = left[order]
-    parts = [0] * removals  # with few people most of them stay 0
-    for k in np.flatnonzero(np.diff(ends)).tolist():
-        parts[k] = _squares(left[ends[k] : ends[k + 1]])
-    return [_squares(lines.totals), *parts]
+    removed, left = _left(owned(people, items, counts), removals)
+    sums = integers.sums_at(removed, integers.product(left, left), removals + 1)
+    levels: list[int] = sums.tolist()
+    return levels
 
 
 def _left(lines: FrequencyTable, removals: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (k, b_v[k]) for every item v and 1 <= k <= removals, n_v; beyond n_v it is 0."""
+    """Return (k, b_v[k]) for every item v and 0 <= k <= removals, n_v; beyond n_v it is 0."""
     sizes, totals = lines.sizes, lines.totals
+    whole = np.zeros(len(totals), np.int64)
     k = np.arange(1, len(lines.items) + 1) - np.repeat(lines.starts, sizes)
     upto = integers.running_sums(totals)
     left = np.repeat(upto, sizes) - integers.running_sums(lines.counts)
     kept = k <= removals
-    return k[kept], left[kept]
+    return np.append(whole, k[kept]), integers.concatenate([totals, left[kept]])
 
 
 def _starts(*columns: np.ndarray) -> np.ndarray:
@@ -144,10 +136,3 @@ def _starts(*columns: np.ndarray) -> np.ndarray:
     new = np.ones(len(columns[0]), bool)
     new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return np.flatnonzero(new)
-
-
-def _squares(numbers: np.ndarray) -> int:
-    """Return the exact sum of squares."""
-    if float(np.square(numbers.astype(np.float64)).sum()) < 1 << 62:
-        return int(np.square(numbers).sum())
-    return sum(number * number for number in numbers.tolist())

@@ -199,10 +199,7 @@ class KthRow(OwnerProfiler):
     def _levels(self, lines: Lines) -> Sequence[Number]:
         if self.relation.others:
             return self._of_shared_rows(lines)
-        values, ranks = np.unique(lines.items, return_inverse=True)
-        levels = kth_largest.profile(lines.people, ranks, lines.counts, self.k, self.removals)
-        units: list[int] = values.tolist()
-        return [units[level] if level >= 0 else -math.inf for level in levels]
+        return kth_largest.profile(lines.people, lines.items, lines.counts, self.k, self.removals)
 
     def _of_shared_rows(self, lines: Lines) -> Sequence[Number]:
         items, counts = self.sign * lines.items, _bounded(lines.counts)

@@ -1,9 +1,9 @@
 """The removal profile of the k-th largest row, where one person may own many rows.
 
-Rows are rounded up to public candidates first, so a line is (person, bucket, count): `count` rows
-of that person have the value of candidate `bucket`. Let c_i(y) be the number of rows of person i
-above candidate y and C(y) their sum. The k-th largest row is at most y iff C(y) <= k - 1, and the
-r people whose removal takes most rows above y are those with the r largest c_i(y), so
+A line is (person, item, count): `count` rows of that person have the value `item`. Let c_i(y) be
+the number of rows of person i above y and C(y) their sum. Different values are numbered as buckets.
+The k-th largest row is at most y iff C(y) <= k - 1, and the r people whose removal takes most rows
+above y are those with the r largest c_i(y), so
 
     loss(y) = min { r : C(y) - (sum of the r largest c_i(y)) <= k - 1 }
 
@@ -15,45 +15,44 @@ stays, with at least k rows, cut or not; with r >= m all of them go, in both sum
 is the same.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.numerics import checks
-
-_FLOATS = 1 << 53  # integers up to here are floats without rounding
-_LOOSE = 4  # buckets per line up to which a table of all buckets is used
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics.numbers import Number
 
 
 def profile(
-    people: np.ndarray, buckets: np.ndarray, counts: np.ndarray, k: int, removals: int
-) -> list[int]:
-    """Return B[0..removals] of the k-th largest row, as indexes of candidates.
+    people: np.ndarray, items: np.ndarray, counts: np.ndarray, k: int, removals: int
+) -> list[Number]:
+    """Return B[0..removals] of the k-th largest row.
 
     It is exact. The profiles of neighbours interlace: `B'[r + 1] <= B[r] <= B'[r]`.
 
-    Edge cases: -1 where fewer than k rows are left; several lines of one person and bucket count
+    Edge cases: -inf where fewer than k rows are left; several lines of one person and item count
     together. Up to 2^62 rows.
 
     Args:
         people: per line a code from 0 on.
-        buckets: per line the index of a candidate, at least 0.
+        items: per line the value of its rows, an integer.
         counts: per line how many rows, at least 1.
         k: from 1 on; half of all rows is as fast as 1.
         removals: how many people are removed at most.
     """
     checks.positive_integer("ranks.profile", "k", k)
     if len(people) == 0:
-        return [-1] * (removals + 1)
-    used, codes = _compressed(buckets)
-    rows = _sums(codes, counts, len(used))
+        return [-math.inf] * (removals + 1)
+    values, codes = np.unique(items, return_inverse=True)
+    rows = integers.sums_at(codes, counts, len(values))
     # above[j] is the number of rows in the buckets j, j + 1, ...: those above bucket j - 1.
     above = np.append(rows[::-1].cumsum()[::-1], 0)
     search = _Search(above, min(k, int(above[0]) + 1), np.empty(removals + 1, np.int64))
     search.run(people, codes, counts)
-    indexes: list[int] = np.append(-1, used)[search.levels].tolist()
-    return indexes
+    units: list[Number] = [-math.inf, *values.tolist()]
+    return [units[level] for level in search.levels.tolist()]
 
 
 class _Node(NamedTuple):
@@ -88,10 +87,10 @@ class _Search:
         """Fill `levels` with the first j for which above[j] allows B[r] there."""
         size = int(people.max()) + 1
         # Above no bucket do r people own more rows than the r largest owners own in all.
-        reach = int(_running(_sums(people, counts, size), self.most)[-1])
+        reach = int(_running(integers.sums_at(people, counts, size), self.most)[-1])
         low, high = self._first(self.k - 1 + reach), self._first(self.k - 1)
         over, inside = buckets >= high, (buckets >= low) & (buckets < high)
-        base = _sums(people[over], counts[over], size)
+        base = integers.sums_at(people[over], counts[over], size)
         lines = people[inside], buckets[inside], counts[inside]
         nodes = [_Node(0, self.most + 1, low, high, base, lines)]
         while nodes:
@@ -108,7 +107,7 @@ class _Search:
         first, stop, low, high, base, (people, buckets, counts) = self._trimmed(node)
         middle = (low + high) // 2
         over, under = buckets >= middle, buckets < middle
-        after = base + _sums(people[over], counts[over], len(base))
+        after = base + integers.sums_at(people[over], counts[over], len(base))
         needed = int(self.above[middle]) - (self.k - 1)
         loss = int(np.searchsorted(_running(after, self.most), needed))
         split = min(max(loss, first), stop)
@@ -131,28 +130,10 @@ class _Search:
         rank = len(node.base) - self.most
         least = np.partition(node.base, rank)[rank]
         people, buckets, counts = node.lines
-        kept = node.base + _sums(people, counts, len(node.base)) >= least
+        kept = node.base + integers.sums_at(people, counts, len(node.base)) >= least
         codes, stays = kept.cumsum() - 1, kept[people]
         lines = codes[people[stays]], buckets[stays], counts[stays]
         return node._replace(base=node.base[kept], lines=lines)
-
-
-def _compressed(buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return rising bucket numbers and codes, so that buckets = numbers[codes]."""
-    top = int(buckets.max()) + 1
-    if top <= _LOOSE * len(buckets) + 1024:
-        return np.arange(top), buckets
-    numbers, codes = np.unique(buckets, return_inverse=True)
-    return numbers, codes
-
-
-def _sums(indexes: np.ndarray, amounts: np.ndarray, size: int) -> np.ndarray:
-    """Return the exact sum of the amounts for each of the indexes from 0 to before `size`."""
-    if float(amounts.sum(dtype=np.float64)) < _FLOATS / 2:  # then floats add without rounding
-        return np.bincount(indexes, amounts, size).astype(np.int64)
-    sums = np.zeros(size, np.int64)
-    np.add.at(sums, indexes, amounts)
-    return sums
 
 
 def _running(counts: np.ndarray, most: int) -> np.ndarray:

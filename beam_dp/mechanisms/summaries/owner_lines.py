@@ -318,10 +318,7 @@ def _line_hash(lines: Owned) -> np.ndarray:
     hashes = np.empty(len(lines), np.uint64)
     for start in range(0, len(lines), _BLOCK):
         block = slice(start, start + _BLOCK)
-        mixed = words[0][block]
-        for word in words[1:]:
-            mixed = hashing.mix(mixed + word[block], _NO_KEY)
-        hashes[block] = mixed
+        hashes[block] = hashing.fold([word[block] for word in words], _NO_KEY)
     return hashes
 
 

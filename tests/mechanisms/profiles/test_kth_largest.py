@@ -1,6 +1,7 @@
 """The k-th largest row: exact removals by brute force, neighbours and its edges."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from beam_dp.mechanisms.profiles import kth_largest as kth_profiles
 from tests.sizes import tries as sized
 
 
-def kth_largest(buckets, counts, k: int) -> int:
+def kth_largest(buckets, counts, k: int) -> float:
     rows = np.sort(np.repeat(buckets, counts))[::-1]
-    return int(rows[k - 1]) if len(rows) >= k else -1
+    return int(rows[k - 1]) if len(rows) >= k else -math.inf
 
 
 def brute(people, buckets, counts, k: int, removals: int) -> list[int]:
@@ -19,7 +20,9 @@ def brute(people, buckets, counts, k: int, removals: int) -> list[int]:
     everybody, found = range(int(people.max()) + 1), []
     for r in range(removals + 1):
         left = [~np.isin(people, gone) for gone in itertools.combinations(everybody, r)]
-        found += [min([kth_largest(buckets[m], counts[m], k) for m in left] + found[-1:] or [-1])]
+        found += [
+            min([kth_largest(buckets[m], counts[m], k) for m in left] + found[-1:] or [-math.inf])
+        ]
     return found
 
 
@@ -90,15 +93,15 @@ def test_huge_counts_are_added_exactly():
     people, buckets = np.array([0, 1, 1]), np.array([3, 2, 1])
     counts = np.array([2**54 + 1, 1, 2**55])
     assert kth_profiles.profile(people, buckets, counts, 2**54 + 1, 1) == [3, 1]
-    assert kth_profiles.profile(people, buckets, counts, 2**54 + 2, 1) == [2, -1]
-    assert kth_profiles.profile(people, buckets, counts, 2**54 + 3, 2) == [1, -1, -1]
+    assert kth_profiles.profile(people, buckets, counts, 2**54 + 2, 1) == [2, -math.inf]
+    assert kth_profiles.profile(people, buckets, counts, 2**54 + 3, 2) == [1, -math.inf, -math.inf]
 
 
 def test_edges():
     empty = np.empty(0, np.int64)
-    assert kth_profiles.profile(empty, empty, empty, 3, 2) == [-1, -1, -1]
+    assert kth_profiles.profile(empty, empty, empty, 3, 2) == [-math.inf] * 3
     one = np.array([0]), np.array([2**61]), np.array([1])
-    assert kth_profiles.profile(*one, 1, 2) == [2**61, -1, -1]
-    assert kth_profiles.profile(*one, 2**70, 0) == [-1]
+    assert kth_profiles.profile(*one, 1, 2) == [2**61, -math.inf, -math.inf]
+    assert kth_profiles.profile(*one, 2**70, 0) == [-math.inf]
     with pytest.raises(ValueError, match=r"^ranks\.profile: k must be an int of at least 1, not 0"):
         kth_profiles.profile(*one, 0, 1)

@@ -89,7 +89,7 @@ def squares(rows: Rows) -> int:
     return sum(int(rows.weights[rows.items == item].sum()) ** 2 for item in np.unique(rows.items))
 
 
-def _largest_of_one(rows: Rows) -> Sequence[int]:
+def _largest_of_one(rows: Rows) -> Sequence[Any]:
     owned = rows.owned
     return kth_largest.profile(owned.owners[0], owned.items, owned.weights, 3, REMOVALS)
 

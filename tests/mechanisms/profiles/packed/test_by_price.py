@@ -38,10 +38,9 @@ def test_it_is_exact_for_nobody_and_at_most_the_exact_profile(name, tries):
             rows = neighbours.some_rows(generator, roles)
             for k, level in enumerate(statistic.profile(rows)):
                 sets = itertools.combinations(range(neighbours.PEOPLE), k)
-                of_one = name == "third largest, by one"
                 exact = min(statistic.exact(rows.owned.without(gone)) for gone in sets)
-                assert level <= (max(exact, -1) if of_one else exact)
-                assert k or level == (max(exact, -1) if of_one else exact)
+                assert level <= exact
+                assert k or level == exact
 
 
 @pytest.mark.sampled(2)
