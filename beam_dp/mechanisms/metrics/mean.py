@@ -16,6 +16,7 @@ each person.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -69,7 +70,9 @@ class Mean(Metric):
     `own_count=True`, `low` or `high` it is released by itself.
 
     The interval joins, by squares, how far the interval of each part moves the quotient, of the
-    rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN.
+    rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN. So
+    it is where too few people have a distance to choose a clip, unless a centre was chosen: then it
+    is the centre, and its interval is open.
     The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
     0 or more, or up to a `high` of 0 or less.
 
@@ -140,8 +143,9 @@ class Mean(Metric):
         """Return the quotient and its interval; of a preprocessed mean what was released."""
         if self.is_preprocessed:
             return super().combine(released)
-        found = over_rows(np.divide, released)
-        value = released[0].origin + found.values
+        centre = released[0].origin
+        found = over_rows(np.divide, released, 0.0 if centre else math.nan)
+        value = centre + found.values
         ends = ends_of_totals(self._ends) if self.per == "person" else self._ends
         return Released.between(value, found.below, found.above).inside(*ends)
 
@@ -150,13 +154,21 @@ class Mean(Metric):
         return OfPeople("mean", "sum" if self.per == "person" else "mean")
 
 
-def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
-    """Return a function of sums and of a number of rows, the last, where these are above 0."""
+def over_rows(
+    function: Callable[..., np.ndarray], parts: Sequence[Released], guess: float = math.nan
+) -> Released:
+    """Return a function of sums and of a number of rows, the last; empty where that may be 0.
+
+    Args:
+        function: takes the values of all parts.
+        parts: what was released for them.
+        guess: what stands where it may be as large as one likes.
+    """
     found, count = joined(function, parts), parts[-1]
-    known = (count.low > 0) & np.isfinite(count.high)
-    nothing = np.full(len(known), np.inf)
-    unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
-    return found.where(known, unknown)
+    closed = np.isfinite([count.high, found.low, found.high]).all(axis=0)
+    unknown = np.where(count.low > 0, guess, np.nan)
+    nothing = np.full(len(closed), np.inf)
+    return found.where(closed & (count.low > 0), Released.within(unknown, nothing))
 
 
 def check_ends(metric: "Metric") -> None:
@@ -276,7 +288,8 @@ class Variance(Preprocessing):
     rows; all three share one draw of noise, and no bound on values or rows is asked for. The centre
     is chosen privately, as for a `Mean`.
     The interval joins, by squares, how far the interval of each part moves the variance, of the
-    rows that bounds leave. Where the number of rows may be 0, there are too few: NaN.
+    rows that bounds leave. Where the number of rows may be 0, or too few people are shown to choose
+    a clip, it is NaN.
 
     Attributes:
         column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.
