@@ -167,7 +167,7 @@ def over_rows(
     found, count = joined(function, parts), parts[-1]
     closed = np.isfinite([count.high, found.low, found.high]).all(axis=0)
     unknown = np.where(count.low > 0, guess, np.nan)
-    nothing = np.full(len(closed), np.inf)
+    nothing = np.full(unknown.shape, np.inf)
     return found.where(closed & (count.low > 0), Released.within(unknown, nothing))
 
 
