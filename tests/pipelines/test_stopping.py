@@ -361,6 +361,28 @@ def test_a_signal_at_the_very_start_ends_this_process_and_no_other(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+STARTING = """
+import sys, threading, time
+sys.argv[0] = "-m"
+sys.orig_argv = ["", "-m", "pipelines.aggregate"]
+import pipelines
+with threading._active_limbo_lock:
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_job_is_stopped_while_it_starts_a_thread(tmp_path: Path) -> None:
+    """The signal finds the main thread with a lock that every `threading.Thread` needs."""
+    words = [sys.executable, "-c", STARTING]
+    mine = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, cwd=ROOT, env=mine, stdout=subprocess.PIPE) as job:
+        assert job.stdout is not None and job.stdout.readline() == b"ready\n"
+        job.terminate()
+        assert job.wait(LONGEST / 2) == 143
+    assert list(tmp_path.iterdir()) == []
+
+
 FORKS = """
 import os, shutil, sys, tempfile, time
 sys.argv[0] = "-m"

@@ -110,7 +110,7 @@ def test_searched_statistics_are_within_their_shift(name: str) -> None:
     The interval holds f, and ends at the candidate before the released one: nothing less is sure.
     """
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 100, seed=8).rows
+    rows = data_of(statistic, 40, seed=8).rows
     program = program_of(statistic, **SURE)
     sign = -1 if name.startswith("min") else 1
     found, data = drawn(rows, program, Noise(), bool(statistic.others)), by_day(rows)
