@@ -8,8 +8,7 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
-from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.cautions import cautions
+from beam_dp.mechanisms.accounting.budget import Budget, cautions
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to

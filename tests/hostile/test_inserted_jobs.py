@@ -16,7 +16,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.cautions import cautions
+from beam_dp.mechanisms.accounting.budget import cautions
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.read_rows import ReadRows
 from pipelines import aggregate

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
+from beam_dp.mechanisms.packing import packing_cells
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -54,7 +54,7 @@ from beam_dp.mechanisms.numerics.user_functions import (
     check_callable,
 )
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
-from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.profiles.profile import GuardedProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation

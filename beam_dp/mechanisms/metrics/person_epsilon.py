@@ -64,7 +64,7 @@ from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
+from beam_dp.mechanisms.summaries.person_value import TierRelation
 
 OWNER = "PreprocessSensitivity"
 MOST_TIERS = 1 << 10

@@ -20,8 +20,7 @@ from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
-from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

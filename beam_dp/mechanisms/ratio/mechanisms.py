@@ -31,11 +31,10 @@ import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.bounded_sensitivity import SHARE, GridLaplace, shares
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.ratio.local_bound import Rational, largest_bound
+from beam_dp.mechanisms.ratio.local_bound import SHARE, GridLaplace, Rational, largest_bound, shares
 
 ADD_REMOVE, SUBSTITUTION = "add-remove", "substitution"
 EMPTY = 0.5
@@ -169,7 +168,7 @@ class KuleszaSureshWang(Mechanism):
 class BoundedLocalSensitivity(Mechanism):
     """Draw noisy counts, bound the local sensitivity by them, release a / b with noise to match.
 
-    (epsilon, delta)-DP by the theorem of `noise.bounded_sensitivity`: the counts cost epsilon_1 =
+    (epsilon, delta)-DP by the theorem of `local_bound`: the counts cost epsilon_1 =
     share epsilon, and all lie within t of the truth but for probability delta, t from the exact
     tail of the discrete Laplace distribution; `local_bound` is then an upper bound of the local
     sensitivity.

@@ -20,7 +20,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import Search, bounded_range
-from beam_dp.mechanisms.search.draws import draw_run
+from beam_dp.mechanisms.search.exponential import draw_run
 
 _SLACK = 1 + 1e-12  # above the rounding of the logarithms
 _SHARES = (Fraction(11, 100), Fraction(12, 100), Fraction(40, 100))

@@ -20,8 +20,7 @@ from beam_dp.mechanisms.numerics.user_functions import (
     records,
     removal_count,
 )
-from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.profiles.user_profile import claimed_levels, first_levels
+from beam_dp.mechanisms.profiles.profile import Profile, claimed_levels, first_levels
 
 EVALUATIONS = 2**20
 """How often a search may call the statistic, by default: every set of 20 people."""

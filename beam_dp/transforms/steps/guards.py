@@ -11,8 +11,7 @@ from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
 from apache_beam.transforms import trigger, window
 from apache_beam.transforms.core import Windowing
 
-from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.cautions import cautions
+from beam_dp.mechanisms.accounting.budget import Budget, cautions
 from beam_dp.mechanisms.numerics import checks
 
 RUNNERS = (

@@ -11,11 +11,10 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding import table
-from beam_dp.mechanisms.bounding.accumulator import HELD_LINES
+from beam_dp.mechanisms.bounding.accumulator import HELD_LINES, InOrder
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.in_order import InOrder
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
+from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from beam_dp.transforms.steps import block_votes, quick_steps, runtime
@@ -119,7 +118,7 @@ class SummariseLines(quick_steps.QuickStep):
             for bucket, index in self._split(summary.partition):
                 yield bucket, wire.pack_summary(summary.take(index))
         if lines:
-            merged = thinning.merge(lines, self._measures)
+            merged = owner_lines.merge(lines, self._measures)
             kept, packed = block_votes.split(merged, self._measures, self._bounder.key)
             for bucket, index in self._split(kept.partition):
                 yield bucket, wire.pack_owned(kept.take(index))
@@ -166,11 +165,11 @@ def open_bucket(
         if wire.is_owned(blob):
             lines.append(wire.unpack_owned(blob))
             if sum(map(len, lines)) >= limit:
-                lines = [thinning.merge(lines, measures)]
+                lines = [owner_lines.merge(lines, measures)]
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
             summaries.append(wire.unpack_summary(blob))
-    return merge(summaries or [_nothing()], measures), thinning.merge(lines, measures)
+    return merge(summaries or [_nothing()], measures), owner_lines.merge(lines, measures)
 
 
 def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:

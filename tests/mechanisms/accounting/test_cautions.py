@@ -2,8 +2,7 @@
 
 import pytest
 
-from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.cautions import cautions
+from beam_dp.mechanisms.accounting.budget import Budget, cautions
 
 USUAL = [
     (Budget(10, 1e-3), None),

@@ -8,7 +8,7 @@ from concurrent import futures
 
 import pytest
 
-from beam_dp.mechanisms.bounding.in_order import InOrder
+from beam_dp.mechanisms.bounding.accumulator import InOrder
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.metrics.mean import Distances, RowsWithValue
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.totals import PeopleCount
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.profiles.profile import GuardedProfile
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 GRID = dp.Candidates.linear(0, 10, 1)

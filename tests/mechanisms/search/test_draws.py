@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
-from beam_dp.mechanisms.search import draws
+from beam_dp.mechanisms.search import exponential
 
 SIZE = 20_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0244.
@@ -23,12 +23,12 @@ def distance(drawn: list[int], chances: list[float]) -> float:
 
 def test_draw_below_is_uniform():
     noise = Noise()
-    drawn = [draws.draw_below(5, noise) for _ in range(SIZE)]
+    drawn = [exponential.draw_below(5, noise) for _ in range(SIZE)]
     assert distance(drawn, [0.2] * 5) < TOLERANCE
     # The broken twin: four of five values.
     assert distance([value % 4 for value in drawn], [0.2] * 5) > TOLERANCE
-    assert draws.draw_below(1, noise) == 0
-    assert 0 <= draws.draw_below(2**100, noise) < 2**100
+    assert exponential.draw_below(1, noise) == 0
+    assert 0 <= exponential.draw_below(2**100, noise) < 2**100
 
 
 RUNS = [(3, 4), (1, 0), (2**70, 300), (5, 2), (40, 9), (7, 4)]
@@ -40,14 +40,14 @@ def run_chances(rate: float) -> list[float]:
     return [weight / math.fsum(weights) for weight in weights]
 
 
-@pytest.mark.parametrize("band", [draws._FINE, 2.0])
+@pytest.mark.parametrize("band", [exponential._FINE, 2.0])
 def test_runs_follow_their_weights_by_floats_and_by_exact_intervals(band, monkeypatch):
     # A band as wide as the whole leaves everything to the exact intervals.
-    monkeypatch.setattr(draws, "_FINE", band)
+    monkeypatch.setattr(exponential, "_FINE", band)
     sizes = np.array([size for size, _ in RUNS], object)
     scores = np.array([score for _, score in RUNS], np.int64)
     size = SIZE if band < 1 else SIZE // 4
-    drawn = [draws.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(size)]
+    drawn = [exponential.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(size)]
     assert distance(drawn, run_chances(0.25)) < TOLERANCE * math.sqrt(SIZE / size)
     # The broken twin: half of the rate.
     assert distance(drawn, run_chances(0.125)) > TOLERANCE * math.sqrt(SIZE / size)
@@ -70,8 +70,10 @@ def test_floats_and_exact_intervals_agree_on_the_same_uniform():
         sizes, scores = random.integers(1, 10**6, 50), random.integers(0, 60, 50)
         uniform = Noise().uniform()
         uniform.interval(64)
-        one = draws.draw_run(sizes, scores, Fraction(1, 3), Given(uniform))
-        assert one == draws._enclosed(sizes.tolist(), scores.tolist(), Fraction(1, 3), uniform)
+        one = exponential.draw_run(sizes, scores, Fraction(1, 3), Given(uniform))
+        assert one == exponential._enclosed(
+            sizes.tolist(), scores.tolist(), Fraction(1, 3), uniform
+        )
 
 
 def test_the_runs_of_the_test_tell_bare_weights_from_sized_ones():
@@ -82,5 +84,5 @@ def test_the_runs_of_the_test_tell_bare_weights_from_sized_ones():
 
 def test_sizes_beyond_all_floats():
     sizes, scores = np.array([2**2000, 3 * 2**2000, 1], object), np.array([0, 0, -4])
-    drawn = [draws.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(2_000)]
+    drawn = [exponential.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(2_000)]
     assert distance(drawn, [0.25, 0.75, 0.0]) < TOLERANCE * math.sqrt(10)

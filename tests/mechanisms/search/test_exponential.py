@@ -10,7 +10,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import ExponentialMechanism, draws, exponential
+from beam_dp.mechanisms.search import ExponentialMechanism, exponential
 from tests import laws
 from tests.mechanisms.search.test_searches import profile_of
 
@@ -63,7 +63,7 @@ def test_a_uniform_at_the_border_of_two_groups_is_refined():
             return LazyUniform(self, int(share * 2**50), 50)
 
     sizes, scores = np.array([1, 1]), np.array([0, 2])
-    found = {draws.draw_run(sizes, scores, Fraction(1, 2), Border()) for _ in range(50)}
+    found = {exponential.draw_run(sizes, scores, Fraction(1, 2), Border()) for _ in range(50)}
     assert found <= {0, 1}
 
 

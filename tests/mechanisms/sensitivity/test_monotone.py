@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
 from beam_dp.mechanisms.sensitivity import monotone
 from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
 from beam_dp.testing import check_interlacing

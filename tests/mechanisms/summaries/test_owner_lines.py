@@ -12,7 +12,7 @@ import pytest
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
-from beam_dp.mechanisms.summaries import owner_lines, thinning, wire
+from beam_dp.mechanisms.summaries import owner_lines, wire
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from tests.relations import owners_of, people_of
@@ -252,7 +252,9 @@ def people_are_told_apart_by_their_whole_identity() -> None:
         given = Table(person, np.zeros((1, 3), np.uint64), np.ones(3, np.int64), [numbers([4] * 3)])
         for relation in (Relation(0), Relation(), Relation(0, most=3, rank=2)):
             parts = [relation.lines(given.take(slice(k, k + 1)), 0, KEY) for k in (2, 0, 1)]
-            lines = thinning.merge([thinning.merge(parts[:2], [relation]), parts[2]], [relation])
+            lines = owner_lines.merge(
+                [owner_lines.merge(parts[:2], [relation]), parts[2]], [relation]
+            )
             found = wire.unpack_owned(wire.pack_owned(lines))
             assert found.person.shape == (2, 3)
             [view] = found.of(np.zeros(3, np.int64), 1, 0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.profiles import kth_largest
-from beam_dp.mechanisms.summaries import owner_lines, thinning
+from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from tests.relations import owners_of, people_of
@@ -44,8 +44,8 @@ def in_shards(columns: Columns, generator: np.random.Generator, most: int, rank:
     """Return the lines thinned in three shards, and then together, in random order."""
     shard = generator.integers(0, 3, len(columns[0]))
     parts = [made([column[shard == s] for column in columns]) for s in range(3)]
-    thin = [thinning.thin(part, measures(most, rank)) for part in parts]
-    return thinning.merge([thin[s] for s in generator.permutation(3)], measures(most, rank))
+    thin = [owner_lines.thin(part, measures(most, rank)) for part in parts]
+    return owner_lines.merge([thin[s] for s in generator.permutation(3)], measures(most, rank))
 
 
 def per_partition(lines: Owned, relation: int = 1) -> list[owner_lines.Lines]:
@@ -95,12 +95,12 @@ def test_a_person_is_cut_before_everybody_is() -> None:
     person = np.array([7] * 50 + [1, 2])
     item = np.array([*range(9, 59), 5, 4])
     ones = np.ones(52, np.int64)
-    lines = thinning.thin(made([ones * 0, ones, person, item, ones]), measures(3, 1))
+    lines = owner_lines.thin(made([ones * 0, ones, person, item, ones]), measures(3, 1))
     assert sorted(lines.item.tolist()) == [4, 5, 58]
 
 
 @pytest.mark.parametrize("rank", [4, 1 << 70])
 def test_nothing_stays_nothing_and_few_lines_stay_all(rank: int) -> None:
-    assert len(thinning.merge([], measures(2, rank))) == 0
+    assert len(owner_lines.merge([], measures(2, rank))) == 0
     columns = [np.array([0, 1]), np.array([1, 1]), *[np.array([3, 4])] * 3]
-    assert plain(thinning.thin(made(columns), measures(2, rank)), 1) == plain(made(columns), 1)
+    assert plain(owner_lines.thin(made(columns), measures(2, rank)), 1) == plain(made(columns), 1)

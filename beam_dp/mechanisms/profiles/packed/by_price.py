@@ -37,7 +37,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.optimization.packing.packing_cells import PARTS, PackingCell, cell
+from beam_dp.mechanisms.packing.packing_cells import PARTS, PackingCell, cell
 from beam_dp.mechanisms.profiles.packed.packings import Packed
 
 _OCTAVE, _LOWEST, _HIGHEST = 16, 6, 62  # prices per octave, from 2^-6 to 2^62

@@ -25,10 +25,10 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.optimization.packing import packing_refined
-from beam_dp.mechanisms.optimization.packing.chosen_packing import ChosenPacking
-from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch
-from beam_dp.mechanisms.optimization.packing.packing_program import PackingBounds
+from beam_dp.mechanisms.packing import packing_refined
+from beam_dp.mechanisms.packing.chosen_packing import ChosenPacking
+from beam_dp.mechanisms.packing.packing_cells import CellSearch
+from beam_dp.mechanisms.packing.packing_program import PackingBounds
 from beam_dp.mechanisms.profiles.packed.packings import SLACK
 
 _SOLVERS = "ipx", "simplex"  # programs of nearly equal values: twenty times as fast

@@ -24,7 +24,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.optimization.packing.packing_cells import PARTS
+from beam_dp.mechanisms.packing.packing_cells import PARTS
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 
 _FINEST = 64

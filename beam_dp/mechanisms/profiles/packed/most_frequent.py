@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.optimization.packing import packing_cells
-from beam_dp.mechanisms.optimization.packing.packing_cells import PackingCell
+from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing.packing_cells import PackingCell
 from beam_dp.mechanisms.profiles.packed.chosen_values import ChosenValues
 from beam_dp.mechanisms.profiles.packed.packings import (
     SLACK,

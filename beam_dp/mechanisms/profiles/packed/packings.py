@@ -38,8 +38,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
-from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch, PackingCell
+from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing.packing_cells import CellSearch, PackingCell
 from beam_dp.mechanisms.profiles.packed.value_rows import ValueRows
 
 _GUESSES = 4  # between two looks at what is known

@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.packing.packing_program import Packing
 
 _ROUNDS = 64
 _SLOW = 0.99  # a round that leaves more of the rows is the last one

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
-from beam_dp.mechanisms.search.draws import draw_below, draw_run
+from beam_dp.mechanisms.search.exponential import draw_below, draw_run
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
 
 _OWNER = "CentralSearch"

@@ -17,8 +17,8 @@ from unittest import mock
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing.packing_program import Packing
 from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed import most_frequent as most_frequent_module

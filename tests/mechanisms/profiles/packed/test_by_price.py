@@ -8,7 +8,7 @@ import operator
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
+from beam_dp.mechanisms.packing import packing_cells
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from tests.mechanisms.profiles.packed import neighbours

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing.packing_program import Packing
 from tests.mechanisms.profiles.packed import neighbours
 from tests.mechanisms.profiles.packed.neighbours import SHARED, STATISTICS, Rows, Statistic
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
+from beam_dp.mechanisms.packing import packing_cells
 from beam_dp.mechanisms.profiles.packed import most_frequent, packings
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows, covered

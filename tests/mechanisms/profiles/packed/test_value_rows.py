@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.packing.packing_program import Packing
 from beam_dp.mechanisms.profiles.packed.value_rows import ValueRows
-from tests.mechanisms.optimization.packing.test_packing_program import some_packing, value_of
+from tests.mechanisms.packing.test_packing_program import some_packing, value_of
 
 
 def cost(rows, price):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.packing.packing_program import Packing
 
 _LOOK = 20  # steps between two looks
 _ENOUGH, _SOME, _LONG = 0.2, 0.8, 0.36  # when to begin again, as in that article

@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.optimization.packing import packing_flow, packing_refined
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing, PackingBounds
-from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
+from beam_dp.mechanisms.packing import packing_flow, packing_refined
+from beam_dp.mechanisms.packing.packing_program import Packing, PackingBounds
+from beam_dp.mechanisms.packing.packing_proposals import PackingProposals
 
 PARTS = 32
 EDGE = Fraction(4142, 10_000) + Fraction(int(Noise().words(1)[0]), 10_000 << 64)

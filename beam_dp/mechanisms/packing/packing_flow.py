@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing, PackingBounds
+from beam_dp.mechanisms.packing.packing_program import Packing, PackingBounds
 
 _MOST = 1 << 30  # the solver has integers of 32 bits, and adds those of opposite arcs
 

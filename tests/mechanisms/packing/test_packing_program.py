@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.packing.packing_program import Packing
 
 PRICES = [Fraction(1, 64), Fraction(17, 32), Fraction(1), Fraction(3, 2), Fraction(5)]
 

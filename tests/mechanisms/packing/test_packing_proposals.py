@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
-from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
-from tests.mechanisms.optimization.packing.test_packing_program import some_packing
+from beam_dp.mechanisms.packing.packing_program import Packing
+from beam_dp.mechanisms.packing.packing_proposals import PackingProposals
+from tests.mechanisms.packing.test_packing_program import some_packing
 
 
 def gap(packing, steps):

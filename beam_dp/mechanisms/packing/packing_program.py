@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing.packing_refined import Matrix, summed
+from beam_dp.mechanisms.packing.packing_refined import Matrix, summed
 
 _EXACT = 52  # integers of so many bits are floats, and so are sums of them that stay below
 _MOST = 44

@@ -22,7 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.packing.packing_refined import Matrix, Solution, summed
+from beam_dp.mechanisms.packing.packing_refined import Matrix, Solution, summed
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells
-from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch
-from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
-from tests.mechanisms.optimization.packing.test_packing_program import some_packing, value_of
+from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing.packing_cells import CellSearch
+from beam_dp.mechanisms.packing.packing_proposals import PackingProposals
+from tests.mechanisms.packing.test_packing_program import some_packing, value_of
 
 ADDED = Fraction(7, 3)
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells, packing_refined
-from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch
-from tests.mechanisms.optimization.packing.test_packing_program import some_packing, value_of
+from beam_dp.mechanisms.packing import packing_cells, packing_refined
+from beam_dp.mechanisms.packing.packing_cells import CellSearch
+from tests.mechanisms.packing.test_packing_program import some_packing, value_of
 
 
 @pytest.mark.parametrize("solver", packing_refined.SOLVERS)

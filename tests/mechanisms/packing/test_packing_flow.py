@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells, packing_flow
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
-from tests.mechanisms.optimization.packing.test_packing_program import PRICES, value_of
+from beam_dp.mechanisms.packing import packing_cells, packing_flow
+from beam_dp.mechanisms.packing.packing_program import Packing
+from tests.mechanisms.packing.test_packing_program import PRICES, value_of
 
 
 def rows_of_one_owner(generator, people=6, values=5):

@@ -1,1 +1,0 @@
-"""Packings of rows: linear programs with their solvers, and proofs in integers."""
