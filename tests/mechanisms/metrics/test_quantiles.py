@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.extremes import ExtremeRelease, KthRelease
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
-from beam_dp.mechanisms.metrics.quantiles import RankRelease, RowClip, RowClips, stated
+from beam_dp.mechanisms.metrics.quantiles import (
+    ExtremeRelease,
+    KthRelease,
+    RankRelease,
+    RowClip,
+    RowClips,
+    stated,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.doubles import ZeroNoise
