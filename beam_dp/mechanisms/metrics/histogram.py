@@ -25,12 +25,10 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     Command,
     Context,
-    Metric,
+    OfNumbers,
     Output,
-    check_unit,
     interval_outputs,
 )
 from beam_dp.mechanisms.metrics.released import (
@@ -54,7 +52,7 @@ Edge = Fraction | float
 
 
 @dataclasses.dataclass(frozen=True)
-class Histogram(Metric):
+class Histogram(OfNumbers):
     """Count the people per public bin of one number per person.
 
     A bin holds the numbers from one edge to below the next: of [0, 18, 30, 65] the first one has
@@ -81,16 +79,13 @@ class Histogram(Metric):
         "COLUMN:EDGE:EDGE...", "number of people with a value from each EDGE to below the next"
     )
 
-    column: str
     edges: Sequence[checks.Real]
     _: dataclasses.KW_ONLY
     person_value: str = "mean"
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(_OWNER, "person_value", self.person_value, tuple(OPERATIONS))
-        check_unit(_OWNER, self.unit)
         if isinstance(self.edges, str) or not isinstance(self.edges, (Sequence, np.ndarray)):
             rule = f"be a list of numbers, not {checks.shown(self.edges)}"
             raise checks.ParameterTypeError(_OWNER, "edges", rule, _MEND)

@@ -46,7 +46,6 @@ from beam_dp.mechanisms.metrics.preprocessed import (
     PreprocessedRelease,
     Preprocessing,
     grid,
-    order_of,
 )
 from beam_dp.mechanisms.metrics.quantiles import places_of
 from beam_dp.mechanisms.metrics.released import (
@@ -234,7 +233,6 @@ class PersonalisedStatistic(Preprocessing):
         candidates: the public outputs of a median; None: as for `Median`.
     """
 
-    column: str
     of: str
     person_epsilon: str
     epsilons: tuple[checks.Real, ...]
@@ -267,7 +265,7 @@ class PersonalisedStatistic(Preprocessing):
         tiers = self.columns()[-1]
         lines = TierRelation(
             context.index(self.source),
-            order=context.index(order_of(self.last_by)),
+            order=context.index(self.order),
             tier=context.index(tiers),
             person_value=self.person_value,
         )

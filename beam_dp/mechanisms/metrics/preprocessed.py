@@ -21,8 +21,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.metrics.base import Command, Context, OfNumbers, OfPeople, OfPersonValues
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, people_of
 from beam_dp.mechanisms.metrics.released import Chooser, Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -33,7 +32,7 @@ from beam_dp.mechanisms.preprocessing import groups
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_value import check_person_value, of_people
+from beam_dp.mechanisms.summaries.person_value import of_people
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _WIDEST = Fraction(1 << 200)
@@ -48,7 +47,7 @@ _QUARTERS = 4  # powers of 2^(1/4)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preprocessing(Metric):
+class Preprocessing(OfPersonValues):
     """A statistic of one number per person, changed so that no person moves it far.
 
     The statistic f is replaced by the closest g that one person moves by at most Delta (Cummings
@@ -76,17 +75,12 @@ class Preprocessing(Metric):
     root: ClassVar[bool] = False
     """Whether the root of the statistic is released."""
 
-    person_value: str = "mean"
-    last_by: str | None = None
     sensitivity: Sensitivity = "auto"
     empty: checks.Real = 0
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        check_person_value(owner, self.person_value, self.last_by)
-        check_unit(owner, self.unit)
         checks.require(
             abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
             owner,
@@ -104,10 +98,6 @@ class Preprocessing(Metric):
                 mend,
             )
 
-    def columns(self) -> tuple[Column, ...]:
-        """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
-
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release: a third of the share for R, a sixth for n, the rest for g."""
         scale, people, noise = None, None, share
@@ -119,9 +109,7 @@ class Preprocessing(Metric):
         cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
         return PreprocessedRelease(
             metric=self,
-            relation=Relation(
-                context.index(self.source), order=context.index(order_of(self.last_by))
-            ),
+            relation=Relation(context.index(self.source), order=context.index(self.order)),
             scale=scale,
             people=people,
             noise_cost=context.each(noise),
@@ -183,7 +171,6 @@ class Preprocessed(Preprocessing):
         of: "mean", "median", "maximum" or "minimum".
     """
 
-    column: str
     of: str
 
     def __post_init__(self) -> None:
@@ -209,7 +196,7 @@ class Preprocessed(Preprocessing):
         return f"preprocessed_{self.of}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class TrimmedMean(Preprocessing):
     """Release the mean of one number per person without the largest and smallest ones.
 
@@ -222,8 +209,6 @@ class TrimmedMean(Preprocessing):
         "COLUMN[:SHARE]", "mean without a tenth, or SHARE, each end"
     )
 
-    column: str
-    _: dataclasses.KW_ONLY
     trim: checks.Real = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -237,12 +222,7 @@ class TrimmedMean(Preprocessing):
         return checks.decimal("TrimmedMean", "trim", self.trim)
 
 
-def order_of(last_by: str | None) -> Column | None:
-    """Return the column that says which row is the last, if there is one."""
-    return None if last_by is None else Column(last_by, Role.ORDER)
-
-
-def preprocessed(metric: Metric) -> Preprocessing:
+def preprocessed(metric: OfNumbers) -> Preprocessing:
     """Return the preprocessed release of a metric that has two.
 
     Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
@@ -254,14 +234,14 @@ def preprocessed(metric: Metric) -> Preprocessing:
     if isinstance(metric, Preprocessing):
         method: dict[str, Any] = {"method": PREPROCESSING}  # of those that have another one too
         return dataclasses.replace(metric, **method)
-    of, given = metric.of_people(), vars(metric)
+    of = metric.of_people()
     assert of is not None
     return Preprocessed(
-        given["column"],
+        metric.column,
         of.statistic,
         name=metric.output,
         weight=metric.weight,
-        unit=given["unit"],
+        unit=metric.unit,
         person_value=of.person_value,
     )
 

@@ -22,13 +22,11 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values, values_between
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     Context,
     Metric,
+    OfNumbersBetween,
     check_candidates,
     check_not_preprocessed,
-    check_unit,
-    ends_of,
 )
 from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
@@ -533,7 +531,7 @@ class Searched(Metric):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OfValues(Searched):
+class OfValues(Searched, OfNumbersBetween):
     """A metric that is one of the values of a column.
 
     Attributes:
@@ -542,15 +540,8 @@ class OfValues(Searched):
         unit: the grid of values.
     """
 
-    low: checks.Real | None = None
-    high: checks.Real | None = None
-    unit: checks.Real = UNIT
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        check_unit(owner, self.unit)
-        ends_of(owner, self.low, self.high)
         if self.candidates is not None:
             because = "with candidates, which have bounds of their own"
             options.refuse(self, ("low", "high"), because, "Leave out one of the two.")
@@ -558,10 +549,9 @@ class OfValues(Searched):
     @property
     def given(self) -> Candidates | None:
         """The public outputs that the user means; None: the default ones."""
-        low, high = ends_of(type(self).__name__, self.low, self.high)
-        if low is None and high is None:
+        if self.ends == (None, None):
             return self.candidates
-        return values_between(self.exact_unit, low, high)
+        return values_between(self.exact_unit, *self.ends)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
     OfPeople,
+    OfRowsOrPeople,
     Output,
     check_indexes,
     check_not_preprocessed,
@@ -80,7 +81,7 @@ _THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for mo
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OfRanks(OfValues):
+class OfRanks(OfValues, OfRowsOrPeople):
     """A metric whose error is by how many rows, or people, the rank of its value may be off.
 
     Attributes:
@@ -90,11 +91,8 @@ class OfRanks(OfValues):
     word: ClassVar[str] = "rank"
     most_rows: ClassVar[int] = LINES
 
-    per: str = "row"
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(type(self).__name__, "per", self.per, ("row", "person"))
         check_indexes(type(self).__name__, self.candidates)
 
     @property
@@ -114,7 +112,7 @@ class OfRanks(OfValues):
             alone: whether it is one number and not a row of numbers.
         """
         each, rows = context.each(share), None
-        if self.per == "row" and context.depth != 1:
+        if not self.by_person and context.depth != 1:
             look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
             rows = RowClips(look, row_clips(context.depth))
         count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
@@ -157,7 +155,6 @@ class Quantile(OfRanks):
         "value with a share P of the rows at or below; or :person, of the people",
     )
 
-    column: str
     p: checks.Real
 
     def __post_init__(self) -> None:
@@ -197,7 +194,6 @@ class Quantiles(OfRanks):
         "values with shares P of the rows (people) at or below, for the price of few",
     )
 
-    column: str
     shares: Sequence[checks.Real]
 
     def __post_init__(self) -> None:
@@ -232,7 +228,7 @@ class Quantiles(OfRanks):
         return tuple(column for pair in pairs for column in pair)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Median(OfRanks):
     """Release the median: `Quantile` with p = 1/2.
 
@@ -246,8 +242,6 @@ class Median(OfRanks):
 
     command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
-    column: str
-    _: dataclasses.KW_ONLY
     method: str = "search"
 
     def __post_init__(self) -> None:
@@ -566,7 +560,6 @@ class _Extreme(_Ranked):
         return OfPeople(self.statistic, self.word)
 
 
-@dataclasses.dataclass(frozen=True)
 class Max(_Extreme):
     """Release a value that only few people exceed, near the largest of a column.
 
@@ -585,14 +578,11 @@ class Max(_Extreme):
     statistic: ClassVar[str] = "maximum"
     command: ClassVar[Command] = Command("COLUMN", "largest value of a column")
 
-    column: str
-
     def takes_own_epsilons(self) -> bool:
         """Return that each person may have an epsilon of their own."""
         return True
 
 
-@dataclasses.dataclass(frozen=True)
 class Min(_Extreme):
     """Release a value that nearly nobody is below: the mirror of `Max`.
 
@@ -604,8 +594,6 @@ class Min(_Extreme):
     statistic: ClassVar[str] = "minimum"
     sign: ClassVar[int] = -1
     command: ClassVar[Command] = Command("COLUMN", "smallest value of a column")
-
-    column: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -629,7 +617,6 @@ class KthLargest(_Ranked):
     most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
-    column: str
     k: int
 
     def __post_init__(self) -> None:

@@ -26,7 +26,14 @@ import numpy as np
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.base import Command, Context, Metric, MetricPart, PooledPart, joined
+from beam_dp.mechanisms.metrics.base import (
+    Command,
+    Context,
+    MetricPart,
+    OfRowsOrPeople,
+    PooledPart,
+    joined,
+)
 from beam_dp.mechanisms.metrics.clipped import STEPS, ClippedShare, clipped_sum, row_clips
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, counted
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -44,8 +51,8 @@ _TRUTH = {"true": "1", "false": "0"}
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
 
 
-@dataclasses.dataclass(frozen=True)
-class Ratio(Metric):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ratio(OfRowsOrPeople):
     """Release which share of the rows, or of the people, has a given value in a column.
 
     The rows that have the value and those that have another are counted with one draw of noise, and
@@ -78,16 +85,12 @@ class Ratio(Metric):
         "share of the rows with VALUE (default 1); of people",
     )
 
-    column: str
-    _: dataclasses.KW_ONLY
     equals: Comparison = 1
-    per: str = "row"
     method: str = CLIP
     neighbours: str = ratio.ADD_REMOVE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("Ratio", "per", self.per, ("row", "person"))
         checks.one_of("Ratio", "method", self.method, (CLIP, *ratio.METHODS))
         known = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
         checks.one_of("Ratio", "neighbours", self.neighbours, known)
@@ -118,12 +121,11 @@ class Ratio(Metric):
         if not self._is_clipped:
             return super().parts()
         [column] = self.columns()
-        return Share(column, self.per == "person"), Others(column, self.per == "person")
+        return Share(column, self.by_person), Others(column, self.by_person)
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the ratio of bounded people; of rows, with the bound on them."""
-        by_person = self.per == "person"
-        rows = 1 if by_person else context.depth
+        rows = 1 if self.by_person else context.depth
         checks.require(
             rows is not None,
             "Ratio",
@@ -136,9 +138,9 @@ class Ratio(Metric):
         method = ratio.DEFAULT if self.method == CLIP else self.method
         return RatioRelease(
             mechanism=mechanism_of(method, share, rows or 1, *neighbours),
-            ones=Measure(context.field(self.source, "max" if by_person else "sum")),
+            ones=Measure(context.field(self.source, "max" if self.by_person else "sum")),
             all=Measure(context.field(self.source, "count")),
-            by_person=by_person,
+            by_person=self.by_person,
             alpha=context.alpha,
             cost=context.each(share),
             method=method,
@@ -155,7 +157,7 @@ class Ratio(Metric):
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
-        return (2, 1) if self._is_clipped and self.per == "row" else super().part_weights()
+        return (2, 1) if self._is_clipped and not self.by_person else super().part_weights()
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Role
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfColumn, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.clipped import (
     ClippedValues,
     Clipping,
@@ -191,7 +190,7 @@ class Count(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class Sum(Sided):
+class Sum(Sided, OfNumbers):
     """Sum a column; rows without a valid value add nothing.
 
     Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
@@ -211,14 +210,6 @@ class Sum(Sided):
         "sum of a column, clipped at a privately chosen bound",
         "sum of a column, one-sided; people whose total is below 0 count as 0",
     )
-
-    column: str
-    _: dataclasses.KW_ONLY
-    unit: checks.Real = UNIT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_unit("Sum", self.unit)
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
@@ -292,7 +283,7 @@ class PeopleCount(Metric):
 
 
 @dataclasses.dataclass(frozen=True)
-class DistinctCount(Sided):
+class DistinctCount(Sided, OfColumn):
     """Count the different values of a column over all people.
 
     By default in two phases: a number C of values per person is chosen privately, each person pays
@@ -317,7 +308,6 @@ class DistinctCount(Sided):
     """
 
     word: ClassVar[str] = "distinct"
-    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
     priced: ClassVar[bool] = False
     most_rows: ClassVar[int] = VALUES
@@ -326,8 +316,6 @@ class DistinctCount(Sided):
         "number of different values of a column",
         "number of different values of a column, one-sided",
     )
-
-    column: str
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return it in two phases where the clip is one partition's own, and nobody gave any."""
@@ -355,7 +343,7 @@ class DistinctCount(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class MaxFrequency(Sided):
+class MaxFrequency(Sided, OfColumn):
     """Release how many rows the most frequent value of a column has.
 
     By default a number C of rows per person and value is chosen privately, each person counts for
@@ -375,7 +363,6 @@ class MaxFrequency(Sided):
     """
 
     word: ClassVar[str] = "frequency"
-    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
     most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command(
@@ -383,8 +370,6 @@ class MaxFrequency(Sided):
         "rows of the most frequent value of a column",
         "rows of the most frequent value of a column, one-sided",
     )
-
-    column: str
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
@@ -402,7 +387,7 @@ class MaxFrequency(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class SumOfSquares(Profiled):
+class SumOfSquares(Profiled, OfColumn):
     """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
 
     What its numbers mean is as of `Max` with `search="two_phase"`, for the profile in which people
@@ -415,12 +400,9 @@ class SumOfSquares(Profiled):
     """
 
     word: ClassVar[str] = "squares"
-    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
     most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
-
-    column: str
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart."""
