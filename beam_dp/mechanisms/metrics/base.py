@@ -63,6 +63,7 @@ class Context:
         together: how many numbers share one draw of noise with it.
         jointly: whether all partitions share one draw of noise.
         lenders: the releases that are there already, for those that take the clip of another.
+        centres: the centres that were chosen, in units.
     """
 
     columns: tuple[Column, ...]
@@ -77,6 +78,7 @@ class Context:
     together: int = 1
     jointly: bool = False
     lenders: "Mapping[MetricPart, Release]" = dataclasses.field(default_factory=dict)
+    centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -302,11 +304,6 @@ class Output(NamedTuple):
     whole: bool = False
 
 
-def interval_outputs(name: str, whole: bool) -> tuple[Output, ...]:
-    """Return the columns of a number and of the ends of the interval of the truth."""
-    return Output(name, whole), Output(f"{name}_low"), Output(f"{name}_high")
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Metric(MetricPart):
     """What every metric has, and what may be asked of it.
@@ -327,6 +324,8 @@ class Metric(MetricPart):
     splits_alpha: ClassVar[bool] = True
     """Whether its interval fails where that of any part does, so that each gets a share of the
     chance to fail."""
+    own_epsilons: ClassVar[tuple[str, ...]] = ()
+    """The statistics of people for which each of them may have an epsilon of their own."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
     command: ClassVar[Command | None] = None
@@ -389,11 +388,20 @@ class Metric(MetricPart):
         return False
 
     @property
+    def number_names(self) -> tuple[str, ...]:
+        """The names of the numbers of a partition: by default there is one."""
+        return (self.output,)
+
+    @property
     def outputs(self) -> tuple[Output, ...]:
-        """The output columns: its number, and the interval of the truth, or the error of a rank."""
-        if self.is_ranked:
-            return Output(self.output), Output(f"{self.output}_rank_error")
-        return interval_outputs(self.output, self.is_whole)
+        """The output columns: numbers, and intervals of the truth, or errors of ranks."""
+        ends = ("_rank_error",) if self.is_ranked else ("_low", "_high")
+        numbers = ((name, Output(name, self.is_whole)) for name in self.number_names)
+        return tuple(
+            output
+            for name, number in numbers
+            for output in (number, *(Output(name + end) for end in ends))
+        )
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return its numbers, from what was released for its parts."""
@@ -402,10 +410,10 @@ class Metric(MetricPart):
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return what stands in its output columns; intervals end where the truth cannot be."""
-        if self.is_ranked:
-            return released.values, released.rank
-        ends = (released.low, released.high)
-        return (released.values, *(np.clip(end, *self.truth_within) for end in ends))
+        ends = [np.clip(end, *self.truth_within) for end in (released.low, released.high)]
+        each = (released.values, *([released.rank] if self.is_ranked else ends))
+        rows = zip(*(np.atleast_2d(column.T) for column in each), strict=True)
+        return tuple(column for row in rows for column in row)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return what makes its removal profile B[0..removals]; only of a monotone metric."""
@@ -415,7 +423,7 @@ class Metric(MetricPart):
         """Return it as an exact function of a few people's records; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 
-    def for_several_owners(self, owner: str) -> "Metric":
+    def for_several_owners(self) -> "Metric":
         """Return it as it is released where rows have several owners."""
         return self
 
@@ -436,10 +444,6 @@ class Metric(MetricPart):
     def is_preprocessed(self) -> bool:
         """Whether it has several methods, and asks for preprocessing."""
         return vars(self).get("method") == PREPROCESSING
-
-    def takes_own_epsilons(self) -> bool:
-        """Return whether each person may have an epsilon of their own."""
-        return False
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what it cannot be released with.

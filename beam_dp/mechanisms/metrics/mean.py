@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import (
     CentreRequest,
     Command,
@@ -37,7 +38,7 @@ from beam_dp.mechanisms.metrics.base import (
     joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips, value_clips
+from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
@@ -201,10 +202,15 @@ class Distances(PooledPart):
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
         field = context.field(self.column, "sum", *units_between(self.ends, unit))
-        made = clipped_sum(context, share, field, value_clips(), unit, signed=True, anchored=False)
-        count = context.field(self.column, "count")
-        about = dataclasses.replace(made, counted=count, per_person=self.by_person)
-        return dataclasses.replace(about, folded=True, bounded=False)
+        made = clipped_sum(context, share, field, VALUE_CLIPS, unit, signed=True, anchored=False)
+        return dataclasses.replace(
+            made,
+            counted=context.field(self.column, "count"),
+            per_person=self.by_person,
+            centre=context.centres.get(self.asked_centre, 0),
+            folded=True,
+            bounded=False,
+        )
 
 
 class SquaredDistances(Distances):
@@ -219,9 +225,13 @@ class SquaredDistances(Distances):
         field = context.field(self.column, "squares", *ends)
         unit = self.exact_unit**2
         made = clipped_sum(context, share, field, _SQUARE_CLIPS, unit, anchored=False)
-        totals = context.field(self.column, "sum", *ends)
-        count = context.field(self.column, "count")
-        return dataclasses.replace(made, totals=totals, counted=count, bounded=False)
+        return dataclasses.replace(
+            made,
+            totals=context.field(self.column, "sum", *ends),
+            counted=context.field(self.column, "count"),
+            centre=context.centres.get(self.asked_centre, 0),
+            bounded=False,
+        )
 
 
 class RowsWithValue(PooledPart):
@@ -247,9 +257,7 @@ class PeopleWithValue(PooledPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        field = context.field(self.column, "count")
-        cost = context.noise(share)
-        return people_of(cost, field, context.alpha, jointly=context.jointly)
+        return people_of(context, share, context.field(self.column, "count"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

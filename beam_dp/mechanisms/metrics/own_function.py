@@ -288,7 +288,7 @@ class BlackBoxRelease(OfLines):
         """Describe the number of blocks; the error bound is a number of blocks."""
         mechanism = f"median of a function of {self.relation.blocks} blocks of people"
         error = f"at most {counted(self.shift, 'block', 'blocks')}"
-        return Description(mechanism, "-", self.shift, error)
+        return Description(mechanism, error)
 
 
 def node_of(votes: np.ndarray, candidates: Candidates) -> Node:

@@ -22,9 +22,7 @@ from beam_dp.mechanisms.metrics.base import (
     MetricPart,
     OfPeople,
     OfRowsOrPeople,
-    Output,
     check_indexes,
-    check_not_preprocessed,
 )
 from beam_dp.mechanisms.metrics.clipped import row_clips
 from beam_dp.mechanisms.metrics.preprocessed import preprocessed
@@ -210,22 +208,15 @@ class Quantiles(OfRanks):
         super().__post_init__()
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
-        """The columns of each p: its value, and the error of its rank."""
-        names = [f"{self.output}_{float(share):g}" for share in self.shares]
-        ends = ("", "_rank_error")
-        return tuple(Output(f"{name}{end}") for name in names for end in ends)
+    def number_names(self) -> tuple[str, ...]:
+        """The name of each p."""
+        return tuple(f"{self.output}_{float(share):g}" for share in self.shares)
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return all of them by one search."""
         return self.by_ranks(
             context, share, tuple(Fraction(share) for share in self.shares), alone=False
         )
-
-    def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
-        """Return the value and the error of every p."""
-        pairs = zip(released.values.T, released.rank.T, strict=True)
-        return tuple(column for pair in pairs for column in pair)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -240,6 +231,7 @@ class Median(OfRanks):
             whose interval is open; it errs less where values are even and people many.
     """
 
+    own_epsilons: ClassVar[tuple[str, ...]] = ("median",)
     command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
     method: str = "search"
@@ -263,10 +255,6 @@ class Median(OfRanks):
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
         return OfPeople("median", "mean")
-
-    def takes_own_epsilons(self) -> bool:
-        """Return that each person may have an epsilon of their own."""
-        return True
 
 
 def _check_p(owner: str, name: str, p: checks.Real) -> None:
@@ -449,8 +437,8 @@ class RankRelease(OfLines):
         reason = "" if self.alone else several
         if self.rows is None:
             mechanism = "rank search, each person counts once"
-            return Description(mechanism, "-", self.shift, people(self.shift), reason)
-        return Description(_OF_ROWS, "-", self.shift, worth_of(self.shift), reason)
+            return Description(mechanism, people(self.shift), reason=reason)
+        return Description(_OF_ROWS, worth_of(self.shift), reason=reason)
 
 
 def worth_of(number: int) -> str:
@@ -550,11 +538,6 @@ class _Extreme(_Ranked):
         """Return it as a function of records; the smallest is mirrored."""
         return extreme(self.sign)
 
-    def for_several_owners(self, owner: str) -> Metric:
-        """Return it as it is: its profile is proved for several owners too."""
-        check_not_preprocessed(owner, self)
-        return self
-
     def of_people(self) -> OfPeople:
         """Return the extreme of people's extremes, which is that of all rows."""
         return OfPeople(self.statistic, self.word)
@@ -576,11 +559,8 @@ class Max(_Extreme):
 
     word: ClassVar[str] = "max"
     statistic: ClassVar[str] = "maximum"
+    own_epsilons: ClassVar[tuple[str, ...]] = ("maximum",)
     command: ClassVar[Command] = Command("COLUMN", "largest value of a column")
-
-    def takes_own_epsilons(self) -> bool:
-        """Return that each person may have an epsilon of their own."""
-        return True
 
 
 class Min(_Extreme):
@@ -663,31 +643,26 @@ class KthLargest(_Ranked):
         return KthRow(relation, removals, self.exact_unit, k=self.k)
 
     def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return kth_of_records(self.k)
+        """Return it as a function of records, with the profile that needs no search."""
 
-    def for_several_owners(self, owner: str) -> Metric:
+        def statistic(people: People) -> Number:
+            ordered = sorted(present(people), reverse=True)
+            return ordered[self.k - 1] if len(ordered) >= self.k else -math.inf
+
+        def profile(people: People) -> Iterator[Number]:
+            values = sorted(set(present(people)))
+            ranks = {value: rank for rank, value in enumerate(values)}
+            owners = [owner for owner, record in enumerate(people) for _ in present((record,))]
+            rows = np.array([ranks[value] for value in present(people)], np.int64)
+            lines = np.array(owners, np.int64), rows, np.ones(len(rows), np.int64)
+            levels = kth_largest.profile(*lines, self.k, len(people))
+            return (values[level] if level >= 0 else -math.inf for level in levels)
+
+        return Exact(statistic, profile)
+
+    def for_several_owners(self) -> Metric:
         """Return it by its removal profile: the ranks of people say nothing of shared rows."""
         return dataclasses.replace(self, search=TWO_PHASE) if self.search == WALK else self
-
-
-def kth_of_records(k: int) -> Exact:
-    """Return the k-th largest value of some records, with the profile that needs no search."""
-
-    def statistic(people: People) -> Number:
-        ordered = sorted(present(people), reverse=True)
-        return ordered[k - 1] if len(ordered) >= k else -math.inf
-
-    def profile(people: People) -> Iterator[Number]:
-        values = sorted(set(present(people)))
-        ranks = {value: rank for rank, value in enumerate(values)}
-        owners = [owner for owner, record in enumerate(people) for _ in present((record,))]
-        rows = np.array([ranks[value] for value in present(people)], np.int64)
-        ones = np.ones(len(rows), np.int64)
-        levels = kth_largest.profile(np.array(owners, np.int64), rows, ones, k, len(people))
-        return (values[level] if level >= 0 else -math.inf for level in levels)
-
-    return Exact(statistic, profile)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -754,10 +729,7 @@ class ExtremeRelease(Release):
 
     def describe(self) -> Description:
         """Describe how many people the release passes over."""
-        floor = self.search.floor(self.candidates)
-        reason = f"NaN where fewer than about {floor} people are"
-        mechanism = "walk from the outside, each person counts once"
-        return Description(mechanism, "-", self.shift, people(self.shift), reason)
+        return walk_from_outside(self.search, self.candidates)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -838,13 +810,18 @@ class KthRelease(OfLines):
 
     def describe(self) -> Description:
         """Describe how many rows of a person count, and how far the rank may be off."""
-        floor = self.search.floor(self.candidates)
-        reason = f"NaN where fewer than about {floor} people are"
-        if self.near is None:
-            mechanism = "walk from the outside, each person counts once"
-            return Description(mechanism, "-", self.shift, people(self.shift), reason)
-        mechanism = "clip on rows for each partition, then walk from the outside"
-        return Description(mechanism, "-", self.shift, worth_of(self.shift), reason)
+        return walk_from_outside(self.search, self.candidates, self.near is not None)
+
+
+def walk_from_outside(
+    search: TailSearch, candidates: Candidates, clipped: bool = False
+) -> Description:
+    """Describe a walk in which each person counts once, or with the rows that a clip leaves."""
+    how, error = "walk from the outside, each person counts once", people
+    if clipped:
+        how, error = "clip on rows for each partition, then walk from the outside", worth_of
+    reason = f"NaN where fewer than about {search.floor(candidates)} people are"
+    return Description(how, error(search.rank_error(candidates)), reason=reason)
 
 
 def _largest(own: Lines, most: int) -> Sequence[np.ndarray]:

@@ -133,11 +133,13 @@ class Ratio(OfRowsOrPeople):
             "be given where every row counts",
             'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
         )
-        changed = min(2 * context.reach, context.partitions or 2 * context.reach)
-        neighbours = self.neighbours, context.reach, changed
         method = ratio.DEFAULT if self.method == CLIP else self.method
+        cost = context.each(share)
+        if self.neighbours == ratio.SUBSTITUTION and method != ratio.DEFAULT:
+            changed = min(2 * context.reach, context.partitions or 2 * context.reach)
+            cost = share.scaled(Fraction(1, changed))  # see the module
         return RatioRelease(
-            mechanism=mechanism_of(method, share, rows or 1, *neighbours),
+            mechanism=ratio.mechanism(method, cost, rows or 1, self.neighbours),
             ones=Measure(context.field(self.source, "max" if self.by_person else "sum")),
             all=Measure(context.field(self.source, "count")),
             by_person=self.by_person,
@@ -251,9 +253,6 @@ def as_written(text: str) -> str:
     return text.removesuffix(".0") if _WHOLE.fullmatch(text) else text
 
 
-_METHODS = {"kulesza_suresh_wang": "noise on both counts (Kulesza, Suresh, Wang)"}
-
-
 @dataclasses.dataclass(frozen=True)
 class RatioRelease(Release):
     """A ratio a / b per partition.
@@ -304,25 +303,9 @@ class RatioRelease(Release):
 
     def describe(self) -> Description:
         """Describe the method, and the most rows of one person."""
-        how = _METHODS.get(self.method, self.method.replace("_", " "))
+        how = self.method.replace("_", " ")
+        if self.method == ratio.DEFAULT:
+            how = "noise on both counts (Kulesza, Suresh, Wang)"
         rows = counted(self.mechanism.rows, "row", "rows")
         mechanism = f"ratio, {how}, at most {rows} per person"
-        return Description(mechanism, "-", 0, "shrinks with the number of rows")
-
-
-def mechanism_of(
-    method: str, share: Budget, rows: int, neighbours: str, reach: int, changed: int
-) -> ratio.Mechanism:
-    """Return how the ratio of one partition is drawn (see the module).
-
-    Args:
-        method: as in `Ratio`.
-        share: what all partitions of one person may cost.
-        rows: the most rows of one person in a partition.
-        neighbours: as in `Ratio`.
-        reach: the most partitions that a person has rows in.
-        changed: the most partitions that other rows of one person change, at least `reach`.
-    """
-    if neighbours == ratio.SUBSTITUTION and method != ratio.DEFAULT:
-        reach = changed
-    return ratio.mechanism(method, share.scaled(Fraction(1, reach)), rows, neighbours)
+        return Description(mechanism, "shrinks with the number of rows")

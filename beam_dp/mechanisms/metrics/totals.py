@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfColumn, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.clipped import (
     ClippedValues,
@@ -14,7 +15,6 @@ from beam_dp.mechanisms.metrics.clipped import (
     clipped_sum,
     people_of,
     row_clips,
-    value_clips,
 )
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
@@ -88,6 +88,13 @@ class Sided(Profiled):
     def _check_side(self) -> None:
         """Refuse options of the clip in a one-sided release, and those of the search in others."""
         if self.one_sided:
+            checks.require(
+                self.search != TWO_PHASE,
+                type(self).__name__,
+                "search",
+                'not be "two_phase" with one_sided=True: two phases err to both sides',
+                "Leave both out: two phases are the default where rows have several owners.",
+            )
             because = "with one_sided=True, which searches for the output and clips nobody"
             options.refuse(self, options.CLIP, because, "Leave one of the two out.")
             return
@@ -123,17 +130,13 @@ class Sided(Profiled):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release by clip and noise, or one-sided; of several owners by its profile."""
-        if not self.one_sided:
-            return self.clipped(context, share)
-        checks.require(
-            self.search != TWO_PHASE or context.several_owners,
-            type(self).__name__,
-            "search",
-            'not be "two_phase" with one_sided=True where rows have one owner: two '
-            "phases err to both sides",
-            "Leave both out: two phases are the default there.",
-        )
-        return super().build(context, share)
+        by_profile = self.one_sided or context.several_owners
+        return super().build(context, share) if by_profile else self.clipped(context, share)
+
+    @property
+    def way(self) -> SearchKind:
+        """How its profile is released: in two phases, if no search is asked for."""
+        return self.search if self.one_sided else TWO_PHASE
 
     def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
         """Return it one-sided, as `Profiled` says."""
@@ -141,22 +144,11 @@ class Sided(Profiled):
         options.refuse(self, options.CLIP, because, "Leave it out.")
         return super().from_below(owner, {**chosen, "one_sided": True})
 
-    def for_several_owners(self, owner: str) -> Metric:
-        """Return it as it is released where rows have several owners: by its removal profile.
-
-        In two phases, if no search is asked for.
-        """
+    def for_several_owners(self) -> Metric:
+        """Return it as it is released where rows have several owners: by its removal profile."""
         because = "where rows have several owners, which are released by their removal profile"
         options.refuse(self, options.CLIP, because, "Leave it out.")
-        checks.require(
-            not (self.one_sided and self.search == TWO_PHASE),
-            type(self).__name__,
-            "search",
-            'not be "two_phase" with one_sided=True: two phases err to both sides',
-            "Leave one of the two out.",
-        )
-        search = self.search if self.one_sided else TWO_PHASE
-        return dataclasses.replace(self, one_sided=True, search=search)
+        return self
 
 
 class Count(Sided):
@@ -205,6 +197,7 @@ class Sum(Sided, OfNumbers):
     """
 
     word: ClassVar[str] = "sum"
+    own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
     command: ClassVar[Command] = Command(
         "COLUMN",
         "sum of a column, clipped at a privately chosen bound",
@@ -217,7 +210,7 @@ class Sum(Sided, OfNumbers):
             context,
             share,
             context.field(self.source, "sum"),
-            value_clips(),
+            VALUE_CLIPS,
             self.exact_unit,
             self.clipping,
             signed=True,
@@ -241,10 +234,6 @@ class Sum(Sided, OfNumbers):
     def of_people(self) -> OfPeople:
         """Return the sum of people's totals, which only people with an epsilon of their own use."""
         return OfPeople("sum", "sum")
-
-    def takes_own_epsilons(self) -> bool:
-        """Return that each person may have an epsilon of their own."""
-        return True
 
 
 def _coarse(unit: Fraction) -> int:
@@ -271,7 +260,7 @@ class PeopleCount(Metric):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        return people_of(context.noise(share), alpha=context.alpha, jointly=context.jointly)
+        return people_of(context, share)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the number without k people, for those who search it themselves."""

@@ -411,7 +411,7 @@ def test_a_program_releases_every_metric_in_order():
     drawn = program.release(*cells_of(program, swapped), ZeroNoise())
     assert len(drawn) == len(program.steps)
     columns = program.combine(drawn, program.sums(drawn))
-    assert len(columns) == len(program.outputs)
+    assert len(columns) == sum(len(metric.outputs) for metric in program.metrics)
     found = list(zip(columns[::3], columns[1::3], columns[2::3], strict=True))
     for place in range(2):
         inside = [row for row in rows if row.partition[0] == place]
@@ -702,7 +702,7 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
     for reach, share in itertools.product(programs.edges[::3], (FIRST, SECOND)):
         program = programs.at_bound(reach, share)
         assert program.columns == model.columns and program.fields == model.fields
-        assert program.keep_rows == model.keep_rows and program.outputs == model.outputs
+        assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
         assert len(program.shared_measures) == len(model.shared_measures)
         assert [step.part for step in program.steps] == [step.part for step in model.steps]
         assert [s.shared for s in program.steps] == [s.shared for s in model.steps]
