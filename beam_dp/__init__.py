@@ -30,9 +30,6 @@ if typing.TYPE_CHECKING:
         ContributionBounds as ContributionBounds,
     )
     from beam_dp.mechanisms.candidates.candidates import Candidates as Candidates
-    from beam_dp.mechanisms.metrics.extremes import KthLargest as KthLargest
-    from beam_dp.mechanisms.metrics.extremes import Max as Max
-    from beam_dp.mechanisms.metrics.extremes import Min as Min
     from beam_dp.mechanisms.metrics.histogram import Histogram as Histogram
     from beam_dp.mechanisms.metrics.mean import Mean as Mean
     from beam_dp.mechanisms.metrics.mean import StandardDeviation as StandardDeviation
@@ -41,7 +38,10 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
     from beam_dp.mechanisms.metrics.preprocessed import Preprocessed as Preprocessed
     from beam_dp.mechanisms.metrics.preprocessed import TrimmedMean as TrimmedMean
+    from beam_dp.mechanisms.metrics.quantiles import KthLargest as KthLargest
+    from beam_dp.mechanisms.metrics.quantiles import Max as Max
     from beam_dp.mechanisms.metrics.quantiles import Median as Median
+    from beam_dp.mechanisms.metrics.quantiles import Min as Min
     from beam_dp.mechanisms.metrics.quantiles import Quantile as Quantile
     from beam_dp.mechanisms.metrics.quantiles import Quantiles as Quantiles
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio

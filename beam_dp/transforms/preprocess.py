@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
-from beam_dp.mechanisms.metrics.base import Metric, shown, takes
+from beam_dp.mechanisms.metrics.base import Metric, OfNumbers, shown, takes
 from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
 from beam_dp.mechanisms.numerics import checks
@@ -97,10 +97,10 @@ class PreprocessSensitivity(OneMetric):
                 f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
                 'Write statistic=dp.Mean("minutes").',
             )
-        if not isinstance(statistic, Preprocessing) and takes(statistic, "method"):
-            others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
-            refuse(statistic, others, f"in {_OWNER}", _MEND)
-        if takes(statistic, "method"):
+        if isinstance(statistic, OfNumbers) and takes(statistic, "method"):
+            if not isinstance(statistic, Preprocessing):
+                others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
+                refuse(statistic, others, f"in {_OWNER}", _MEND)
             statistic = preprocessed(statistic)
         for name in options:
             checks.require(

@@ -30,6 +30,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.base import Context
@@ -230,7 +231,7 @@ def test_counts_of_rows_and_people_are_exact_without_noise():
     assert found.values.tolist() == [sum(row.partition[0] == p for row in rows) for p in range(3)]
     assert found.values.dtype == np.int64
     for source in (PEOPLE, 0):
-        people = people_of(Budget(1.0), source)
+        people = people_of(Context(()), Budget(1.0), source)
         found = people.draw(cells_of(rows, people.measures, 3).at(0), ZeroNoise())
         expected = [
             sum(source == PEOPLE or number > 0 for number in numbers_of(rows, place))
@@ -546,7 +547,7 @@ def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
     assert clipped.row_clips(depth) == ends == release.thresholds
     assert (release.looks == ()) == (depth == 1)
     assert clipped.row_clips(None) == tuple(2**n for n in range(41))
-    assert clipped.value_clips() == tuple(2**n for n in range(84))
+    assert VALUE_CLIPS == tuple(2**n for n in range(84))
 
 
 def test_what_a_person_adds_is_signed_for_sums_only():
@@ -985,7 +986,7 @@ def pool(*costs: Fraction) -> list[ClippedSum]:
     budgets = [Budget(cost) for cost in costs]
     count = ClippedSum(ROWS, False, (2,), Fraction(1), (), (budgets[0],))
     total = ClippedSum(0, True, (3,), Fraction(1), (), (budgets[1],))
-    numbers = [count, total, people_of(budgets[2])]
+    numbers = [count, total, people_of(Context(()), budgets[2])]
     shared = Pool(tuple(n.signed for n in numbers), tuple(n.noise_costs for n in numbers))
     return [
         dataclasses.replace(number, pool=shared, place=place)
@@ -1127,7 +1128,7 @@ def test_a_given_clip_leaves_the_noise_alone() -> None:
 
 
 def test_people_are_a_number_with_the_noise_on_both_sides() -> None:
-    found = people_of(Budget(1.0)).foreseen(Crowd(100.0, 7, 3, None))
+    found = people_of(Context(()), Budget(1.0)).foreseen(Crowd(100.0, 7, 3, None))
     assert found is not None and found.value == 100
     # P(|X| > 3) = 2 e^-4 / (1 + e^-1) = 0.027 < 0.048 < 0.073 = P(|X| > 2).
     assert (found.low, found.high) == (97, 103)

@@ -5,7 +5,6 @@ moves a number by more than 1 with a chance below e^-40.
 """
 
 import csv
-import dataclasses
 import json
 import math
 import pickle
@@ -20,22 +19,17 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, MetricPart
+from beam_dp.mechanisms.metrics.base import Command, Metric, MetricPart, OfNumbers
 from beam_dp.mechanisms.metrics.released import ALPHA, Released
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
 from pipelines import aggregate
 from tests.hostile import support
 
 
-@dataclasses.dataclass(frozen=True)
-class Range(Metric):
+class Range(OfNumbers):
     """The largest value of a column minus the smallest."""
 
     command: ClassVar[Command] = Command("COLUMN", "largest minus smallest value of a column")
-    column: str
-    _: dataclasses.KW_ONLY
-    unit: checks.Real = UNIT
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return the largest and the smallest value."""

@@ -22,9 +22,8 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import clipped, quantiles
-from beam_dp.mechanisms.metrics.extremes import ExtremeRelease, KthRelease
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
-from beam_dp.mechanisms.metrics.quantiles import Quantile, RankRelease
+from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, Quantile, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_program

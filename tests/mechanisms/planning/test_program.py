@@ -37,7 +37,7 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     choose,
     edges_up_to,
 )
-from beam_dp.mechanisms.metrics import REGISTRY, base, extremes, mean, totals
+from beam_dp.mechanisms.metrics import REGISTRY, base, mean, quantiles, totals
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise
 from beam_dp.mechanisms.metrics.released import ALPHA
@@ -72,15 +72,15 @@ METRICS = {
     "one-sided": [
         totals.Count(one_sided=True, candidates=SMALL),
         totals.Sum("x", one_sided=True, candidates=SMALL, search=ExponentialMechanism),
-        extremes.Max("y", candidates=SMALL, search=NoisyBinarySearch),
+        quantiles.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
-    "extremes": [extremes.Max("x", candidates=SMALL), extremes.Min("x", candidates=SMALL)],
+    "extremes": [quantiles.Max("x", candidates=SMALL), quantiles.Min("x", candidates=SMALL)],
     "mean of rows and sum": [mean.Mean("x"), totals.Sum("x"), mean.Mean("y", per="person")],
     "all": [
         totals.Count(weight=3),
         totals.Sum("x", weight=0.1),
         totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
-        extremes.Max("x", candidates=SMALL, search=AboveThreshold),
+        quantiles.Max("x", candidates=SMALL, search=AboveThreshold),
         totals.PeopleCount(),
         mean.Mean("x", own_count=True, name="m"),
     ],
@@ -189,7 +189,7 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
 
 def test_weights_share_the_budget():
     program = compile_program(
-        [totals.PeopleCount(weight=3), totals.Count(), extremes.Max("x", weight=0.5)],
+        [totals.PeopleCount(weight=3), totals.Count(), quantiles.Max("x", weight=0.5)],
         Budget(9.0),
         1,
     )
@@ -287,7 +287,7 @@ def test_candidates_of_a_clip_are_rounded_up_to_units():
 @pytest.mark.parametrize("search", [AboveThreshold, ExponentialMechanism, NoisyBinarySearch])
 @pytest.mark.parametrize("budget", [Budget(2.0), Budget.zcdp(0.5)], ids=str)
 def test_one_sided_releases_keep_what_their_search_can_look_at(search, budget):
-    asked = [extremes.Min("x", search=search, candidates=SMALL, beta=0.2)]
+    asked = [quantiles.Min("x", search=search, candidates=SMALL, beta=0.2)]
     [step] = compile_program(asked, budget, 2).steps
     release = step.release
     assert release.search.beta == 0.2 and release.search.cost == budget.scaled(Fraction(1, 2))
@@ -411,7 +411,7 @@ def test_a_program_releases_every_metric_in_order():
     drawn = program.release(*cells_of(program, swapped), ZeroNoise())
     assert len(drawn) == len(program.steps)
     columns = program.combine(drawn, program.sums(drawn))
-    assert len(columns) == len(program.outputs)
+    assert len(columns) == sum(len(metric.outputs) for metric in program.metrics)
     found = list(zip(columns[::3], columns[1::3], columns[2::3], strict=True))
     for place in range(2):
         inside = [row for row in rows if row.partition[0] == place]
@@ -442,7 +442,7 @@ def test_partitions_are_selected_by_their_people():
 
 
 def test_the_loss_of_a_statistic_needs_no_budget():
-    loss = compile_loss(extremes.Min("x", unit=0.5), 3)
+    loss = compile_loss(quantiles.Min("x", unit=0.5), 3)
     assert loss.columns == (Column("x", Role.VALUE, Fraction(1, 2)),)
     measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
@@ -702,7 +702,7 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
     for reach, share in itertools.product(programs.edges[::3], (FIRST, SECOND)):
         program = programs.at_bound(reach, share)
         assert program.columns == model.columns and program.fields == model.fields
-        assert program.keep_rows == model.keep_rows and program.outputs == model.outputs
+        assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
         assert len(program.shared_measures) == len(model.shared_measures)
         assert [step.part for step in program.steps] == [step.part for step in model.steps]
         assert [s.shared for s in program.steps] == [s.shared for s in model.steps]

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import base, extremes
+from beam_dp.mechanisms.metrics import base, quantiles
 from beam_dp.mechanisms.metrics import totals as total_metrics
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
@@ -30,8 +30,8 @@ UNIT = Fraction(1)
 STATISTICS = [
     total_metrics.Count(),
     total_metrics.Sum("x", unit=UNIT),
-    extremes.Max("x", unit=UNIT),
-    extremes.Min("x", unit=UNIT),
+    quantiles.Max("x", unit=UNIT),
+    quantiles.Min("x", unit=UNIT),
     total_metrics.PeopleCount(),
 ]
 VALUES = [None, -9, -1, 0, 0, 1, 2, 2, 5, 70]
@@ -79,9 +79,9 @@ def value_of(statistic: base.Metric, rows: list[Row]) -> float:
             return len(rows)
         case total_metrics.PeopleCount():
             return len({row.person for row in rows})
-        case extremes.Max():
+        case quantiles.Max():
             return max(present, default=-math.inf)
-        case extremes.Min():
+        case quantiles.Min():
             return max((-value for value in present), default=-math.inf)
     totals: dict = {}
     for row in rows:
@@ -166,7 +166,7 @@ def test_profiles_interlace_and_losses_move_together_by_one(statistic):
         profiles(part, loss) for part in (rows, [row for row in rows if row.person[0] % 9])
     )
     candidates = Candidates.of([-80, -71, -10, -5, -1, 0, 1, 2, 3, 4, 5, 7, 70, 72, 90, 300])
-    extreme = isinstance(statistic, (extremes.Max, extremes.Min))
+    extreme = isinstance(statistic, (quantiles.Max, quantiles.Min))
     nobody = Profile([-math.inf if extreme else 0] * 4)
     moved = set()
     for place, large in more.items():
