@@ -59,9 +59,9 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
+    from beam_dp.results.local_release import Released as Released
     from beam_dp.results.local_release import RunFailed as RunFailed
     from beam_dp.results.local_release import release as release
-    from beam_dp.results.released_table import Released as Released
     from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate

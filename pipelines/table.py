@@ -12,8 +12,8 @@ from beam_dp.mechanisms.numerics.short_numbers import shortened
 from beam_dp.results.report import report
 from beam_dp.results.shown_numbers import plain
 from beam_dp.results.view import View
-from beam_dp.transforms.inputs.released_files import table_of
 from beam_dp.transforms.io import whole_files
+from beam_dp.transforms.io.released_files import table_of
 from beam_dp.transforms.release_record import COLUMNS
 
 _PLAN = "--plan --people N says what to expect"

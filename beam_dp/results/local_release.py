@@ -1,4 +1,4 @@
-"""`release`: a private table of a file or a DataFrame, without a line of Beam code.
+"""`release`: a private table of a file or a DataFrame, without a line of Beam code; `Released`.
 
 What Beam raises, logs and prints of a run that fails quotes elements. So its log and its prints are
 held back while it runs, and of its errors only those texts come out that this package wrote: they
@@ -6,10 +6,12 @@ name parameters, columns, types and paths.
 """
 
 import contextlib
+import dataclasses
 import io
 import logging
 import os
 import re
+import shutil
 import tempfile
 import threading
 import time
@@ -17,19 +19,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.results.released_table import Released
+from beam_dp.results.report import report
+from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.inputs import frames
-from beam_dp.transforms.io import read_rows
+from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions
@@ -39,6 +42,7 @@ RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""
 _OWNER = "release"
 _PATIENCE = 1.0
+_COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OWNERS = "ReadRows|WriteRows|PrivateAggregate|PublicPartitions|LocalSensitivity"
@@ -49,6 +53,48 @@ _OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTIL
 
 class RunFailed(RuntimeError):
     """A run failed: the message is without data, or it says where data may be seen."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Released:
+    """A released table, and the record of what it cost and how it was drawn.
+
+    `print(released)` shows the table rounded to what its noise allows.
+
+    Attributes:
+        table: one row per partition: the partition columns, then for each metric its number,
+            `<name>_low` and `<name>_high`, which hold the true number in 95 of 100 releases
+            (quantiles: `<name>_rank_error`, a number of people).
+        record: what was spent on what, the parameters, the clips, the versions.
+    """
+
+    table: pa.Table
+    record: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Released":
+        """Return what a job released: the file at `path`, and its record beside it, `<path>.json`.
+
+        Raises:
+            ValueError: for another extension, and where one of the two files is missing.
+        """
+        return cls(*released_files.read("Released", os.fspath(path)))
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame; pandas must be installed."""
+        return self.table.to_pandas()
+
+    def report(self, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
+        """Return the table as a page, and write the page to a file: see `report`."""
+        return report(self, path, title)
+
+    def __str__(self) -> str:
+        view = View.of(self.table, self.record)
+        columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
+        return f"{view.text(columns, '.table')}\n{view.cost}"
+
+    def _repr_html_(self) -> str:
+        return View.of(self.table, self.record).html(".table")
 
 
 def release(

@@ -24,7 +24,6 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -44,6 +43,7 @@ from beam_dp.transforms.steps import (
     eligibility,
     guards,
     output_rows,
+    shard_number,
     trial,
 )
 from beam_dp.transforms.steps import draw as drawing
@@ -214,7 +214,7 @@ class PrivateAggregate(PrivateTransform):
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         partition_rows: the most rows that one partition has, if you know; rows of the same person
             with the same value count once. It is only compared with what one worker can compute
             (`mechanisms.planning.partition_rows`, for metrics that need rows or owners).

@@ -30,10 +30,9 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import check_bounds, check_public, public_keys
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import guards, output_rows, quick_steps
+from beam_dp.transforms.steps import guards, output_rows, quick_steps, shard_number
 from beam_dp.transforms.steps.output_rows import row_type
 from beam_dp.transforms.steps.settle import gather
 
@@ -217,7 +216,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
             afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:

@@ -59,7 +59,7 @@ class PreprocessSensitivity(OneMetric):
         last_by: for "last": the column that says when a row was (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 

@@ -32,7 +32,7 @@ class PrivateRatio(OneMetric):
         method: as in `Ratio`.
         neighbours: "add-remove", or "substitution".
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:

@@ -20,7 +20,6 @@ from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import (
     check_bounds,
     check_public,
@@ -34,6 +33,7 @@ from beam_dp.transforms.steps import (
     output_rows,
     quick_steps,
     settle,
+    shard_number,
     summarise,
 )
 from beam_dp.transforms.steps.output_rows import row_type
@@ -107,7 +107,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 

@@ -30,7 +30,7 @@ class SelectPartitions(PrivateTransform):
         bounds: must limit the partitions of one person.
         pre_threshold: never name a partition with fewer people than this.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:

@@ -47,7 +47,7 @@ class ShiftedInverse(OneMetric):
             else `AboveThreshold`.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 

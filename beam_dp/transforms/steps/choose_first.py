@@ -165,7 +165,7 @@ def summarise_and_choose(
         bounder: the bounding of the run, up to the last step of the ladder.
         program: the run's program.
         buckets: how many parts the partitions are cut into.
-        shards: how many parts the people are cut into; None: see `inputs.shard_number`.
+        shards: how many parts the people are cut into; None: see `steps.shard_number`.
         noise: the randomness.
         draws: what keeps the draws of the run.
         listed: the side input of the public keys, if the pipeline collects them.

@@ -23,9 +23,8 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.public_partitions import KeysAsSide
-from beam_dp.transforms.steps import quick_steps, runtime
+from beam_dp.transforms.steps import quick_steps, runtime, shard_number
 
 _BLOB_LINES = 1 << 15
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())

@@ -41,7 +41,7 @@ class Summarise(
         measures: what is summarised per partition.
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
-        shards: how many parts the people are cut into; None: see `inputs.shard_number`.
+        shards: how many parts the people are cut into; None: see `steps.shard_number`.
         listed: the side input of the public keys, if the pipeline collects them.
     """
 
