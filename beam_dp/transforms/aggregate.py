@@ -1,4 +1,7 @@
-"""PrivateAggregate: release several metrics over several columns in one pass over the data."""
+"""PrivateAggregate: release several metrics over several columns in one pass over the data.
+
+SelectPartitions releases the keys of partitions alone, by the same steps.
+"""
 
 import abc
 import dataclasses
@@ -39,8 +42,6 @@ from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import (
     barrier,
     block_votes,
-    choose_first,
-    eligibility,
     guards,
     output_rows,
     shard_number,
@@ -137,7 +138,7 @@ class PrivateTransform(
             bounds = bounds.up_to(program.edges[-1])
         bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
         if program.chooses:
-            return choose_first.summarise_and_choose(
+            return summarising.summarise_and_choose(
                 rows,
                 layout,
                 bounder,
@@ -246,8 +247,8 @@ class PrivateAggregate(PrivateTransform):
     plain_names: bool = False
 
     def __post_init__(self) -> None:
-        self._owner, self._others = eligibility.check_person(_OWNER, self.person)
-        self.person = eligibility.named(self._owner, self._others)
+        self._owner, self._others = guards.check_person(_OWNER, self.person)
+        self.person = guards.named(self._owner, self._others)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
         if not self._others:
@@ -256,9 +257,7 @@ class PrivateAggregate(PrivateTransform):
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
         if self._others:
-            self.metrics = eligibility.check_several(
-                _OWNER, self.metrics, self._bounds, self.partitions
-            )
+            self.metrics = guards.check_several(_OWNER, self.metrics, self._bounds, self.partitions)
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
                 _OWNER,
@@ -273,7 +272,7 @@ class PrivateAggregate(PrivateTransform):
 
     def _check_output(self) -> None:
         """Refuse metrics that workers cannot release, and names that the output cannot have."""
-        eligibility.check(self.metrics)
+        guards.check_functions(self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         output_rows.check_names(
             _OWNER, self.partition, self.metrics, self.batches, self.plain_names
@@ -329,36 +328,66 @@ class PrivateAggregate(PrivateTransform):
         return dataclasses.replace(describe(self._program, unbounded=free), owners=owners)
 
 
-class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
-    """The base of transforms that release one metric: `PrivateAggregate` with their fields."""
+@dataclasses.dataclass(eq=False)
+class SelectPartitions(PrivateTransform):
+    """Release the keys of partitions that have enough people.
+
+    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
+    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
+
+    One `beam.Row` with the partition columns per kept partition.
+
+    Args:
+        person: the column that identifies a person.
+        partition: the columns whose values name a partition.
+        budget: with a delta above 0.
+        bounds: must limit the partitions of one person.
+        pre_threshold: never name a partition with fewer people than this.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `steps.shard_number`).
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
+    (2020), Theorem 1.
+    """
+
+    person: str
+    partition: Sequence[str]
+    budget: Budget
+    bounds: ContributionBounds
+    pre_threshold: int = 1
+    shards: int | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        shared = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
-        fields = {name: vars(self)[name] for name in shared}
-        self._aggregate = PrivateAggregate(metrics=[self._metric()], **fields)
+        checks.column("SelectPartitions", "person", self.person)
+        self.partition = self._partition = checks.columns(
+            "SelectPartitions", "partition", self.partition
+        )
+        checks.require(
+            bool(self.partition), "SelectPartitions", "partition", "name a column, not none"
+        )
+        output_rows.check_names("SelectPartitions", self._partition, ())
+        if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
+            raise checks.ParameterTypeError(
+                "SelectPartitions",
+                "bounds",
+                "be ContributionBounds and budget a Budget",
+                "Write bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6).",
+            )
+        self._owner, self._bounds = self.person, self.bounds
+        self.partitions, self.metrics, self.batches = (
+            PrivatePartitions(self.pre_threshold),
+            (),
+            False,
+        )
+        self._ready()
 
-    @abc.abstractmethod
-    def _metric(self) -> Metric:
-        """Return the metric that the fields ask for."""
-
-    def plan(
-        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
-    ) -> Plan:
-        """Return what each release would spend, as `PrivateAggregate.plan`; reads no row."""
-        return self._aggregate.plan(people, assume)
-
-    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
-        """Return what was spent on what, as `PrivateAggregate.record`."""
-        return self._aggregate.record(job)
-
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._aggregate.pieces()
-
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
+    def _compile(self, budget: Budget) -> Program:
+        reach = reach_of("SelectPartitions", self.bounds, self.partitions)
+        selection = PrivatePartitions(self.pre_threshold).request()
+        # Also a trial without noise names the partitions that are likely to be with this budget.
+        return compile_program((), self.budget, reach, selection=selection)

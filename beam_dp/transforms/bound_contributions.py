@@ -6,6 +6,7 @@ hash of that tells rows apart, so that equal rows are one line with a multiplici
 """
 
 import dataclasses
+import itertools
 import marshal
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -146,45 +147,20 @@ class _SettleRows(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all lines of one shard, twice: rows are restored once it is settled which stay."""
-        if self._bounder.bounds.depth is None:
-            yield from self._rows_of_pairs(element[1])
-            return
         lines = gather((marshal.loads(blob)[0] for blob in element[1]), self._bounder)
         if lines is None:
             return
         settled = self._bounder.settle(lines)
-        wanted = set(_digests(settled))
-        rows: dict[tuple[int, int], bytes] = {}
+        left = dict(zip(_digests(settled), settled.rows.tolist(), strict=True))
         for blob in element[1]:
-            found = _unpacked(blob).rows
-            rows.update((digest, found[digest]) for digest in wanted & found.keys())
-        yield from self._restore(settled, rows)
+            for digest, text in _unpacked(blob).rows.items():
+                copies = left.pop(digest, 0)  # a row may be in several blobs
+                if copies:
+                    yield from itertools.repeat(self._restored(text), copies)
 
-    def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
-        """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
-        pairs = dataclasses.replace(self._bounder, keep_rows=False)
-        kept: Table | None = None
-        for blob in packed:
-            table = dataclasses.replace(_unpacked(blob).table, values=[])
-            kept = pairs.reduce(tables.concatenate([kept, table] if kept else [table]))
-        chosen = set(_pairs(kept)) if kept is not None else set()
-        for blob in packed:
-            lines = _unpacked(blob)
-            stay = np.array([pair in chosen for pair in _pairs(lines.table)], bool)
-            yield from self._restore(lines.table.take(stay), lines.rows)
-
-    def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
-        for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
-            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
-            row = beam.Row(**dict(zip(self._names, values, strict=True)))
-            for _ in range(copies):
-                yield row
-
-
-def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
-    person = tables.two_words(table.person)
-    partition = tables.two_words(table.partition)
-    return zip(*person.tolist(), *partition.tolist(), strict=True)
+    def _restored(self, text: bytes) -> beam.Row:
+        values = map(plain_values.restored, marshal.loads(text)[self._skip :])
+        return beam.Row(**dict(zip(self._names, values, strict=True)))
 
 
 @dataclasses.dataclass(eq=False)

@@ -29,8 +29,8 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import quick_steps, trial
 from beam_dp.transforms.steps.barrier import Drawn
+from beam_dp.transforms.steps.draw import Block
 from beam_dp.transforms.steps.output_rows import output_names
-from beam_dp.transforms.steps.released_block import Block
 
 FORMAT = 1
 COLUMNS = "columns"

@@ -28,7 +28,6 @@ from beam_dp.transforms.partitions import (
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import (
     draw,
-    eligibility,
     guards,
     output_rows,
     quick_steps,
@@ -129,8 +128,8 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        self._owner, self._others = eligibility.check_person(_OWNER, self.person)
-        self.person = eligibility.named(self._owner, self._others)
+        self._owner, self._others = guards.check_person(_OWNER, self.person)
+        self.person = guards.named(self._owner, self._others)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
@@ -144,8 +143,8 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_public(_OWNER, self.partition, self.partitions)
         if self._others:
-            eligibility.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
-        eligibility.check([self.statistic])
+            guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
+        guards.check_functions([self.statistic])
         several = bool(self._others)
         partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], several)
         shard_number.check(_OWNER, self.shards)
