@@ -43,6 +43,13 @@ def say(words: str) -> None:
         os.write(_terminal[-1], f"{words}\n".encode())
 
 
+def width() -> int | None:
+    """Return the columns of the terminal; None where the output is none."""
+    if not sys.stdout.isatty():
+        return None
+    return os.get_terminal_size(sys.stdout.fileno()).columns
+
+
 @contextlib.contextmanager
 def warned() -> Iterator[None]:
     """Say what the library warns of while a pipeline is built, in one line and in flags."""
