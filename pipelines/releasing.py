@@ -13,6 +13,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 import beam_dp as dp
 from beam_dp.mechanisms.planning.shown_tables import wrapped
+from beam_dp.results.local_release import label
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
@@ -79,6 +80,7 @@ def run(
         given: the words; None: those of this process.
     """
     options, beam_options = line.read(given)
+    program = line.prog.rpartition(".")[2]
     with line.refusing():
         asked = Description(read(line, options))
         plan = asked.release.plan(asked.people, asked.assume)
@@ -86,7 +88,9 @@ def run(
             raise ValueError("--people is for --plan: the run itself needs no guess")
         balance = None
         if asked.ledger is not None:
-            balance = asked.ledger.foresee(asked.release, label(asked, line.prog))
+            balance = asked.ledger.foresee(
+                asked.release, label(program, asked.output or "no output")
+            )
     if options.plan:
         sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
         return 0
@@ -97,7 +101,9 @@ def run(
             if asked.ledger is not None:
                 if beam_options.view_as(GoogleCloudOptions).template_location:
                     raise ValueError(TEMPLATE)
-                balance = asked.ledger.charge(asked.release, label(asked, line.prog))
+                balance = asked.ledger.charge(
+                    asked.release, label(program, asked.output or "no output")
+                )
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run
             sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
@@ -150,10 +156,3 @@ def told(balance: Balance | None, foreseen: bool = False) -> str:
     when = " after this run" * (foreseen and balance.is_within)
     line = balance.line if balance.is_within else balance.refusal
     return f"ledger {PurePath(balance.path).name}{when}: {line}\n"
-
-
-def label(asked: Description, program: str) -> str:
-    """Return what the ledger says of the job: its name, and that of its output."""
-    output = PurePath(asked.output).name or "no output"
-    name = "".join(letter for letter in output if letter.isprintable())
-    return f"{program.rpartition('.')[2]}: {name}"

@@ -22,7 +22,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Role
+from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
@@ -31,7 +31,6 @@ from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.columns import layout
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
@@ -166,15 +165,16 @@ def release(
             for part in pattern.split(","):
                 read_rows.matched_files(part)  # raises where there is none
         else:
-            pattern = type(data).__name__
-            read = stack.enter_context(frames.held(_checked(data, owners, aggregate)))
+            pattern = ""
+            read = stack.enter_context(frames.held(_read_of(data, owners, aggregate)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         path = os.path.join(folder, "released.parquet")
         made = beam.Pipeline(RUNNER)
         rows = made | "Read" >> read | "Release" >> aggregate
         if ledger is not None:
-            ledger.charge(aggregate, _label(data))
-        job = {"program": "beam_dp.release", "input": release_record.file_names(pattern)}
+            ledger.charge(aggregate, label("dp.release", pattern))
+        name = pattern or type(data).__name__
+        job = {"program": "beam_dp.release", "input": release_record.file_names(name)}
         # Batches have the names that their user gave; fields of rows have plain ones.
         named = aggregate.partition, aggregate.metrics
         columns = None if aggregate.batches else field_names(*named)
@@ -185,24 +185,18 @@ def release(
         return Released.read(path)
 
 
-def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
-    """Return the columns of a table that the release reads, if their types fit."""
-    columns = [column for metric in aggregate.metrics for column in metric.columns()]
-    read = [(name, Role.OWNER) for name in (*owners, *aggregate.partition)]
-    read += [(column.name, column.role) for column in columns]
-    numbers = [name for name, role in read if role in (Role.VALUE, Role.ORDER, Role.EPSILON)]
-    frame = frames.frame_of(_OWNER, data, [name for name, _ in read], numbers)
-    for name, role in read:
-        if name in frame.types:
-            layout.check_type(name, role, frame.types[name])
-    return frame
+def _read_of(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
+    """Return the columns of a table that the release reads."""
+    columns = table_order(column for metric in aggregate.metrics for column in metric.columns())
+    names = [*owners, *aggregate.partition, *(column.name for column in columns)]
+    numbers = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
+    return frames.frame_of(_OWNER, data, names, [column.name for column in numbers])
 
 
-def _label(data: Any) -> str:
-    """Return what a ledger says of the release: the name of its files, if it has one."""
-    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+def label(program: str, path: str) -> str:
+    """Return what a ledger says of a run: its program, and the name of its files, if it has one."""
     name = "".join(letter for letter in release_record.file_names(path) if letter.isprintable())
-    return f"dp.release: {name}" if name else "dp.release"
+    return f"{program}: {name}" if name else program
 
 
 def run(made: beam.Pipeline, show_errors: bool = False) -> None:

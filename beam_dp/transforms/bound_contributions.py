@@ -18,8 +18,7 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_dp.mechanisms.bounding import table as tables
-from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
+from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -48,24 +47,13 @@ class _Lines:
     table: Table
     rows: dict[tuple[int, int], bytes]
 
-    def reduced(self, bounder: Bounder) -> "_Lines":
-        table = bounder.reduce(self.table)
-        return _Lines(table, {digest: self.rows[digest] for digest in _digests(table)})
-
 
 def _digests(table: Table) -> list[tuple[int, int]]:
     return list(zip(*(column.view(np.uint64).tolist() for column in table.values), strict=True))
 
 
-def _join(lines: Sequence[_Lines]) -> _Lines:
-    rows: dict[tuple[int, int], bytes] = {}
-    for part in lines:
-        rows.update(part.rows)
-    return _Lines(tables.concatenate([part.table for part in lines]), rows)
-
-
 class _CollectRows(quick_steps.QuickStep):
-    """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
+    """Turn rows into packed lines by shard, each batch of them reduced."""
 
     def __init__(self, layout: Layout, kept: Sequence[str], bounder: Bounder, shards: int) -> None:
         self._layout, self._keys = layout, len(layout.names) - 1
@@ -75,7 +63,6 @@ class _CollectRows(quick_steps.QuickStep):
     def start_bundle(self) -> None:
         """Begin a bundle with no rows."""
         self._lists = FieldLists(self._names)
-        self._held: list[_Lines] = []
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -85,7 +72,7 @@ class _CollectRows(quick_steps.QuickStep):
         else:
             self._lists.add(element)
         if len(self._lists) >= BATCH_LINES // 4:
-            yield from self._reduce(HELD_LINES)
+            yield from self._flush()
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         columns = {name: layouts.column_of(batch, name) for name in self._names}
@@ -94,17 +81,13 @@ class _CollectRows(quick_steps.QuickStep):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the lines that are still held."""
-        for element in self._reduce(0):
+        for element in self._flush():
             yield GlobalWindows.windowed_value(element)
 
-    def _reduce(self, room: int) -> Iterator[tuple[int, bytes]]:
-        self._held += [part.reduced(self._bounder) for part in self._take_lists()]
-        if self._held and sum(len(part.table) for part in self._held) > room:
-            merged = _join(self._held).reduced(self._bounder)
-            self._held = [merged]
-            if len(merged.table) > room // 2:
-                self._held = []
-                yield from _packed(merged, self._bounder, self._shards)
+    def _flush(self) -> Iterator[tuple[int, bytes]]:
+        for lines in self._take_lists():
+            table = self._bounder.reduce(lines.table)
+            yield from _packed(_Lines(table, lines.rows), self._bounder, self._shards)
 
     def _take_lists(self) -> Iterator[_Lines]:
         """Return the collected rows as lines; the digest of each row is its value columns."""

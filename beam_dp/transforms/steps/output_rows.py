@@ -140,8 +140,7 @@ def shown_name(metric: Metric) -> str:
 
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
     """Refuse batches where a key column has no single type that is known beforehand."""
-    if type(batches) is not bool:
-        raise checks.ParameterTypeError(owner, "batches", f"be True or False, not {batches!r}")
+    checks.boolean(owner, "batches", batches)
     checks.require(
         not (batches and isinstance(partitions, (PrivatePartitions, CollectedPartitions))),
         owner,

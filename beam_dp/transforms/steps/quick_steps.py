@@ -1,10 +1,10 @@
 """Steps that Beam builds quickly: it is told what it would look for.
 
 Beam asks which states and timers a step has eight times while it builds and starts a pipeline. It
-then reads the signatures of all methods that `dir` names, some thirty, though only six of them are
+then reads the signatures of all methods that `dir` names, some thirty, though only five of them are
 ever called with states and timers. And three times it derives the type of the output from
 annotations; each comparison of two types parses the options of the pipeline anew. Together that is
-a third of what a small job takes. Here `dir` names those of the six that the step has of its own,
+a third of what a small job takes. Here `dir` names those of the five that the step has of its own,
 and nothing is derived: where the type of the output matters to coders, the step says it by
 `with_output_types`.
 """
@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apache_beam as beam
 from apache_beam.typehints import typehints
 
-_CALLED = ["process", "process_batch", "setup", "start_bundle", "finish_bundle", "teardown"]
+_CALLED = ["process", "setup", "start_bundle", "finish_bundle", "teardown"]
 """The methods of a `DoFn` that a runner calls for elements and bundles."""
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
