@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
-from beam_dp.mechanisms.planning.shown_tables import html_table, wrapped
-from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown, width
+from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
+from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
 from beam_dp.transforms.release_record import COLUMNS
 
 ROWS = 50
@@ -28,7 +28,6 @@ PLAN = "plan(people=N) says what to expect"
 NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _KEY = 32  # columns of a terminal
-_GAP = "  "
 _RANKED, _WALK, _EXTREMES, _SHARE = "_rank_error", "walk", ("Max", "Min"), "Ratio"
 _WHOLE, _DAY = re.compile(r"-?(0|[1-9]\d{0,8})"), re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _DENSE = 3
@@ -186,22 +185,10 @@ class View:
             whole: where all of the table can be seen.
             plan: how a reader learns beforehand what is of use.
         """
-        cells = self._columns()
-        widths = [max(map(width, column)) for column in cells]
-        taken, least = len(cells), len(self.by) + 1
-        if columns is not None:
-            while taken > least and sum(widths[:taken]) + len(_GAP) * (taken - 1) > columns:
-                taken -= 1
-        padded = [
-            [" " * (most - width(cell)) + cell for cell in column]
-            for column, most in zip(cells[:taken], widths[:taken], strict=True)
-        ]
-        lines = [_GAP.join(row) for row in zip(*padded, strict=True)]
-        notes = self._remarks(whole, plan)
-        if lost := len(cells) - taken:
-            more = f"{lost} more number{'s' * (lost > 1)} per row, from {cells[taken][0]} on"
-            notes.insert(0, f"... and {more}, in {whole}: the terminal is too narrow")
-        return "\n".join([*lines, *(wrapped(note, columns) for note in notes)])
+        heading, *rows = zip(*self._columns(), strict=True)
+        lines = text_table(heading, rows, columns, ">>", least=len(self.by) + 1)
+        notes = (wrapped(note, columns) for note in self._remarks(whole, plan))
+        return "\n".join([*lines, *notes])
 
     def html(self, whole: str) -> str:
         """Return the same for a notebook."""

@@ -24,9 +24,7 @@ from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms import known_columns, release_record
-from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms import release_record
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -35,16 +33,14 @@ from beam_dp.transforms.partitions import (
     keys_as_side,
     limit_of,
     partition_count,
-    public_keys,
     reach_of,
 )
 from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.steps import (
     barrier,
-    block_votes,
     guards,
     output_rows,
-    shard_number,
     trial,
 )
 from beam_dp.transforms.steps import draw as drawing
@@ -54,23 +50,15 @@ from beam_dp.transforms.steps.kept_draws import Draws, draws_of
 _OWNER = "PrivateAggregate"
 
 
-class PrivateTransform(
-    beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]
-):
+class PrivateTransform(RowsOfPeople):
     """The base of what releases partitions: collect, bound, summarise, draw once, name the rows.
 
     Its subclasses are dataclasses of public parameters, and call `_ready` when these are checked.
     """
 
     budget: Budget
-    partition: Sequence[str]
     metrics: Sequence[Metric]
-    partitions: Partitions | None
-    shards: int | None
     batches: bool
-    columns: Sequence[str] | None
-    _owner: str
-    _partition: tuple[str, ...]
     _bounds: ContributionBounds
 
     @abc.abstractmethod
@@ -82,10 +70,7 @@ class PrivateTransform(
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
         self._pieces = self._program.pieces
-        read = (column.name for column in self._program.columns)
-        self._wanted = (self._owner, *self._partition, *read)
-        known_columns.declared(type(self).__name__, self.columns, self._wanted)
-        shard_number.check(type(self).__name__, self.shards)
+        self._check_read(column.name for column in self._program.columns)
 
     def pieces(self) -> tuple[tuple[Budget, int], ...]:
         """Return what the releases of the output cost, each with how often: for a `Ledger`."""
@@ -94,9 +79,8 @@ class PrivateTransform(
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         name = type(self).__name__
-        guards.check_input(name, pcoll)
+        self._check_input(pcoll)
         guards.warn_of_unusual(name, self.budget)
-        known_columns.check(name, pcoll, self._wanted, self.columns)
         draws = draws_of(name, pcoll.pipeline)
         checks.require(
             self._drawn is None,
@@ -105,8 +89,7 @@ class PrivateTransform(
             "be applied once, not twice: a second application spends the budget again",
             "Make another object, with a budget of its own.",
         )
-        public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
+        layout = self._laid_out(self._program.columns)
         partitions = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._program.keep_rows)
         )
@@ -170,10 +153,6 @@ class PrivateTransform(
             ValueError: if the release has not been applied to rows yet.
         """
         return release_record.of(self, self._drawn, self._program, job)
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
 
 
 @dataclasses.dataclass(eq=False)
@@ -247,15 +226,13 @@ class PrivateAggregate(PrivateTransform):
     plain_names: bool = False
 
     def __post_init__(self) -> None:
-        self._owner, self._others = guards.check_person(_OWNER, self.person)
-        self.person = guards.named(self._owner, self._others)
-        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
+        self._check_names(several=True)
         self.metrics = check_metrics(_OWNER, self.metrics)
         if not self._others:
             self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
-        self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
+        self.partitions = check_partitions(_OWNER, self._partition, self.partitions)
         if self._others:
             self.metrics = guards.check_several(_OWNER, self.metrics, self._bounds, self.partitions)
         if type(self.budget) is not Budget:
@@ -267,7 +244,6 @@ class PrivateAggregate(PrivateTransform):
             )
         self._check_output()
         self._ready()
-        block_votes.check(self._program.measures)
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
     def _check_output(self) -> None:
@@ -363,10 +339,7 @@ class SelectPartitions(PrivateTransform):
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        checks.column("SelectPartitions", "person", self.person)
-        self.partition = self._partition = checks.columns(
-            "SelectPartitions", "partition", self.partition
-        )
+        self._check_names()
         checks.require(
             bool(self.partition), "SelectPartitions", "partition", "name a column, not none"
         )
@@ -378,7 +351,7 @@ class SelectPartitions(PrivateTransform):
                 "be ContributionBounds and budget a Budget",
                 "Write bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6).",
             )
-        self._owner, self._bounds = self.person, self.bounds
+        self._bounds = self.bounds
         self.partitions, self.metrics, self.batches = (
             PrivatePartitions(self.pre_threshold),
             (),

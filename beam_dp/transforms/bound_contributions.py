@@ -25,14 +25,14 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.partitions import check_bounds, check_public, public_keys
+from beam_dp.transforms.partitions import check_bounds, check_public
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import guards, output_rows, quick_steps, shard_number
+from beam_dp.transforms.rows_of_people import RowsOfPeople
+from beam_dp.transforms.steps import output_rows, quick_steps, shard_number
 from beam_dp.transforms.steps.output_rows import row_type
 from beam_dp.transforms.steps.settle import gather
 
@@ -147,7 +147,7 @@ class _SettleRows(quick_steps.QuickStep):
 
 
 @dataclasses.dataclass(eq=False)
-class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class BoundContributions(RowsOfPeople):
     """Keep as many rows of each person as the bounds allow. Not private by itself.
 
     In the output a person has rows in at most `bounds.partitions` partitions, at most
@@ -192,8 +192,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        checks.column(_OWNER, "person", self.person)
-        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
+        self._check_names()
         self.values = checks.columns(_OWNER, "values", self.values)
         self.bounds = check_bounds(_OWNER, self.bounds)
         checks.require(
@@ -203,26 +202,21 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
             "have at least one limit, not none",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
-        self._wanted = tuple(dict.fromkeys((self.person, *self._partition, *self.values)))
+        self._check_read(self.values)
         output_rows.check_names(_OWNER, self._wanted, ())
-        known_columns.declared(_OWNER, self.columns, self._wanted)
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise checks.ParameterError(
                 _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
             )
-        self.partitions = check_public(_OWNER, self.partition, self.partitions)
-        shard_number.check(_OWNER, self.shards)
+        self.partitions = check_public(_OWNER, self._partition, self.partitions)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""
-        guards.check_input(_OWNER, pcoll)
-        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
-        key = self.key if self.key is not None else layouts.fresh_key()
-        public = public_keys(self.partitions)
+        self._check_input(pcoll)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
-        layout = Layout(self.person, self._partition, index, public, key)
-        bounder = Bounder(self.bounds, (), key, keep_rows=True)
+        layout = self._laid_out(index, self.key)
+        bounder = Bounder(self.bounds, (), layout.key, keep_rows=True)
         collect = _CollectRows(
             layout, self._wanted, bounder, shard_number.number_of(pcoll, self.shards)
         )
@@ -237,5 +231,5 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         )
 
     def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
+        """Return the public parameters that a monitoring page may show, and no key."""
         return {"bounds": repr(self.bounds)}

@@ -69,7 +69,7 @@ def test_it_is_cut_to_the_terminal(
     releasing.show(released)
     said = capsys.readouterr().out
     assert said.splitlines()[0].split() == ["day", "sum"]
-    assert "1 more number per row, from max on" in " ".join(said.split())
+    assert "... and max: the terminal is too narrow" in " ".join(said.split())
 
 
 def test_a_page_is_written_and_named(released: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -202,7 +202,7 @@ class ChooseClips(quick_steps.QuickStep):
         if element[0] != settle.SHARED:
             return
         program = self._program.at(chosen)
-        summary = settle.open_summary(element[1], program.shared_measures)
+        summary, _ = settle.open_bucket(element[1], program.shared_measures)
         view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
         clips = self._draws.once("clips", lambda: program.choose_clips(view, self._noise))
         yield settle.SHARED, clips

@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -19,6 +19,7 @@ from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.worker_limits import OWNERS
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+from beam_dp.transforms.steps.block_votes import made
 
 RUNNERS = (
     "FnApiRunner",
@@ -135,31 +136,6 @@ def may_recompute(pipeline: beam.Pipeline) -> bool:
     return type(pipeline.runner).__name__ in RECOMPUTING
 
 
-def check_picklable(
-    owner: str, name: str, function: Callable[..., Any], made: Callable[[bytes], Any]
-) -> None:
-    """Refuse a user's function that could not be sent to workers.
-
-    Args:
-        owner: the name that errors begin with.
-        name: the name of the parameter.
-        function: the function.
-        made: makes the function from its pickle, as workers do.
-
-    Raises:
-        TypeError: if it cannot be pickled and unpickled.
-    """
-    try:
-        made(pickler.dumps(function))
-    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
-        raise checks.ParameterTypeError(
-            owner,
-            name,
-            "be picklable, to be sent to workers",
-            "Write a function that holds no open file, lock or generator.",
-        ) from None
-
-
 def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
     """Return the column of the person, and those of further owners where rows have several."""
     if isinstance(person, str) or not isinstance(person, (list, tuple)):
@@ -173,11 +149,6 @@ def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
         "Name those who must be protected, and leave out the others.",
     )
     return names[0], tuple(names[1:])
-
-
-def named(owner: str, others: tuple[str, ...]) -> str | tuple[str, ...]:
-    """Return the columns of `check_person` as a caller names them."""
-    return (owner, *others) if others else owner
 
 
 def check_several(
@@ -227,7 +198,7 @@ def _as_released(owner: str, metric: Metric) -> Metric:
 
 
 def check_functions(asked: Sequence[Metric]) -> None:
-    """Refuse metrics with functions that cannot be pickled and unpickled as workers do.
+    """Refuse metrics with functions that workers could not make of a pickle, and make anew.
 
     Args:
         asked: the metrics.
@@ -237,8 +208,15 @@ def check_functions(asked: Sequence[Metric]) -> None:
     """
     for metric in asked:
         for name in metric.functions:
-            owner, function = type(metric).__name__, vars(metric)[name]
-            check_picklable(owner, name, function, pickler.loads)
+            try:
+                made(pickler.dumps(vars(metric)[name]))
+            except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
+                raise checks.ParameterTypeError(
+                    type(metric).__name__,
+                    name,
+                    "be picklable, to be sent to workers",
+                    "Write a function that holds no open file, lock or generator.",
+                ) from None
 
 
 class UnusualParameters(UserWarning):

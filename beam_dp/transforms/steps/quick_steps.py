@@ -38,30 +38,15 @@ class QuickStep(beam.DoFn):
 
 
 class _Asking(QuickStep):
-    """The base of the steps that ask a function."""
+    """Ask a function for the one element, or for the elements, that come of each element."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def display_data(self) -> dict[str, str]:
-        """Return the name of the function."""
-        return {"fn": getattr(self._function, "__name__", type(self._function).__name__)}
-
-
-class _Mapped(_Asking):
-    """Ask for the one element that comes of each element."""
-
-    def process(self, element: Any, *given: Any, **named: Any) -> Iterable[Any]:
-        """Take one element."""
-        return (self._function(element, *given, **named),)
-
-
-class _FlatMapped(_Asking):
-    """Ask for the elements that come of each element."""
+    def __init__(self, function: Callable[..., Any], several: bool) -> None:
+        self._function, self._several = function, several
 
     def process(self, element: Any, *given: Any, **named: Any) -> Any:
         """Take one element."""
-        return self._function(element, *given, **named)
+        found = self._function(element, *given, **named)
+        return found if self._several else (found,)
 
 
 def mapped(
@@ -76,7 +61,7 @@ def mapped(
         given: its further arguments, also side inputs.
         named: the same by name.
     """
-    return beam.ParDo(_Mapped(function), *given, **named)
+    return beam.ParDo(_Asking(function, several=False), *given, **named)
 
 
 def flat_mapped(
@@ -91,4 +76,4 @@ def flat_mapped(
         given: its further arguments, also side inputs.
         named: the same by name.
     """
-    return beam.ParDo(_FlatMapped(function), *given, **named)
+    return beam.ParDo(_Asking(function, several=True), *given, **named)
