@@ -30,12 +30,11 @@ from beam_dp.transforms.partitions import (
     PrivatePartitions,
     check_bounds,
     check_partitions,
-    keys_as_side,
     limit_of,
     partition_count,
     reach_of,
 )
-from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.public_partitions import CollectedPartitions, KeysAsSide
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.steps import (
     barrier,
@@ -93,7 +92,9 @@ class PrivateTransform(RowsOfPeople):
         partitions = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._program.keep_rows)
         )
-        listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
+        listed: KeysAsSide = {}
+        if isinstance(self.partitions, CollectedPartitions):
+            listed = self.partitions.as_side(self._partition, pcoll.pipeline)
         noise = trial.noise_of(pcoll.pipeline)
         if trial.is_on():
             self._program = self._compile(trial.budget_of(self.budget))
@@ -242,17 +243,13 @@ class PrivateAggregate(PrivateTransform):
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
-        self._check_output()
-        self._ready()
-        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
-
-    def _check_output(self) -> None:
-        """Refuse metrics that workers cannot release, and names that the output cannot have."""
         guards.check_functions(self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         output_rows.check_names(
             _OWNER, self.partition, self.metrics, self.batches, self.plain_names
         )
+        self._ready()
+        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
@@ -289,19 +286,17 @@ class PrivateAggregate(PrivateTransform):
         Raises:
             TypeError, ValueError: for a wrong guess.
         """
-        plan, outlook = self._described(), None
+        free = self._bounds.reach is None and not self._others
+        plan, outlook = describe(self._program, unbounded=free), None
         if people is None:
             mend = 'Write plan(people=5000, assume={"spent": 100}).'
             checks.require(not assume, "plan", "assume", "be left out without people", mend)
         else:
             known = partition_count(self.partitions)
             outlook = foresee(self._program, people, assume or {}, known)
-        return dataclasses.replace(plan, outlook=outlook, cautions=cautions(self.budget, people))
-
-    def _described(self) -> Plan:
-        free = self._bounds.reach is None and not self._others
         owners = several_owners([self._owner, *self._others])
-        return dataclasses.replace(describe(self._program, unbounded=free), owners=owners)
+        said = cautions(self.budget, people)
+        return dataclasses.replace(plan, outlook=outlook, cautions=said, owners=owners)
 
 
 @dataclasses.dataclass(eq=False)

@@ -9,7 +9,8 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.partitions import Partitions, public_keys
+from beam_dp.transforms.partitions import Partitions
+from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import guards, shard_number
 
 
@@ -45,7 +46,9 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
 
     def _laid_out(self, columns: tuple[Column, ...], key: bytes | None = None) -> layouts.Layout:
         """Return which columns hold what in one run, which has a fresh key if none is given."""
-        public, key = public_keys(self.partitions), layouts.fresh_key() if key is None else key
+        asked = self.partitions
+        public = asked.index if isinstance(asked, PublicPartitions) else None
+        key = layouts.fresh_key() if key is None else key
         return layouts.Layout(self._owner, self._partition, columns, public, key)
 
     def display_data(self) -> dict[str, Any]:
