@@ -8,8 +8,6 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
-from apache_beam.transforms import trigger, window
-from apache_beam.transforms.core import Windowing
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.cautions import cautions
@@ -59,36 +57,17 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         "be bounded, not a stream: every pane would be another release of the same people",
         "Write the stream to files and run a batch job on them.",
     )
-    _check_windowing(owner, rows.windowing)
-    _check_runner(owner, rows.pipeline)
-    _without_samples(owner, rows.pipeline)
-
-
-def _check_windowing(owner: str, windowing: Windowing) -> None:
     checks.require(
-        isinstance(windowing.windowfn, window.GlobalWindows),
+        rows.windowing.is_default(),
         owner,
         "its input",
-        f"be in the global window, not {type(windowing.windowfn).__name__}: a person "
-        "would be bounded anew in every window",
+        "be in the global window, with the default trigger and the default timestamp combiner: a "
+        "person would be bounded anew in every window and released again at every firing, and "
+        "others put the event time of single rows on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
-    checks.require(
-        isinstance(windowing.triggerfn, trigger.DefaultTrigger)
-        and windowing.accumulation_mode == trigger.AccumulationMode.DISCARDING,
-        owner,
-        "its input",
-        "have the default trigger, and discard what it fired: others release the same people again",
-        "Apply beam.WindowInto(beam.window.GlobalWindows()).",
-    )
-    checks.require(
-        windowing.timestamp_combiner == window.TimestampCombiner.OUTPUT_AT_EOW,
-        owner,
-        "its input",
-        "have the default timestamp combiner: others put the event time of single "
-        "rows on what is released",
-        "Apply beam.WindowInto(beam.window.GlobalWindows()).",
-    )
+    _check_runner(owner, rows.pipeline)
+    _without_samples(owner, rows.pipeline)
 
 
 def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
