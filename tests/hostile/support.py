@@ -187,7 +187,7 @@ def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[K
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
     places = draw.BucketPartitions(found, 1)
-    cells, names = places.cells(bucket, settle.open_summary(packed, MEASURES))
+    cells, names = places.cells(bucket, settle.open_bucket(packed, MEASURES)[0])
     return list(zip(places.names(names), _contents(cells), strict=True))
 
 

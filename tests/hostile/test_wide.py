@@ -203,7 +203,7 @@ def released(
     program = case.program
     layout, found = summaries(case, program, rows)
     if clips is None:
-        everybody = settling.open_summary(found[settling.SHARED], program.shared_measures)
+        everybody = settling.open_bucket(found[settling.SHARED], program.shared_measures)[0]
         view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
     opened = settling.open_bucket(found[0], program.measures)

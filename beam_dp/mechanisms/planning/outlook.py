@@ -104,7 +104,7 @@ class Outlook:
     def text(self, columns: int | None = None) -> str:
         """Return the table, as wide as a terminal of so many columns; None: as need be."""
         cells = [(each.metrics, *each.cells) for each in self.expected]
-        lines = text_table(_HEADINGS, cells, columns, ">")
+        lines = text_table(_HEADINGS, cells, columns, "<>")
         said = (wrapped(line, columns) for line in (self.guess, _MEANING, self.warning))
         guess, meaning, warning = said
         return "\n".join(filter(None, [guess, *lines, meaning, warning]))

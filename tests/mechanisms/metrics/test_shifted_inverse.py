@@ -393,7 +393,7 @@ def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> li
     packed = grouped([bundle(collect.Collect(layout, bounder, 4), as_dicts(rows))])
     settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
     blobs = grouped([bundle(settle, [element]) for element in packed.items()])[settling.SHARED]
-    found = settling.open_summary(blobs, program.shared_measures)
+    found = settling.open_bucket(blobs, program.shared_measures)[0]
     buckets = len(program.shared_measures[0].thresholds) + 1
     people, _ = PartitionView(found, np.zeros(len(found), np.int64), 1).histogram(0, buckets)
     return people[0][::-1].cumsum()[-2::-1].tolist()

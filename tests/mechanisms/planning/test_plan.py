@@ -590,7 +590,7 @@ def test_a_table_for_a_terminal_is_aligned_and_loses_its_last_columns() -> None:
         "a      12,345  words",
         "bcdef  1",
     ]
-    assert text_table(heading, rows, 24, ">") == [
+    assert text_table(heading, rows, 24, "<>") == [
         "name       of",
         "a      12,345",
         "bcdef       1",

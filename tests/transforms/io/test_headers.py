@@ -49,34 +49,6 @@ def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
     assert "one of them has none of the wanted columns in its first line, which must be" in said
 
 
-ABOVE = b"visitor,day\n" + b"ann,1\n" * 10
-
-
-@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz"])
-def test_a_first_line_above_a_column_of_numbers_is_a_header(tmp_path: Path, name: str) -> None:
-    said = refusal(tmp_path / name, ABOVE.replace(b"ann", SECRET.encode()))
-    assert said.endswith("one of them has 'visitor', 'day'.")
-    said = refusal(tmp_path / name, ABOVE.replace(b"day", b"whom"))
-    assert said.endswith("one of them has 'visitor', 'whom'. Did you mean 'whom'?")
-
-
-@pytest.mark.parametrize(
-    "content",
-    {
-        "few rows": b"SECRET,no\n" + b"ann,1\n" * 9,
-        "a number in the first line": b"SECRET,7\n" + b"ann,1\n" * 20,
-        "an empty cell in the first line": b"SECRET,\n" + b"ann,1\n" * 20,
-        "another row without a number": b"SECRET,no\n" + b"ann,1\n" * 20 + b"ann,no\n",
-        "another row without a value": b"SECRET,no\n" + b"ann,1\n" * 20 + b"ann,\n",
-        "no numbers": b"SECRET,no\n" + b"ann,yes\n" * 20,
-        "a sign that is no letter": b"SECRET,\x00\n" + b"ann,1\n" * 20,
-    }.values(),
-)
-def test_a_first_line_that_could_be_a_row_is_not_shown(tmp_path: Path, content: bytes) -> None:
-    said = refusal(tmp_path / "in.csv", content.replace(b"SECRET", SECRET.encode()))
-    assert "one of them has none of the wanted columns in its first line, which must be" in said
-
-
 @pytest.mark.parametrize(("mark", "shown"), [(";", "';'"), ("\t", r"'\t'"), ("|", "'|'")])
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("name", ["day", "day, of the week"])

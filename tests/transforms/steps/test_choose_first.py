@@ -30,15 +30,15 @@ from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import barrier, guards
 from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps.choose_first import (
+from beam_dp.transforms.steps.draw import Block
+from beam_dp.transforms.steps.kept_draws import Barriers
+from beam_dp.transforms.steps.summarise import (
     VOTES,
     ReduceShards,
+    Summarise,
     pieces,
     summarise_and_choose,
 )
-from beam_dp.transforms.steps.kept_draws import Barriers
-from beam_dp.transforms.steps.released_block import Block
-from beam_dp.transforms.steps.summarise import Summarise
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 

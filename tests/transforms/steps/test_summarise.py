@@ -61,7 +61,7 @@ def visits(size: int = 400) -> list[Visit]:
 
 def facts(packed: Sequence[bytes], measures: Sequence[Measure]) -> list[tuple[Any, ...]]:
     """Return the merged, reduced summary of a bucket as plain lines."""
-    found = settle.open_summary(packed, measures)
+    found = settle.open_bucket(packed, measures)[0]
     columns = [found.measure, found.bucket, found.people, found.total]
     return sorted(
         (tuple(partition), *line)
@@ -229,7 +229,7 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
 
 
 def test_an_empty_summary() -> None:
-    found = settle.open_summary([b"", b""], MEASURES)
+    found = settle.open_bucket([b"", b""], MEASURES)[0]
     assert isinstance(found, Summary) and len(found) == 0
     assert np.array_equal(block_votes.bucket_of(np.empty((1, 0), np.uint64), 4, KEY), [])
 

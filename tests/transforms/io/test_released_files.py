@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.inputs import released_files
-from beam_dp.transforms.io import table_files
+from beam_dp.transforms.io import released_files, table_files
 
 COLUMNS = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"], ["mean"]]}
 TABLE = pa.table(
