@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.clusters import __main__ as command
 from tests.clusters import artefacts, cluster, java, processes
 from tests.clusters.artefacts import ClusterError
 
@@ -42,28 +41,9 @@ def test_every_artefact_is_pinned_once() -> None:
         assert any(jar.startswith(f"beam-runners-{name}-") for jar in jars)
 
 
-def test_a_jar_is_downloaded_once(repository: Path) -> None:
-    jar = Path(artefacts.class_path("small"))
-    assert jar.read_bytes() == b"classes"
-    repository.unlink()
-    assert artefacts.class_path("small") == str(jar)
-
-
 def test_another_jar_is_refused(repository: Path) -> None:
     repository.write_bytes(b"others")
     with pytest.raises(ClusterError, match=r"org/thing-1.jar must have the sha256 .* not "):
-        artefacts.class_path("small")
-
-
-def test_a_jar_that_was_changed_here_is_downloaded_again(repository: Path) -> None:
-    jar = Path(artefacts.class_path("small"))
-    jar.write_bytes(b"others")
-    assert Path(artefacts.class_path("small")).read_bytes() == b"classes"
-
-
-def test_a_repository_without_the_jar_is_named(repository: Path) -> None:
-    repository.unlink()
-    with pytest.raises(ClusterError, match="name another repository by MAVEN_REPOSITORY"):
         artefacts.class_path("small")
 
 
@@ -93,13 +73,6 @@ def test_java_is_asked_for(
     assert "\n" not in str(refused.value)
 
 
-def test_no_java_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(ClusterError, match="^Java 11 or 17 .* none is on the PATH.$"):
-        java.java()
-
-
 def test_processes_end_with_their_context_and_so_do_their_children(tmp_path: Path) -> None:
     program = f"import subprocess; print(subprocess.Popen({SLEEP!r}).pid, flush=True)"
     wait = "import time; time.sleep(60)"
@@ -121,24 +94,6 @@ def is_running(process: int) -> bool:
         ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
     ).stdout.strip()
     return state != "" and not state.startswith("Z")
-
-
-def test_a_process_that_does_not_start_is_named(tmp_path: Path) -> None:
-    with (
-        processes.running(tmp_path) as running,
-        pytest.raises(ClusterError, match="The thing: it has ended.\nsorry"),
-    ):
-        running.start("it", [sys.executable, "-c", "print('sorry')"])
-        running.wait_until(lambda: False, "The thing")
-
-
-def test_the_command_learns_where_the_cluster_is(tmp_path: Path) -> None:
-    running = cluster.Cluster(
-        "localhost:7", tmp_path / "w", (), processes.Processes(tmp_path), lambda: True
-    )
-    found = list(command.filled(["run", "{endpoint}", "--w={worker}", "{options}"], running))
-    assert found[:3] == ["run", "localhost:7", f"--w={tmp_path}/w"]
-    assert {"--runner=PortableRunner", "--environment_type=PROCESS"} <= set(found[3:])
 
 
 def test_the_folder_of_a_cluster_is_private_and_goes() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import aggregate, shifted_inverse
+from pipelines import aggregate
 from tests.pipelines.conftest import DAYS
 
 ROOT = Path(__file__).parents[2]
@@ -87,17 +87,3 @@ def test_without_quotes_every_line_is_a_row(
     assert aggregate.main([*given, *config(quotes=False)]) == 0
     assert near(counts(out))
     assert capfd.readouterr().err == SAID
-
-
-def test_the_other_job_takes_the_quotes_too(
-    tmp_path: Path, config: Callable[..., list[str]]
-) -> None:
-    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    source.write_bytes(HEADER + b'q,1,"oops\n' + rows(range(400)) + b'r,2,fine",\n')
-    given = ["--input", str(source), "--output", str(out), *WORDS, "--epsilon", "20", *RUN]
-    # 1.5 is the largest candidate, and at 1 or below are 400 people too few: at epsilon 20 / 3 for
-    # each partition noise of such a size has a probability below e^-100.
-    asked = ["--max", "spent", "--candidates", "0:1.5:0.5", "--bounds", "partitions=3"]
-    assert shifted_inverse.main([*given, *asked, *config(quotes=False)]) == 0
-    with out.open(newline="") as file:
-        assert [row["max_spent"] for row in csv.DictReader(file)] == ["1.5"] * 3

@@ -1,7 +1,6 @@
 """Jobs charge a ledger before they draw, and are refused where its limit would be passed."""
 
 import gzip
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,14 +55,6 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
     said = capfd.readouterr().out
     assert "1 run: epsilon 1 of 1.5, " in said and "left: epsilon 0.5, delta 1e-06; " in said
     assert "this run would need epsilon 1, delta 0: THIS RUN WOULD BE REFUSED" in said
-
-
-def test_input_that_is_not_there_charges_nothing(
-    call: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    missing = [word.replace("visits.csv", "vsits.csv") for word in (*call, "--count", *TOTAL)]
-    assert "input must match a file" in refused(aggregate, *missing)
-    assert not (tmp_path / "l.jsonl").exists()
 
 
 UNREADABLE = {
@@ -135,13 +126,6 @@ def test_the_balance_is_that_of_the_charge(
     assert "2 runs: epsilon 1.25 of 1.5" in capfd.readouterr().out
 
 
-def test_a_wrong_call_is_not_charged(
-    call: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    refused(aggregate, *call, "--count", "--weight", "sum=2", *TOTAL)
-    assert not (tmp_path / "l.jsonl").exists()
-
-
 def test_other_people_are_told_in_one_line(
     call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: Callable[..., str]
 ) -> None:
@@ -156,16 +140,6 @@ def test_other_people_are_told_in_one_line(
     assert (tmp_path / "l.jsonl").read_bytes() == before
     ledger.main([str(tmp_path / "l.jsonl")])
     assert "visitor" in capfd.readouterr().out
-
-
-def test_a_ledger_of_two_names_is_told_in_one_line(
-    call: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1)).charge(dp.Budget(0.5), "before")
-    os.link(tmp_path / "l.jsonl", tmp_path / "other")
-    said = refused(aggregate, *call, "--count")
-    assert "ledger must have one name" in said and "find / -samefile" in said
-    assert "ledger must have one name" in refused(ledger, str(tmp_path / "other"))
 
 
 WRONG = {
@@ -209,12 +183,6 @@ def test_a_file_that_is_no_ledger_is_told_in_one_line(
     assert "there is no ledger 'nowhere.jsonl'" in said and "--total" not in said
 
 
-def test_the_help_shows_the_call_on_a_line_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        ledger.main(["--help"])
-    assert "\n    python -m pipelines.ledger visits.ledger.jsonl\n" in capfd.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("budget", "cause"),
     [
@@ -239,11 +207,3 @@ def test_a_run_that_no_epsilon_covers_is_refused_with_the_cause(
     foreseen = capfd.readouterr().out.splitlines()[-1]
     needed = cause.partition(".")[0].removeprefix("not ")
     assert f"this run would need {needed}: THIS RUN" in foreseen and "inf" not in foreseen
-
-
-def test_another_limit_is_told_in_numbers(
-    call: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1)).charge(dp.Budget(0.5), "before")
-    said = refused(aggregate, *call, "--count", "--total_epsilon", "3")
-    assert "must be epsilon 1, which" in said and "not epsilon 3." in said

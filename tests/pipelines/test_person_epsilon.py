@@ -82,12 +82,6 @@ LARGEST = "write the largest of them as epsilon, without a delta"
         ([*SUM, "--epsilon", "2", "--delta", "1e-6"], f"must be a pure epsilon, without rho and delta, for people with an epsilon of their own: {LARGEST}"),
         ([*SUM, "--max", "v", "--epsilon", "2"], "person_epsilon takes one statistic"),
         (["--variance", "v", *OWN, "--epsilon", "2"], "the statistic must be sum, max, median, or preprocessed of an extreme"),
-        (["--mean", "v", *OWN, "--epsilon", "2"], "the statistic must be sum, max, median, or preprocessed of an extreme"),
-        (
-            ["--black_box", "v=math:fsum", *OWN, "--epsilon", "2"],
-            "the statistic must be sum, max",
-        ),
-        ([*OWN, "--epsilon", "2"], "person_epsilon takes one statistic"),
         (
             ["--median", "v", *OWN, "--epsilon", "2", "--sensitivity", "1"],
             "sensitivity must be left out: a median for people with an epsilon of their own is searched for, and",
