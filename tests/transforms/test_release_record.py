@@ -185,16 +185,6 @@ def test_parameters_become_plain_values(value: object, expected: object) -> None
     json.dumps(found, allow_nan=False)
 
 
-def test_the_text_is_json_by_lines() -> None:
-    record = {"a": 1, "b": [{"c": 1}, {"c": [2, 3]}], "d": [], "e": {"f": None}}
-    text = release_record.text(record)
-    assert json.loads(text) == record
-    assert text.splitlines() == [
-        *("{", '"a": 1,', '"b": [', ' {"c": 1},', ' {"c": [2, 3]}', "],", '"d": [],'),
-        *('"e": {"f": null}', "}"),
-    ]
-
-
 def test_runners_that_compute_again_read_it_from_the_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
