@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "beam_dp"
 SOURCES = sorted([*ROOT.glob("beam_dp/**/*.py"), *ROOT.glob("pipelines/**/*.py")])
@@ -73,40 +71,6 @@ def broad(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def labelled(node: ast.AST) -> bool:
-    """Return whether a node is `"Label" >> transform`."""
-    return (
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.RShift)
-        and isinstance(node.left, ast.Constant)
-        and isinstance(node.left.value, str)
-    )
-
-
-def from_beam(node: ast.AST) -> bool:
-    """Return whether a node is a call like beam.Map(...), perhaps with methods called on it."""
-    while isinstance(node, (ast.Call, ast.Attribute)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return isinstance(node, ast.Name) and node.id == "beam"
-
-
-def unlabelled_steps(module: ast.AST) -> Iterator[int]:
-    """Return the lines of steps `collection | transform` without a label of their own.
-
-    Such is the right side of `|` if it is made by a call of Beam, or stands in a chain of which
-    another step has a label.
-    """
-    for node in ast.walk(module):
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.BitOr)
-            and not labelled(node.right)
-        ):
-            chained = isinstance(node.left, ast.BinOp) and labelled(node.left.right)
-            if chained or (isinstance(node.right, ast.Call) and from_beam(node.right)):
-                yield node.lineno
-
-
 def text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
@@ -166,10 +130,6 @@ def test_the_library_prints_and_logs_nothing_and_draws_in_one_place():
     assert faults(noises, [path for path in SOURCES if path.is_relative_to(LIBRARY)]) == {}
 
 
-def test_every_step_of_a_pipeline_has_a_label():
-    assert faults(lambda path: list(unlabelled_steps(tree(path)))) == {}
-
-
 NOISY = """
 import logging.handlers, random
 from warnings import warn
@@ -195,20 +155,6 @@ def test_no_file_knows_where_it_was_written():
         if path.is_file() and not skipped and (len(parts) == 1 or not hidden):
             text = path.read_bytes().decode("utf-8", errors="ignore")
             assert not PLACES.search(text), named(path)
-
-
-BROKEN = {
-    "unlabelled": "def f(rows):\n    return rows | beam.Map(str)\n",
-    "unlabelled method": "x = rows | beam.ParDo(F()).with_outputs()\n",
-    "unlabelled in a chain": 'x = rows | "One" >> one | two\n',
-}
-
-
-@pytest.mark.parametrize("source", BROKEN.values(), ids=BROKEN)
-def test_the_test_of_labels_notices(source):
-    assert list(unlabelled_steps(ast.parse(source))) != []
-    fine = 'x: int | None = rows | "One" >> beam.Map(str) | "Two" >> two\ny = a | b\n'
-    assert list(unlabelled_steps(ast.parse(fine))) == []
 
 
 def test_the_tests_of_names_and_handlers_notice():

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import expert_laws, experts, other_statistics
+from benchmarks import expert_laws, other_statistics
 from benchmarks.draws import Interval
-from benchmarks.other_statistics import ITEMS, OTHERS, Cell, Distance, Found
+from benchmarks.other_statistics import ITEMS, OTHERS, Cell, Found
 from benchmarks.suites import Rows
 
 NAMED = {other.name: other for other in OTHERS}
@@ -71,28 +71,6 @@ def test_the_law_of_quantiles_is_that_of_noisy_maxima() -> None:
     )
     chance = 1 - math.exp(-2) / 2
     assert abs((drawn == 2).mean() - chance) < 7 * math.sqrt(chance * (1 - chance) / 40_000)
-
-
-def test_an_expert_bounds_every_person() -> None:
-    person = np.array([0, 0, 0, 1, 2, 2])
-    kept = expert_laws.first_of_each(person, 2)
-    assert kept.tolist() == [True, True, False, True, True, True]
-    rows = Rows(person, np.zeros(6, np.int64), {"v": np.array([1, 2, 3, 3, 3, 3])})
-    drawn = np.random.default_rng(0)
-    several = expert_laws.distinct("", rows)["2 items each"](drawn, 20_000)
-    # The mean of Laplace noise of scale 2, within 7 standard errors of 20,000.
-    assert abs(several.mean() - 3) < 7 * 2 * math.sqrt(2 / 20_000)
-    most = expert_laws.frequency("", rows)["8 rows each"](drawn, 2000)
-    assert most.min() > -200 and most.mean() > 3  # the largest of noisy counts is biased upwards
-
-
-@pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.name)
-def test_experts_are_private_numbers_near_the_truth(other: Distance) -> None:
-    """Of some choices the best is never far off: a tenth of the people, or of the number."""
-    cell = Cell(other, other.kinds[1], 1000)
-    middle, error, choice = experts.expert(cell, 100, 1)
-    limit = {"people": 100, "values": 100, "rows": 300}.get(other.unit, 10.0)
-    assert 0 <= middle <= error < limit and choice
 
 
 def test_goals_of_statistics() -> None:

@@ -55,17 +55,6 @@ def few(file: str) -> str:
     return "items_50" if kind == "items" and size else SMALL[kind]
 
 
-def test_items_are_joined_with_their_orders() -> None:
-    rows = pq.read_table(relations.path("items")).to_pylist()
-    assert len(rows) == sum(order % 5 for order in ORDERS)
-    for row in rows:
-        assert (
-            row["customer"] == 1 + row["order"] % 7
-            and row["clerk"] == row["order"] % 3 + relations.CLERKS
-        )
-        assert row["supplier"] >= relations.SUPPLIERS and row["price"] // 1 == row["order"]
-
-
 def test_the_published_mechanism_has_the_published_probabilities() -> None:
     """P(y_i) is proportional to e^(-epsilon/2 max(l_i - tau, tau - lbar_i))."""
     profile, candidates = dp.Profile([9, 7, 7, 4, 2, 0]), dp.Candidates.linear(0, 10, 1)

@@ -295,10 +295,6 @@ def test_every_form_of_a_word_is_a_metric(
     assert found == (metric,)
 
 
-def test_numbers_are_exact() -> None:
-    assert made([*PUBLIC, "--count", "--epsilon", "0.1"]).budget.epsilon == Fraction(1, 10)
-
-
 def rows_in(path: str) -> list[dict[str, object]]:
     if path.endswith(".parquet"):
         return pq.read_table(path).to_pylist()

@@ -29,10 +29,6 @@ def without_the_largest(people: People) -> Iterator[Fraction]:
         yield left
 
 
-def failing(people: People) -> None:
-    raise ValueError("canary", people)
-
-
 GENERATOR = functools.partial(without_the_largest, (n for n in ()))
 
 
@@ -57,22 +53,6 @@ def test_the_statistic_of_every_day_is_released(
     released = read(out)
     assert [row["day"] for row in released] == ["1", "2", "3"]
     assert [float(row["custom_minutes"]) for row in released] == [30.0 * PEOPLE] * 3
-
-
-@pytest.mark.parametrize(("given", "found"), [({}, 0.0), ({"lowest": 500}, 500.0)])
-def test_a_function_that_fails_is_the_lowest(
-    visits: str,
-    tmp_path: Path,
-    given: dict[str, object],
-    found: float,
-    capfd: pytest.CaptureFixture[str],
-    config: Config,
-) -> None:
-    out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN]
-    assert aggregate.main([*words, *config(metrics=[asked("failing", **given)])]) == 0
-    assert [float(row["custom_minutes"]) for row in read(out)] == [found] * 3
-    assert "canary" not in "".join(capfd.readouterr())
 
 
 def test_every_option_reaches_the_metric(capfd: pytest.CaptureFixture[str], config: Config) -> None:

@@ -3,10 +3,7 @@
 import contextlib
 import queue
 import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,19 +16,6 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 from pipelines import running, stopping, terminal
 
 ROOT = Path(__file__).parents[2]
-LISTEN = """
-import socket, time
-listening = socket.create_server(("localhost", 0))
-print(listening.getsockname()[1], flush=True)
-time.sleep(600)
-"""
-JOB = """
-import sys
-from pipelines import aggregate, running, stopping
-running.REFUSALS = 2
-stopping.watch()
-sys.exit(aggregate.main(sys.argv[1:]))
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -98,25 +82,6 @@ def test_a_port_that_nobody_listens_to_refuses_and_a_busy_process_does_not(
     assert not running.refuses(f"localhost:{port}")
     for other in ("", "embed", "unix:/tmp/nobody", "localhost:", f"localhost:{10**30}"):
         assert not running.refuses(other), other
-
-
-@pytest.mark.parametrize(
-    ("errors", "expected"),
-    [
-        ([ConnectionRefusedError()], True),
-        ([ConnectionRefusedError(), ConnectionRefusedError()], True),
-        ([TimeoutError(), ConnectionRefusedError()], False),
-        ([ConnectionRefusedError(), OSError()], False),
-    ],
-)
-def test_a_host_of_several_addresses_refuses_with_all_of_them(
-    errors: list[OSError], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def connect(*_: object, **__: object) -> None:
-        raise ExceptionGroup("", errors)
-
-    monkeypatch.setattr(socket, "create_connection", connect)
-    assert running.refuses("localhost:1") == expected
 
 
 def test_the_job_server_of_a_pipeline_is_watched_while_it_is_reached(
@@ -191,13 +156,6 @@ def test_only_a_limit_that_nobody_chose_is_raised(words: list[str], expected: in
     assert portable.job_server_timeout == expected
 
 
-def test_dataflow_which_has_no_job_server_is_told_nothing() -> None:
-    pipeline = beam.Pipeline(options=PipelineOptions([]))
-    pipeline.runner = type("DataflowRunner", (), {})()
-    running._job_server(pipeline)
-    assert pipeline.options.view_as(PortableOptions).job_server_timeout == running.BEAMS_SECONDS
-
-
 def failed(name: str) -> None:
     """Run a thread of this name, which fails, to its end."""
 
@@ -224,28 +182,3 @@ def test_the_first_lost_worker_ends_a_run_with_one_line(
     failed(running.WORKERS)
     assert counts == [0, 1, 1] and codes.get() == 1 and codes.empty()
     assert capfd.readouterr().err == f"Reading\n{running.LOST}\n"
-
-
-@pytest.mark.audit  # the same, without processes, is above
-def test_a_driver_that_connects_while_its_job_server_is_killed_fails(
-    tmp_path: Path, visits: str
-) -> None:
-    listen = [sys.executable, "-c", LISTEN]
-    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        at = f"localhost:{int(server.stdout.readline())}"
-        asked = ["--person", "visitor", "--sum", "spent", "--epsilon", "1"]
-        files = ["--input", visits, "--output", str(tmp_path / "released.csv")]
-        on = ["--runner=PortableRunner", f"--job_endpoint={at}", "--cluster_never_restarts"]
-        words = [sys.executable, "-c", JOB, *files, *asked, *on]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=ROOT) as job:
-            assert job.stderr is not None
-            said = [job.stderr.readline()]
-            while said[-1] and "Reading" not in said[-1]:
-                said.append(job.stderr.readline())
-            time.sleep(4.0)  # twice the patience: a job server that is slow is waited for
-            assert job.poll() is None, said
-            server.kill()
-            assert job.wait(30) == 1
-            assert job.stderr.read() == f"{running.NO_JOB_SERVER}\n"
-    assert not (tmp_path / "released.csv").exists()
