@@ -158,6 +158,13 @@ def _see(element: Any, token: int) -> None:
     _SEEN[token].append(element)
 
 
+def released(rows: Iterable[object], transform: beam.PTransform) -> list[Any]:
+    """Return what a transform makes of rows in a pipeline of its own."""
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        seen = keep(start(pipeline, rows) | transform)
+    return seen
+
+
 def contents(
     rows: Iterable[object],
     bounds: ContributionBounds = UNBOUNDED,

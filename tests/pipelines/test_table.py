@@ -1,7 +1,6 @@
 """The table that a job prints, and the page that it writes."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -58,25 +57,6 @@ def test_the_noise_and_the_cost_are_told(
     monkeypatch.setattr(terminal, "width", lambda: 50)
     releasing.show(released)
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
-
-
-def test_it_is_cut_to_the_terminal(
-    released: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((26, 10)))
-    monkeypatch.setattr(sys.stdout, "fileno", lambda: 1)
-    releasing.show(released)
-    said = capsys.readouterr().out
-    assert said.splitlines()[0].split() == ["day", "sum"]
-    assert "... and max: the terminal is too narrow" in " ".join(said.split())
-
-
-def test_a_page_is_written_and_named(released: str, capsys: pytest.CaptureFixture[str]) -> None:
-    page = released.replace("out.csv", "page.html")
-    releasing.show(released, page)
-    assert capsys.readouterr().out.splitlines()[-1] == f"report: {page}"
-    assert "<svg" in Path(page).read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_written_does_not_spoil_the_run(

@@ -146,15 +146,6 @@ def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> 
     assert CANARY in capfd.readouterr().err
 
 
-@pytest.mark.audit
-def test_importing_the_jobs_says_nothing_and_changes_no_logger() -> None:
-    program = "import logging, pipelines.aggregate; print(logging.getLogger().filters)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
 class OwnError(Exception):
     """An error of a kind of its own, as users' functions and libraries raise."""
 

@@ -1,16 +1,12 @@
-"""`Histogram`: its bins and names, its exact privacy, and its jobs.
+"""`Histogram`: its bins and names, and its exact privacy.
 
 Where numbers are compared epsilon is 100 or more: noise is not 0 with a chance below e^-99.
 """
 
-import csv
 import itertools
-import json
 import math
 import pickle
-from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -48,9 +44,7 @@ def released(*asked: Metric, budget: dp.Budget | None = None) -> list[beam.Row]:
         dp.ContributionBounds(2),
         dp.PublicPartitions(["a", "b"]),
     )
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        kept = support.keep(pipeline | beam.Create(ROWS) | transform)
-    return sorted(kept, key=lambda row: row.day)
+    return sorted(support.released(ROWS, transform), key=lambda row: row.day)
 
 
 def bins(row: beam.Row, metric: Metric) -> list[int]:
@@ -245,52 +239,6 @@ def test_the_plan_says_the_noise_of_one_bin() -> None:
 
 
 # ------------------------------------------------------------------------- the command line
-
-
-def job(tmp_path: Path, *words: str) -> list[dict[str, str]]:
-    """Return the rows that the job releases of both days."""
-    source, out = tmp_path / "visits.csv", tmp_path / "released.csv"
-    lines = [f"{row['person']},{row['day']},{row['age']}" for row in ROWS if row["age"] is not None]
-    source.write_text("\n".join(["person,day,age", *lines]) + "\n")
-    given = ["--input", str(source), "--output", str(out), "--person", "person"]
-    given += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
-    assert aggregate.main([*given, *words, "--epsilon", "400", "--runner", "FnApiRunner"]) == 0
-    return list(csv.DictReader(out.open()))
-
-
-def test_the_job_releases_it(tmp_path: Path) -> None:
-    asked = {"histogram": "age", "edges": [0, 18, 30.5, "inf"], "person_value": "max"}
-    (tmp_path / "release.json").write_text(json.dumps({"metrics": [asked]}))
-    first, second = job(tmp_path, "--config", str(tmp_path / "release.json"))
-    names = ["0_18", "18_30_5", "30_5_inf"]
-    columns = [f"histogram_age_{name}{end}" for name in names for end in ("", "_low", "_high")]
-    assert list(first) == ["day", *columns]
-    assert [first[f"histogram_age_{name}"] for name in names] == ["3", "4", "2"]
-    assert [second[f"histogram_age_{name}"] for name in names] == ["0", "0", "3"]
-
-
-@pytest.mark.parametrize("word", ["age", "age:1", "age:5:1", "age:1:x", "age:0:nan", ":0:1"])
-def test_the_job_says_what_edges_are(word: str, capfd: pytest.CaptureFixture[str]) -> None:
-    words: Sequence[str] = ["--person", "p", "--histogram", word, "--epsilon", "1", "--plan"]
-    with pytest.raises(SystemExit):
-        aggregate.main(words)
-    said = capfd.readouterr().err
-    assert said.count("\n") == 1 and " must " in said
-
-
-def test_the_job_refuses_an_option_that_it_does_not_take(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for more, said in (
-        ({"last_by": "t"}, "not have the word 'last_by'"),
-        ({"person_value": "last"}, "last"),
-    ):
-        asked = {"person": "p", "budget": {"epsilon": 1}}
-        asked["metrics"] = [{"histogram": "age", "edges": [0, 1], **more}]
-        (tmp_path / "release.json").write_text(json.dumps(asked))
-        with pytest.raises(SystemExit) as ended:
-            aggregate.main(["--config", str(tmp_path / "release.json"), "--plan"])
-        assert ended.value.code == 2 and said in capfd.readouterr().err
 
 
 def test_it_is_no_statistic_for_preprocessing() -> None:

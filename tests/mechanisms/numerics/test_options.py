@@ -82,26 +82,6 @@ def test_the_shifted_inverse_takes_a_search_and_no_clip(make):
             dp.ShiftedInverse(make(**option), "p", budget)
 
 
-@pytest.mark.parametrize(
-    ("statistic", "name"),
-    [
-        (dp.Mean("a", per="person"), "per"),
-        (dp.Mean("a", low=0), "low"),
-        (dp.Mean("a", high=0.5), "high"),
-        (dp.Median("a", per="person"), "per"),
-        (dp.Median("a", beta=0.01), "beta"),
-        (dp.Max("a", candidates=GRID), "candidates"),
-        (dp.Min("a", search="auto"), "search"),
-    ],
-)
-def test_preprocessing_refuses_how_else_a_statistic_is_released(statistic, name):
-    rule = f"{name} must be left out in PreprocessSensitivity"
-    with pytest.raises(ValueError, match=rule):
-        dp.PreprocessSensitivity(statistic, "p", dp.Budget(1.0))
-    plain = type(statistic)("a", name="it", unit=0.01, weight=2)
-    assert dp.PreprocessSensitivity(plain, "p", dp.Budget(1.0), person_value="max")
-
-
 @pytest.mark.parametrize("kind", [dp.Median, lambda column, **o: dp.Quantile(column, 0.5, **o)])
 @pytest.mark.parametrize("per", ["person", "row"])
 def test_quantiles_have_no_search_to_choose(kind, per):

@@ -325,17 +325,6 @@ def test_cells_show_partitions_in_any_order_and_empty_ones():
     assert list(loss.profiler.profiles(part))[1].values == (0, 0, 0)
 
 
-def test_lines_merge_by_identities_of_two_words():
-    rows = [Row((person, 0), (7, second), (1,)) for second in (0, 1, 3) for person in range(4)]
-    measures = [Measure(PEOPLE)]
-    parts = [
-        histograms.summarise(settled(rows[start : start + 4], ()), measures) for start in (0, 4, 8)
-    ]
-    summary = histograms.reduce(table_module.concatenate([*parts, parts[0]]), measures)
-    assert summary.partition.tolist() == [[7, 7, 7], [0, 1, 3]]
-    assert PartitionView.of_all(summary).people(0).tolist() == [8, 4, 4]
-
-
 def test_the_packed_sort_orders_like_the_full_one():
     generator = np.random.default_rng(8)
     for top in (5, 1 << 39, 1 << 60):
@@ -346,20 +335,6 @@ def test_the_packed_sort_orders_like_the_full_one():
         order = histograms._order(summary)
         lines = list(zip(partition[0][order], measure[order], bucket[order], strict=True))
         assert lines == sorted(lines)
-
-
-def test_nothing_gives_nothing():
-    measures = [Measure(PEOPLE), Measure(0, 1, GRID), Measure(0, 1, (), 3)]
-    table = settled([], (Field(0, "sum"),))
-    for summary in (
-        histograms.summarise(table, measures),
-        histograms.summarise_people(table, measures),
-    ):
-        assert len(summary) == 0
-        cells = PartitionView(summary, np.empty(0, np.int64), 2)
-        assert cells.people(0).tolist() == [0, 0]
-        assert cells.histogram(1, 3)[1].tolist() == [[0] * 3] * 2
-        assert cells.largest(2, 3) == [[], []]
 
 
 def test_totals_do_not_wrap():

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.io import open_files, parquet
+from beam_dp.transforms.io import open_files
 
 TABLE = pa.table({"who": [f"person {at}" for at in range(20_000)], "n": list(range(20_000))})
 
@@ -47,14 +47,6 @@ def test_an_open_file_counts_as_far_as_it_was_read(tmp_path: Path) -> None:
             assert reading.share == pytest.approx(1 / 4, abs=1e-4)
             stream.read()
             assert reading.share == pytest.approx(1 / 2)
-        assert reading.share == pytest.approx(1 / 2)
-
-
-def test_some_row_groups_are_a_part_of_a_file(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.parquet")
-    with open_files.watched(path) as reading:
-        [part] = parquet.ranges([path], path, ["n"])
-        list(parquet.read_parquet(part._replace(last=1), path, ["n"]))
         assert reading.share == pytest.approx(1 / 2)
 
 

@@ -30,16 +30,6 @@ def test_freed_pieces_go_back_to_the_system_and_held_ones_stay() -> None:
     assert all((piece == 50 * place).all() for place, piece in enumerate(held))
 
 
-def test_elsewhere_nothing_is_done(monkeypatch) -> None:
-    monkeypatch.setattr(runtime.os, "name", "other")
-    runtime._trim.cache_clear()
-    try:
-        runtime.give_back()
-        assert runtime._trim()(0) is None
-    finally:
-        runtime._trim.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("given", "count"),
     [("1", 1), ("3", 3), ("1024", 1024), ("0", None), ("1025", None), ("x", None)],
