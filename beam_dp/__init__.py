@@ -30,9 +30,6 @@ if typing.TYPE_CHECKING:
         ContributionBounds as ContributionBounds,
     )
     from beam_dp.mechanisms.candidates.candidates import Candidates as Candidates
-    from beam_dp.mechanisms.metrics.extremes import KthLargest as KthLargest
-    from beam_dp.mechanisms.metrics.extremes import Max as Max
-    from beam_dp.mechanisms.metrics.extremes import Min as Min
     from beam_dp.mechanisms.metrics.histogram import Histogram as Histogram
     from beam_dp.mechanisms.metrics.mean import Mean as Mean
     from beam_dp.mechanisms.metrics.mean import StandardDeviation as StandardDeviation
@@ -41,7 +38,10 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
     from beam_dp.mechanisms.metrics.preprocessed import Preprocessed as Preprocessed
     from beam_dp.mechanisms.metrics.preprocessed import TrimmedMean as TrimmedMean
+    from beam_dp.mechanisms.metrics.quantiles import KthLargest as KthLargest
+    from beam_dp.mechanisms.metrics.quantiles import Max as Max
     from beam_dp.mechanisms.metrics.quantiles import Median as Median
+    from beam_dp.mechanisms.metrics.quantiles import Min as Min
     from beam_dp.mechanisms.metrics.quantiles import Quantile as Quantile
     from beam_dp.mechanisms.metrics.quantiles import Quantiles as Quantiles
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
@@ -59,25 +59,25 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
+    from beam_dp.results.local_release import Released as Released
     from beam_dp.results.local_release import RunFailed as RunFailed
     from beam_dp.results.local_release import release as release
-    from beam_dp.results.released_table import Released as Released
     from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
+    from beam_dp.transforms.aggregate import SelectPartitions as SelectPartitions
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
     from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
+    from beam_dp.transforms.one_statistic import PreprocessSensitivity as PreprocessSensitivity
+    from beam_dp.transforms.one_statistic import PrivateRatio as PrivateRatio
+    from beam_dp.transforms.one_statistic import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
-    from beam_dp.transforms.preprocess import PreprocessSensitivity as PreprocessSensitivity
-    from beam_dp.transforms.private_ratio import PrivateRatio as PrivateRatio
     from beam_dp.transforms.public_partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
-    from beam_dp.transforms.select import SelectPartitions as SelectPartitions
-    from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.steps.guards import UnusualParameters as UnusualParameters
 else:
     __getattr__, __dir__, __all__ = _lazy(__name__, __file__)

@@ -128,7 +128,7 @@ class Summarised(Releases):
             clips = self.program.choose_clips(self.people, Noise())
         parts = [self._part(places, clips) for places in self._buckets]
         sums = np.sum([self.program.sums(drawn) for _, drawn in parts], axis=0)
-        names = [output.name for output in self.program.outputs]
+        names = [each.name for metric in self.program.metrics for each in metric.outputs]
         columns = {name: np.full(self.cells.size, np.nan) for name in names}
         absent = np.ones(self.cells.size, bool)
         for kept, drawn in parts:

@@ -81,7 +81,7 @@ def described(line: command_line.Parser, options: argparse.Namespace) -> dict[st
     made = []
     for asked in options.metrics:
         word = next(iter(asked))
-        if not own or REGISTRY[word].takes_own_epsilons is Metric.takes_own_epsilons:
+        if not own or not REGISTRY[word].own_epsilons:
             asked = _of_people(word, asked)
         kind = REGISTRY[next(iter(asked))]
         given = {name: value for name, value in beside.items() if own or takes(kind, name)}

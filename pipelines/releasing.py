@@ -12,13 +12,16 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 import beam_dp as dp
+from beam_dp.mechanisms.planning.shown_tables import wrapped
+from beam_dp.results.local_release import label
+from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
-from beam_dp.transforms import release_record
 from beam_dp.transforms.io import read_rows, whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import command_line, messages, running, stopping, table, terminal
+from pipelines import command_line, messages, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
+_PLAN = "--plan --people N says what to expect"
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
@@ -77,6 +80,7 @@ def run(
         given: the words; None: those of this process.
     """
     options, beam_options = line.read(given)
+    program = line.prog.rpartition(".")[2]
     with line.refusing():
         asked = Description(read(line, options))
         plan = asked.release.plan(asked.people, asked.assume)
@@ -84,9 +88,11 @@ def run(
             raise ValueError("--people is for --plan: the run itself needs no guess")
         balance = None
         if asked.ledger is not None:
-            balance = asked.ledger.foresee(asked.release, label(asked, line.prog))
+            balance = asked.ledger.foresee(
+                asked.release, label(program, asked.output or "no output")
+            )
     if options.plan:
-        sys.stdout.write(f"{plan.text(table.width())}\n{told(balance, foreseen=True)}")
+        sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
         return 0
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, asked.output)):
         with line.refusing(), terminal.warned():
@@ -95,16 +101,47 @@ def run(
             if asked.ledger is not None:
                 if beam_options.view_as(GoogleCloudOptions).template_location:
                     raise ValueError(TEMPLATE)
-                balance = asked.ledger.charge(asked.release, label(asked, line.prog))
+                balance = asked.ledger.charge(
+                    asked.release, label(program, asked.output or "no output")
+                )
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run
-            sys.stdout.write(f"{plan.text(table.width())}\n{told(balance)}")
+            sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
             return 0
-        rows = table.show(asked.output, release_record.columns(asked.release), asked.report)
+        released = show(asked.output, asked.report)
     sys.stdout.write(told(balance))
-    if rows == 0 and (said := table.selection(asked.output)):
+    said = released.record["selection"]
+    if said and not len(released.table):
         sys.stdout.write(NOTHING.format(said, messages.advice("partitions", line.flags)))
     return 0
+
+
+def show(path: str, page: str | None = None) -> dp.Released:
+    """Print a released file as a table, with its noise and its cost; return it.
+
+    Args:
+        path: the file.
+        page: the file of the page that is to be written; None: none.
+    """
+    released = dp.Released.read(path)
+    view = View.of(released.table, released.record)
+    reported = _reported(released, path, page) if page else ""  # first: the reader may go away
+    columns = terminal.width()
+    lines = [view.text(columns, path, _PLAN)]
+    lines += [wrapped(line, columns) for line in (view.noise, view.cost) if line]
+    text = "\n".join([*lines, *([reported] if reported else [])])
+    encoding = sys.stdout.encoding or "utf-8"  # a sign that it has not is shown by its number
+    sys.stdout.write(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n")
+    return released
+
+
+def _reported(released: dp.Released, path: str, page: str) -> str:
+    """Write the page, and return what to say: the release is there, and paid for, in any case."""
+    try:
+        released.report(page)
+    except OSError as error:
+        return f"report: not written, {error.strerror}; at no cost: dp.report({path!r}, {page!r})"
+    return f"report: {page}"
 
 
 def told(balance: Balance | None, foreseen: bool = False) -> str:
@@ -119,10 +156,3 @@ def told(balance: Balance | None, foreseen: bool = False) -> str:
     when = " after this run" * (foreseen and balance.is_within)
     line = balance.line if balance.is_within else balance.refusal
     return f"ledger {PurePath(balance.path).name}{when}: {line}\n"
-
-
-def label(asked: Description, program: str) -> str:
-    """Return what the ledger says of the job: its name, and that of its output."""
-    output = PurePath(asked.output).name or "no output"
-    name = "".join(letter for letter in output if letter.isprintable())
-    return f"{program.rpartition('.')[2]}: {name}"

@@ -1,12 +1,10 @@
 """Run a pipeline to its end, or to one line without data that says why it failed.
 
-Beam waits for ever for a worker process that was killed, and for `--job_server_timeout` for a job
-server that is gone: these jobs end. And it ends a run on Prism after 300 s: these may last.
+Beam waits for ever for a worker process that was killed: these jobs end. And it ends a run on Prism
+after 300 s: these may last.
 """
 
 import contextlib
-import os
-import socket
 import sys
 import threading
 import time
@@ -23,16 +21,13 @@ LOST = (
     "those that take too much memory: give fewer --direct_num_workers"
 )
 NO_JOB_SERVER = (
-    "error: nobody listens at --job_endpoint, so the run failed; start the job server again, or "
-    "name another address"
+    "error: no job server answers at --job_endpoint, so the run failed; start it again, or name "
+    "another address"
 )
+_NO_ANSWER = "FutureTimeoutError"
+"""The error of gRPC where nobody answers for as long as `--job_server_timeout` says."""
 BEAMS_SECONDS = 300
 LONGEST = 30 * 86_400
-REFUSALS = 60
-"""So often in a row, once a second, a job server may refuse: it has a minute to start again."""
-PAUSE = 1.0
-PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
-"""The environment variables by which gRPC is told of a proxy, which may reach what we cannot."""
 WORKERS = "run_worker"
 """The name of the threads in which Beam's in-memory runner waits for a worker process."""
 
@@ -54,26 +49,19 @@ def run(
         quiet: whether nothing is shown of a run that succeeds.
     """
     runner = type(made.runner).__name__
-    server = _job_server(made)
+    _let_last(made)
     try:
         shown = contextlib.nullcontext() if quiet else terminal.shown(first, reads, runner)
         with shown, terminal.hushed(), _lost_workers_noticed():
-            with _lost_job_server_noticed(server):
-                running = made.run()
-            running.wait_until_finish()
+            made.run().wait_until_finish()
     except messages.RAISED as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
-        sys.exit(f"error: {messages.explain(error, runner, show_errors)}")
-
-
-def _end(words: str) -> None:
-    """Say what is lost, and end: the runner waits for it, in the main thread."""
-    if not stopping.is_ending():
-        terminal.say(words)
-    stopping.end(1)
+        lost = type(error).__name__ == _NO_ANSWER
+        why = f"error: {messages.explain(error, runner, show_errors)}"
+        sys.exit(NO_JOB_SERVER if lost else why)
 
 
 @contextlib.contextmanager
@@ -91,7 +79,9 @@ def _lost_workers_noticed() -> Iterator[None]:
         is_lost = what.thread is not None and what.thread.name == WORKERS
         if is_lost and first.acquire(blocking=False):
             time.sleep(terminal.PATIENCE)
-            _end(LOST)
+            if not stopping.is_ending():
+                terminal.say(LOST)
+            stopping.end(1)
 
     threading.excepthook = failed
     try:
@@ -100,60 +90,14 @@ def _lost_workers_noticed() -> Iterator[None]:
         threading.excepthook = before
 
 
-def _job_server(made: beam.Pipeline) -> str:
-    """Return the address of a job server that is to be watched, "" for none; let other runs last.
+def _let_last(made: beam.Pipeline) -> None:
+    """Let a run last for 30 days that asks for no job server, unless its limit was chosen.
 
-    Whoever gives `--job_server_timeout` waits for as long as that says. The states of a job come by
-    one answer that lasts as long as the job does, and where Beam asks for them before the job runs,
-    as on Prism, the limit is one for the whole run: a run without `--job_endpoint` gets 30 days.
-    (Dataflow has no job server, and would show the option.)
+    The states of a job come by one answer that lasts as long as the job does, and where Beam asks
+    for them before the job runs, as on Prism, the limit is one for the whole run. (Dataflow has no
+    job server, and would show the option.)
     """
-    portable, runner = made.options.view_as(PortableOptions), made.runner
-    if portable.job_server_timeout != BEAMS_SECONDS:
-        return ""
-    endpoint = portable.job_endpoint or ""
-    if not endpoint and type(runner).__name__ != "DataflowRunner":
+    portable = made.options.view_as(PortableOptions)
+    chosen = portable.job_endpoint or portable.job_server_timeout != BEAMS_SECONDS
+    if not chosen and type(made.runner).__name__ != "DataflowRunner":
         portable.job_server_timeout = LONGEST
-    is_seen = hasattr(runner, "create_job_service") and not any(map(os.environ.get, PROXIES))
-    return endpoint if is_seen else ""
-
-
-@contextlib.contextmanager
-def _lost_job_server_noticed(endpoint: str) -> Iterator[None]:
-    """End the job where nobody listens at its job server's address for a minute, while it connects.
-
-    The kernel of that machine refuses who connects to a port that nobody listens to, and lets in
-    who comes to a process that is busy or stopped. So only refusals count.
-    """
-    connected = threading.Event()
-    if endpoint:
-        threading.Thread(target=_watch, args=(endpoint, connected), daemon=True).start()
-    try:
-        yield
-    finally:
-        connected.set()
-
-
-def _watch(endpoint: str, connected: threading.Event) -> None:
-    refused = 0  # counted, as a driver may have been stopped for a while itself
-    while not connected.wait(PAUSE):
-        refused = refused + 1 if refuses(endpoint) else 0
-        if refused > REFUSALS and not connected.is_set():
-            _end(NO_JOB_SERVER)
-            return
-
-
-def refuses(endpoint: str) -> bool:
-    """Return whether nobody listens at HOST:PORT, at any address of the host.
-
-    False for an address of another kind.
-    """
-    host, _, port = endpoint.rpartition(":")
-    address = host.strip("[]"), int(port) if port.isdecimal() else -1
-    try:
-        socket.create_connection(address, timeout=PAUSE, all_errors=True).close()
-    except ExceptionGroup as failed:
-        return all(isinstance(error, ConnectionRefusedError) for error in failed.exceptions)
-    except (OSError, ValueError, OverflowError):
-        pass
-    return False

@@ -31,8 +31,7 @@ from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.mechanisms.sensitivity.gradient import Counts
 from beam_dp.testing.sensitivity import exceeds
-from beam_dp.transforms.inputs import released_files
-from beam_dp.transforms.io import whole_files
+from beam_dp.transforms.io import released_files, whole_files
 from pipelines import command_line, messages, running, stopping
 
 _MOST = 1_000_000

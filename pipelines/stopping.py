@@ -6,6 +6,7 @@ is printed when the files are whole. No exception is raised for a signal: functi
 catch it, Beam would blame the element that it held, and both would print where they were.
 """
 
+import _thread
 import atexit
 import contextlib
 import multiprocessing
@@ -131,10 +132,12 @@ def end(code: int) -> NoReturn:
         pass
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # other threads may fail now
-    # The main thread may hold a lock that the cleaning needs: it has a thread of its own.
-    cleaner = threading.Thread(target=_clean, daemon=True)
-    cleaner.start()
-    cleaner.join(PATIENCE)
+    # The main thread may hold a lock that the cleaning needs: it has a thread of its own. It may
+    # even hold the lock that `threading.Thread` needs to start one.
+    cleaned = threading.Lock()
+    cleaned.acquire()
+    _thread.start_new_thread(_clean, (cleaned,))
+    cleaned.acquire(timeout=PATIENCE)
     os._exit(code)
 
 
@@ -143,8 +146,8 @@ def is_ending() -> bool:
     return _ending.locked()
 
 
-def _clean() -> None:
-    """End the workers, then delete: the last that was asked for goes first."""
+def _clean(running: threading.Lock) -> None:
+    """End the workers, then delete: the last that was asked for goes first; then free the lock."""
     _end_children()
     for worker in _workers:
         worker.kill()
@@ -153,9 +156,10 @@ def _clean() -> None:
             worker.wait(PATIENCE / 2)
     processes = {os.getpid(), *(worker.pid for worker in _workers)}
     with contextlib.ExitStack() as stack:  # where one fails, the others are called
+        stack.callback(running.release)
+        stack.callback(_end_children)  # one was forked before, and was not known yet
         for clean in _cleanings:
             stack.callback(clean, processes)
-    _end_children()  # one was forked before, and was not known yet
 
 
 def _end_children() -> None:

@@ -1,7 +1,7 @@
 """The messages of a running job: its stages, and nothing that a runner prints of elements.
 
 A long run of this process on a terminal shows one line: the stage, the share of the input that was
-read, the time (see `transforms.inputs.progress` for what a share tells). A log or a file never gets
+read, the time (see `transforms.io.open_files` for what a share tells). A log or a file never gets
 it.
 """
 
@@ -19,7 +19,7 @@ import apache_beam as beam
 
 import beam_dp as dp
 from beam_dp.results.local_release import have_ended
-from beam_dp.transforms.inputs import progress
+from beam_dp.transforms.io import open_files
 from beam_dp.transforms.steps import trial
 from pipelines import messages
 
@@ -41,6 +41,13 @@ def say(words: str) -> None:
     """
     with contextlib.suppress(BrokenPipeError):
         os.write(_terminal[-1], f"{words}\n".encode())
+
+
+def width() -> int | None:
+    """Return the columns of the terminal; None where the output is none."""
+    if not sys.stdout.isatty():
+        return None
+    return os.get_terminal_size(sys.stdout.fileno()).columns
 
 
 @contextlib.contextmanager
@@ -120,7 +127,7 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
         return
     ended = threading.Event()
     own = os.dup(_terminal[-1])  # standard error itself is held back meanwhile
-    with progress.watched(reads) as reading:
+    with open_files.watched(reads) as reading:
         painter = threading.Thread(target=_paint, args=(own, reading, ended), daemon=True)
         _stages.append(first)
         painter.start()
@@ -133,7 +140,7 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
             os.close(own)
 
 
-def _paint(terminal: int, reading: progress.Reading, ended: threading.Event) -> None:
+def _paint(terminal: int, reading: open_files.Reading, ended: threading.Event) -> None:
     """Write the line anew a few times a second, and clear it at the end."""
     if ended.wait(DELAY):
         return

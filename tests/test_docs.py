@@ -244,12 +244,6 @@ def test_terms_of_the_glossary_stand_once() -> None:
         assert word in terms
 
 
-def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
-    metrics = [dp.Max("a", search="auto"), dp.Max("b", search=dp.ScaleThenChoose)]
-    rows = dp.PrivateAggregate("p", metrics, dp.Budget(1, 1e-6)).plan().rows
-    assert [row.delta for row in rows] == [0, 1e-6]
-
-
 def test_the_most_that_a_row_of_several_owners_counts_for() -> None:
     assert "4,294,967" in STATISTICS and from_summaries._HEAVIEST // 1000 == 4_294_967
 

@@ -30,7 +30,6 @@ FLOORS = (
 LIBRARY = sorted(path for path in ROOT.glob("beam_dp/**/*.py") if path.name != "__init__.py")
 ONE_IDEA = {
     "block_votes.py",  # of black boxes: the lines, and the step that asks the function
-    "monotone.py",  # statistics: their profile by search, and the check of the claim
 }
 """The names of files that stand twice, for the same idea on two floors."""
 TWICE = {"Released"}  # what was released: of one metric as numbers, and of all as a table

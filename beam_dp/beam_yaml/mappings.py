@@ -383,9 +383,6 @@ def in_words(function: Callable[..., Transform]) -> Callable[..., Transform]:
 
     @functools.wraps(function)
     def checked(**given: Any) -> Transform:
-        check_words(owner, "config", given, parameters)
-        missing = ", ".join(name for name in needed if name not in given)
-        checks.require(not missing, owner, "config", f"have {missing}")
-        return function(**given)
+        return function(**mapping_of(owner, "config", given, tuple(parameters), needed))
 
     return checked

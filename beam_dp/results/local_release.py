@@ -1,4 +1,4 @@
-"""`release`: a private table of a file or a DataFrame, without a line of Beam code.
+"""`release`: a private table of a file or a DataFrame, without a line of Beam code; `Released`.
 
 What Beam raises, logs and prints of a run that fails quotes elements. So its log and its prints are
 held back while it runs, and of its errors only those texts come out that this package wrote: they
@@ -6,10 +6,12 @@ name parameters, columns, types and paths.
 """
 
 import contextlib
+import dataclasses
 import io
 import logging
 import os
 import re
+import shutil
 import tempfile
 import threading
 import time
@@ -17,19 +19,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Role
+from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.results.released_table import Released
+from beam_dp.results.report import report
+from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.columns import layout
-from beam_dp.transforms.inputs import frames
-from beam_dp.transforms.io import read_rows
+from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions
@@ -39,6 +41,7 @@ RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""
 _OWNER = "release"
 _PATIENCE = 1.0
+_COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OWNERS = "ReadRows|WriteRows|PrivateAggregate|PublicPartitions|LocalSensitivity"
@@ -49,6 +52,48 @@ _OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTIL
 
 class RunFailed(RuntimeError):
     """A run failed: the message is without data, or it says where data may be seen."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Released:
+    """A released table, and the record of what it cost and how it was drawn.
+
+    `print(released)` shows the table rounded to what its noise allows.
+
+    Attributes:
+        table: one row per partition: the partition columns, then for each metric its number,
+            `<name>_low` and `<name>_high`, which hold the true number in 95 of 100 releases
+            (quantiles: `<name>_rank_error`, a number of people).
+        record: what was spent on what, the parameters, the clips, the versions.
+    """
+
+    table: pa.Table
+    record: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Released":
+        """Return what a job released: the file at `path`, and its record beside it, `<path>.json`.
+
+        Raises:
+            ValueError: for another extension, and where one of the two files is missing.
+        """
+        return cls(*released_files.read("Released", os.fspath(path)))
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame; pandas must be installed."""
+        return self.table.to_pandas()
+
+    def report(self, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
+        """Return the table as a page, and write the page to a file: see `report`."""
+        return report(self, path, title)
+
+    def __str__(self) -> str:
+        view = View.of(self.table, self.record)
+        columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
+        return f"{view.text(columns, '.table')}\n{view.cost}"
+
+    def _repr_html_(self) -> str:
+        return View.of(self.table, self.record).html(".table")
 
 
 def release(
@@ -120,15 +165,16 @@ def release(
             for part in pattern.split(","):
                 read_rows.matched_files(part)  # raises where there is none
         else:
-            pattern = type(data).__name__
-            read = stack.enter_context(frames.held(_checked(data, owners, aggregate)))
+            pattern = ""
+            read = stack.enter_context(frames.held(_read_of(data, owners, aggregate)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         path = os.path.join(folder, "released.parquet")
         made = beam.Pipeline(RUNNER)
         rows = made | "Read" >> read | "Release" >> aggregate
         if ledger is not None:
-            ledger.charge(aggregate, _label(data))
-        job = {"program": "beam_dp.release", "input": release_record.file_names(pattern)}
+            ledger.charge(aggregate, label("dp.release", pattern))
+        name = pattern or type(data).__name__
+        job = {"program": "beam_dp.release", "input": release_record.file_names(name)}
         # Batches have the names that their user gave; fields of rows have plain ones.
         named = aggregate.partition, aggregate.metrics
         columns = None if aggregate.batches else field_names(*named)
@@ -139,24 +185,18 @@ def release(
         return Released.read(path)
 
 
-def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
-    """Return the columns of a table that the release reads, if their types fit."""
-    columns = [column for metric in aggregate.metrics for column in metric.columns()]
-    read = [(name, Role.OWNER) for name in (*owners, *aggregate.partition)]
-    read += [(column.name, column.role) for column in columns]
-    numbers = [name for name, role in read if role in (Role.VALUE, Role.ORDER, Role.EPSILON)]
-    frame = frames.frame_of(_OWNER, data, [name for name, _ in read], numbers)
-    for name, role in read:
-        if name in frame.types:
-            layout.check_type(name, role, frame.types[name])
-    return frame
+def _read_of(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
+    """Return the columns of a table that the release reads."""
+    columns = table_order(column for metric in aggregate.metrics for column in metric.columns())
+    names = [*owners, *aggregate.partition, *(column.name for column in columns)]
+    numbers = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
+    return frames.frame_of(_OWNER, data, names, [column.name for column in numbers])
 
 
-def _label(data: Any) -> str:
-    """Return what a ledger says of the release: the name of its files, if it has one."""
-    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+def label(program: str, path: str) -> str:
+    """Return what a ledger says of a run: its program, and the name of its files, if it has one."""
     name = "".join(letter for letter in release_record.file_names(path) if letter.isprintable())
-    return f"dp.release: {name}" if name else "dp.release"
+    return f"{program}: {name}" if name else program
 
 
 def run(made: beam.Pipeline, show_errors: bool = False) -> None:

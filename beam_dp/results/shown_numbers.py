@@ -15,6 +15,8 @@ import functools
 import math
 import unicodedata
 
+from beam_dp.mechanisms.planning.shown_tables import width
+
 UNKNOWN = "?"
 MISSING = "-"
 MARK = "*"
@@ -170,9 +172,3 @@ def plain(value: object, most: int = 0) -> str:
     while width(text) > most - len(_MORE):
         text = text[:-1]
     return text + _MORE
-
-
-def width(text: str) -> int:
-    """Return how many columns of a terminal a text of `plain` takes."""
-    wide = sum(unicodedata.east_asian_width(sign) in ("W", "F") for sign in text)
-    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)

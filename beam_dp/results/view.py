@@ -15,9 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
-from beam_dp.mechanisms.planning.shown_tables import html_table, wrapped
-from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown, width
+from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
+from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
 from beam_dp.transforms.release_record import COLUMNS
 
 ROWS = 50
@@ -27,7 +28,6 @@ PLAN = "plan(people=N) says what to expect"
 NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _KEY = 32  # columns of a terminal
-_GAP = "  "
 _RANKED, _WALK, _EXTREMES, _SHARE = "_rank_error", "walk", ("Max", "Min"), "Ratio"
 _WHOLE, _DAY = re.compile(r"-?(0|[1-9]\d{0,8})"), re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _DENSE = 3
@@ -164,7 +164,16 @@ class View:
         """What the release cost; of a trial that it has no noise."""
         if NOT_PRIVATE in self.record:
             return f"{NOT_PRIVATE}: {self.record[NOT_PRIVATE]}"
-        return f"in all: {self.record['composition']}" if "composition" in self.record else ""
+        if "composition" not in self.record:
+            return ""
+        chosen = ", chosen privately" * bool(self.record.get("partitions_chosen"))
+        return f"in all: {self.record['composition']}{chosen}"
+
+    @property
+    def noise(self) -> str:
+        """What was drawn for each metric, as it was chosen."""
+        drawn = self.record.get("releases", ())
+        return "; ".join(f"{plain(each['metric'])}: {_drawn(each)}" for each in drawn)
 
     def text(
         self, columns: int | None = None, whole: str = "the whole table", plan: str = PLAN
@@ -176,22 +185,10 @@ class View:
             whole: where all of the table can be seen.
             plan: how a reader learns beforehand what is of use.
         """
-        cells = self._columns()
-        widths = [max(map(width, column)) for column in cells]
-        taken, least = len(cells), len(self.by) + 1
-        if columns is not None:
-            while taken > least and sum(widths[:taken]) + len(_GAP) * (taken - 1) > columns:
-                taken -= 1
-        padded = [
-            [" " * (most - width(cell)) + cell for cell in column]
-            for column, most in zip(cells[:taken], widths[:taken], strict=True)
-        ]
-        lines = [_GAP.join(row) for row in zip(*padded, strict=True)]
-        notes = self._remarks(whole, plan)
-        if lost := len(cells) - taken:
-            more = f"{lost} more number{'s' * (lost > 1)} per row, from {cells[taken][0]} on"
-            notes.insert(0, f"... and {more}, in {whole}: the terminal is too narrow")
-        return "\n".join([*lines, *(wrapped(note, columns) for note in notes)])
+        heading, *rows = zip(*self._columns(), strict=True)
+        lines = text_table(heading, rows, columns, ">>", least=len(self.by) + 1)
+        notes = (wrapped(note, columns) for note in self._remarks(whole, plan))
+        return "\n".join([*lines, *notes])
 
     def html(self, whole: str) -> str:
         """Return the same for a notebook."""
@@ -211,6 +208,17 @@ class View:
         more = [f"... and {left:,} more rows in {whole}"] if left > 0 else []
         owners = several_owners(self.owners)
         return [*more, *self.legend, *self.doubts(plan), *([owners] if owners else [])]
+
+
+def _drawn(release: dict[str, Any]) -> str:
+    """Return the clip and the noise of one metric, or else how far it may be off."""
+    clip = release.get("clip") or {}
+    if clip.get("clips") and clip.get("noise_scales"):
+        clips, scales = (" or ".join(map(short, clip[name])) for name in ("clips", "noise_scales"))
+        return f"clip {clips}, noise {scales}"
+    if release["noise_scale"] != "-":
+        return f"noise {shortened(release['noise_scale'])}"
+    return shortened(release["expected_error"])
 
 
 def label_of(key: Sequence[object]) -> str:

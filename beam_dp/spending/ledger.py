@@ -147,9 +147,8 @@ class Ledger:
         if limit is not None and type(limit) is not Budget:
             rule = f"be a Budget, not {checks.shown(limit)}"
             raise checks.ParameterTypeError("Ledger", "limit", rule, _START)
-        if planned is not None and type(planned) is not bool:
-            rule = f"be True or False, not {checks.shown(planned)}"
-            raise checks.ParameterTypeError("Ledger", "planned", rule)
+        if planned is not None:
+            checks.boolean("Ledger", "planned", planned)
         self._limit, self._planned = limit, planned
 
     @property

@@ -29,6 +29,7 @@ from typing import Any
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.composition import Cost
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.plan import cost
 
 FORMAT = 1
 PATIENCE = 60.0
@@ -189,7 +190,7 @@ def today() -> str:
 
 def written(terms: Terms, charges: Sequence[Charge]) -> str:
     """Return the text of the file."""
-    limit = _told(terms.limit)
+    limit = cost(terms.limit)
     first = {"ledger": FORMAT, "limit": limit, "planned": terms.planned, "date": terms.date}
     check, lines = "", []
     for content in [first, *map(_of_charge, charges)]:
@@ -242,14 +243,9 @@ def _of_charge(charge: Charge) -> dict[str, Any]:
         "who": charge.who,
         "date": charge.date,
         "person": list(charge.person),
-        "budget": _told(charge.cost.budget),
-        "pieces": [{"times": times, **_told(cost)} for cost, times in charge.cost.pieces],
+        "budget": cost(charge.cost.budget),
+        "pieces": [{"times": times, **cost(each)} for each, times in charge.cost.pieces],
     }
-
-
-def _told(budget: Budget) -> dict[str, str]:
-    name = "rho" if budget.is_zcdp else "epsilon"
-    return {name: str(budget.amount), "delta": str(budget.delta)}
 
 
 def _terms(content: dict[str, Any]) -> Terms:
@@ -263,9 +259,9 @@ def _charge(content: dict[str, Any]) -> Charge:
         (_budget(each), checks.positive_integer("Ledger", "times", each["times"]))
         for each in content["pieces"]
     ]
-    cost = Cost(_budget(content["budget"]), tuple(pieces))
+    whole = Cost(_budget(content["budget"]), tuple(pieces))
     label, who, date = (str(content[name]) for name in ("label", "who", "date"))
-    return Charge(label, who, date, cost, tuple(map(str, content.get("person", ()))))
+    return Charge(label, who, date, whole, tuple(map(str, content.get("person", ()))))
 
 
 def _budget(content: dict[str, Any]) -> Budget:

@@ -9,9 +9,12 @@ what None proves.
 
 from contextlib import AbstractContextManager
 
-from beam_dp.testing.monotone import check_monotone
-from beam_dp.testing.neighbours import Counterexample
-from beam_dp.testing.profiles import check_interlacing, check_profile
+from beam_dp.testing.profiles import (
+    Counterexample,
+    check_interlacing,
+    check_monotone,
+    check_profile,
+)
 from beam_dp.testing.sensitivity import check_sensitivity
 from beam_dp.transforms.steps import trial
 from beam_dp.transforms.steps.trial import NotPrivate

@@ -1,10 +1,12 @@
-"""Checks that try to refute that a profile is private, or is the profile of a statistic."""
+"""Try to refute that a statistic is monotone, and that a profile is private or is its own."""
 
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import (
@@ -16,9 +18,119 @@ from beam_dp.mechanisms.numerics.user_functions import (
     records,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.sensitivity.gradient import minus
 from beam_dp.mechanisms.sensitivity.monotone import SetValues
-from beam_dp.testing.monotone import UNLIMITED
-from beam_dp.testing.neighbours import Counterexample, Pair, pairs
+
+UNLIMITED = 1 << 62
+Pair = tuple[int, int]
+"""Bit masks of two neighbouring sets: the second has one person more."""
+
+_CHAIN = 16  # neighbours that follow each other in one random chain
+_PATIENCE = 64  # steps of a descent without a gain
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """People for whom a claim is false.
+
+    Attributes:
+        rule: the claim.
+        smaller: one record per person.
+        larger: the same people and one more; for a rule about one set of people, the same set.
+        values: the left and the right side of the rule, which break it.
+        at: the k of B[k], or the y of loss(y), where the rule has one.
+    """
+
+    rule: str
+    smaller: People
+    larger: People
+    values: tuple[Number, Number]
+    at: Number | None = None
+
+
+def pairs(n: int, attempts: int, most: int) -> Iterator[Pair]:
+    """Yield all neighbours of at most `most` people if there are few sets, else random ones."""
+    if most == n and 1 << n <= attempts:
+        bits = [1 << i for i in range(n)]
+        yield (0, 0)  # the empty set alone: for n = 0 there is no other pair
+        yield from ((s, s | bit) for s in range(1 << n) for bit in bits if not s & bit)
+    else:
+        yield from itertools.islice(chains(n, most), attempts)
+
+
+def chains(n: int, most: int) -> Iterator[Pair]:
+    """Yield, without end, neighbours along random chains of growing sets, of all sizes alike."""
+    while True:
+        order = [1 << int(i) for i in Noise().words(n).argsort()]
+        start = below(most)
+        smaller = sum(order[:start])
+        for bit in order[start : min(start + _CHAIN, most)]:
+            yield smaller, smaller | bit
+            smaller |= bit
+
+
+def below(n: int) -> int:
+    """Return a random index below n (its bias of n / 2^64 matters to no check)."""
+    return int(Noise().words(1)[0]) % n
+
+
+def check_monotone(
+    f: Statistic, people: Iterable[Any], attempts: int = 1 << 16
+) -> Counterexample | None:
+    """Try to find some of these people for whom f falls when one more of them joins.
+
+    With n people and 2^n <= attempts the check looks at all sets: None then *proves* that f is
+    monotone on the subsets of these people, and says nothing of other people. With more people it
+    draws random chains of sets, each with one person more, and walks from random neighbours towards
+    a fall by letting single people in or out: None then proves nothing, and another call may find
+    a counterexample. It draws from the operating system; no run can be repeated.
+
+    Args:
+        f: a number for a tuple of people's records.
+        people: the records; take small, varied ones that are likely to break the claim.
+        attempts: at least 1; how many pairs of neighbours are drawn if not all are looked at.
+
+    Raises:
+        TypeError, ValueError: for other parameters, or if f returns what is not a number; an error
+            that f raises comes through.
+    """
+    owner = "check_monotone"
+    check_callable(owner, "f", f)
+    checks.positive_integer(owner, "attempts", attempts)
+    values = SetValues(owner, f, records(owner, people), UNLIMITED)
+    n = len(values.people)
+    looked_at = pairs(n, attempts, n)
+    if 1 << n > attempts:
+        drawn, walked = pairs(n, attempts - attempts // 2, n), _descents(values)
+        looked_at = itertools.chain(drawn, itertools.islice(walked, attempts // 2))
+    for pair in looked_at:
+        smaller, larger = map(values, pair)
+        if smaller > larger:
+            people = values.subset(pair[0]), values.subset(pair[1])
+            return Counterexample("f(smaller) <= f(larger)", *people, (smaller, larger))
+    return None
+
+
+def _descents(values: SetValues) -> Iterator[Pair]:
+    """Yield neighbours S, S + p of random walks on which f(S + p) - f(S) never grows, without end.
+
+    A step lets another person into S or out of it.
+    """
+    n = len(values.people)
+    while True:
+        (pair,) = itertools.islice(chains(n, n), 1)
+        rise, patience = minus(values(pair[1]), values(pair[0])), _PATIENCE
+        while patience:
+            yield pair
+            bit = 1 << below(n)
+            near = pair[0] ^ bit, pair[1] ^ bit
+            patience -= 1
+            if bit == pair[0] ^ pair[1]:
+                continue
+            rise_there = minus(values(near[1]), values(near[0]))
+            patience = _PATIENCE if rise_there < rise else patience
+            if rise_there <= rise:
+                pair, rise = near, rise_there
 
 
 def check_interlacing(

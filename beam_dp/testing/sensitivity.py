@@ -11,7 +11,7 @@ from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import check_callable, records
 from beam_dp.mechanisms.sensitivity import histograms, norm
 from beam_dp.mechanisms.sensitivity.gradient import Values, check_p, step
-from beam_dp.testing.neighbours import Counterexample, below
+from beam_dp.testing.profiles import Counterexample, below
 
 _PATIENCE = 32  # moves of an ascent without a gain
 _ROUNDING = 1 + Fraction(1, 1 << 40)  # by so much the rounding of floats may exceed a claim

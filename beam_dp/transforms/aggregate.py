@@ -1,4 +1,7 @@
-"""PrivateAggregate: release several metrics over several columns in one pass over the data."""
+"""PrivateAggregate: release several metrics over several columns in one pass over the data.
+
+SelectPartitions releases the keys of partitions alone, by the same steps.
+"""
 
 import abc
 import dataclasses
@@ -20,27 +23,20 @@ from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms import known_columns, release_record
-from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.inputs import shard_number
+from beam_dp.transforms import release_record
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
     check_bounds,
     check_partitions,
-    keys_as_side,
     limit_of,
     partition_count,
-    public_keys,
     reach_of,
 )
-from beam_dp.transforms.public_partitions import KeysAsSide
+from beam_dp.transforms.public_partitions import CollectedPartitions, KeysAsSide
+from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.steps import (
     barrier,
-    block_votes,
-    choose_first,
-    eligibility,
     guards,
     output_rows,
     trial,
@@ -52,23 +48,15 @@ from beam_dp.transforms.steps.kept_draws import Draws, draws_of
 _OWNER = "PrivateAggregate"
 
 
-class PrivateTransform(
-    beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]
-):
+class PrivateTransform(RowsOfPeople):
     """The base of what releases partitions: collect, bound, summarise, draw once, name the rows.
 
     Its subclasses are dataclasses of public parameters, and call `_ready` when these are checked.
     """
 
     budget: Budget
-    partition: Sequence[str]
     metrics: Sequence[Metric]
-    partitions: Partitions | None
-    shards: int | None
     batches: bool
-    columns: Sequence[str] | None
-    _owner: str
-    _partition: tuple[str, ...]
     _bounds: ContributionBounds
 
     @abc.abstractmethod
@@ -80,10 +68,7 @@ class PrivateTransform(
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
         self._pieces = self._program.pieces
-        read = (column.name for column in self._program.columns)
-        self._wanted = (self._owner, *self._partition, *read)
-        known_columns.declared(type(self).__name__, self.columns, self._wanted)
-        shard_number.check(type(self).__name__, self.shards)
+        self._check_read(column.name for column in self._program.columns)
 
     def pieces(self) -> tuple[tuple[Budget, int], ...]:
         """Return what the releases of the output cost, each with how often: for a `Ledger`."""
@@ -92,9 +77,8 @@ class PrivateTransform(
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         name = type(self).__name__
-        guards.check_input(name, pcoll)
+        self._check_input(pcoll)
         guards.warn_of_unusual(name, self.budget)
-        known_columns.check(name, pcoll, self._wanted, self.columns)
         draws = draws_of(name, pcoll.pipeline)
         checks.require(
             self._drawn is None,
@@ -103,12 +87,13 @@ class PrivateTransform(
             "be applied once, not twice: a second application spends the budget again",
             "Make another object, with a budget of its own.",
         )
-        public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
+        layout = self._laid_out(self._program.columns)
         partitions = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._program.keep_rows)
         )
-        listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
+        listed: KeysAsSide = {}
+        if isinstance(self.partitions, CollectedPartitions):
+            listed = self.partitions.as_side(self._partition, pcoll.pipeline)
         noise = trial.noise_of(pcoll.pipeline)
         if trial.is_on():
             self._program = self._compile(trial.budget_of(self.budget))
@@ -136,7 +121,7 @@ class PrivateTransform(
             bounds = bounds.up_to(program.edges[-1])
         bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
         if program.chooses:
-            return choose_first.summarise_and_choose(
+            return summarising.summarise_and_choose(
                 rows,
                 layout,
                 bounder,
@@ -168,10 +153,6 @@ class PrivateTransform(
             ValueError: if the release has not been applied to rows yet.
         """
         return release_record.of(self, self._drawn, self._program, job)
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
 
 
 @dataclasses.dataclass(eq=False)
@@ -213,7 +194,7 @@ class PrivateAggregate(PrivateTransform):
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         partition_rows: the most rows that one partition has, if you know; rows of the same person
             with the same value count once. It is only compared with what one worker can compute
             (`mechanisms.planning.partition_rows`, for metrics that need rows or owners).
@@ -245,19 +226,15 @@ class PrivateAggregate(PrivateTransform):
     plain_names: bool = False
 
     def __post_init__(self) -> None:
-        self._owner, self._others = eligibility.check_person(_OWNER, self.person)
-        self.person = eligibility.named(self._owner, self._others)
-        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
+        self._check_names(several=True)
         self.metrics = check_metrics(_OWNER, self.metrics)
         if not self._others:
             self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
-        self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
+        self.partitions = check_partitions(_OWNER, self._partition, self.partitions)
         if self._others:
-            self.metrics = eligibility.check_several(
-                _OWNER, self.metrics, self._bounds, self.partitions
-            )
+            self.metrics = guards.check_several(_OWNER, self.metrics, self._bounds, self.partitions)
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
                 _OWNER,
@@ -265,18 +242,13 @@ class PrivateAggregate(PrivateTransform):
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
-        self._check_output()
-        self._ready()
-        block_votes.check(self._program.measures)
-        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
-
-    def _check_output(self) -> None:
-        """Refuse metrics that workers cannot release, and names that the output cannot have."""
-        eligibility.check(self.metrics)
+        guards.check_functions(self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         output_rows.check_names(
             _OWNER, self.partition, self.metrics, self.batches, self.plain_names
         )
+        self._ready()
+        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
@@ -313,51 +285,76 @@ class PrivateAggregate(PrivateTransform):
         Raises:
             TypeError, ValueError: for a wrong guess.
         """
-        plan, outlook = self._described(), None
+        free = self._bounds.reach is None and not self._others
+        plan, outlook = describe(self._program, unbounded=free), None
         if people is None:
             mend = 'Write plan(people=5000, assume={"spent": 100}).'
             checks.require(not assume, "plan", "assume", "be left out without people", mend)
         else:
             known = partition_count(self.partitions)
             outlook = foresee(self._program, people, assume or {}, known)
-        return dataclasses.replace(plan, outlook=outlook, cautions=cautions(self.budget, people))
-
-    def _described(self) -> Plan:
-        free = self._bounds.reach is None and not self._others
         owners = several_owners([self._owner, *self._others])
-        return dataclasses.replace(describe(self._program, unbounded=free), owners=owners)
+        said = cautions(self.budget, people)
+        return dataclasses.replace(plan, outlook=outlook, cautions=said, owners=owners)
 
 
-class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
-    """The base of transforms that release one metric: `PrivateAggregate` with their fields."""
+@dataclasses.dataclass(eq=False)
+class SelectPartitions(PrivateTransform):
+    """Release the keys of partitions that have enough people.
+
+    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
+    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
+
+    One `beam.Row` with the partition columns per kept partition.
+
+    Args:
+        person: the column that identifies a person.
+        partition: the columns whose values name a partition.
+        budget: with a delta above 0.
+        bounds: must limit the partitions of one person.
+        pre_threshold: never name a partition with fewer people than this.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `steps.shard_number`).
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
+    (2020), Theorem 1.
+    """
+
+    person: str
+    partition: Sequence[str]
+    budget: Budget
+    bounds: ContributionBounds
+    pre_threshold: int = 1
+    shards: int | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        shared = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
-        fields = {name: vars(self)[name] for name in shared}
-        self._aggregate = PrivateAggregate(metrics=[self._metric()], **fields)
+        self._check_names()
+        checks.require(
+            bool(self.partition), "SelectPartitions", "partition", "name a column, not none"
+        )
+        output_rows.check_names("SelectPartitions", self._partition, ())
+        if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
+            raise checks.ParameterTypeError(
+                "SelectPartitions",
+                "bounds",
+                "be ContributionBounds and budget a Budget",
+                "Write bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6).",
+            )
+        self._bounds = self.bounds
+        self.partitions, self.metrics, self.batches = (
+            PrivatePartitions(self.pre_threshold),
+            (),
+            False,
+        )
+        self._ready()
 
-    @abc.abstractmethod
-    def _metric(self) -> Metric:
-        """Return the metric that the fields ask for."""
-
-    def plan(
-        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
-    ) -> Plan:
-        """Return what each release would spend, as `PrivateAggregate.plan`; reads no row."""
-        return self._aggregate.plan(people, assume)
-
-    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
-        """Return what was spent on what, as `PrivateAggregate.record`."""
-        return self._aggregate.record(job)
-
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._aggregate.pieces()
-
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
+    def _compile(self, budget: Budget) -> Program:
+        reach = reach_of("SelectPartitions", self.bounds, self.partitions)
+        selection = PrivatePartitions(self.pre_threshold).request()
+        # Also a trial without noise names the partitions that are likely to be with this budget.
+        return compile_program((), self.budget, reach, selection=selection)

@@ -6,6 +6,7 @@ hash of that tells rows apart, so that equal rows are one line with a multiplici
 """
 
 import dataclasses
+import itertools
 import marshal
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -17,23 +18,21 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_dp.mechanisms.bounding import table as tables
-from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
+from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.inputs import shard_number
-from beam_dp.transforms.partitions import check_bounds, check_public, public_keys
+from beam_dp.transforms.partitions import check_bounds, check_public
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import guards, output_rows, quick_steps
+from beam_dp.transforms.rows_of_people import RowsOfPeople
+from beam_dp.transforms.steps import output_rows, quick_steps, shard_number
 from beam_dp.transforms.steps.output_rows import row_type
 from beam_dp.transforms.steps.settle import gather
 
@@ -48,24 +47,13 @@ class _Lines:
     table: Table
     rows: dict[tuple[int, int], bytes]
 
-    def reduced(self, bounder: Bounder) -> "_Lines":
-        table = bounder.reduce(self.table)
-        return _Lines(table, {digest: self.rows[digest] for digest in _digests(table)})
-
 
 def _digests(table: Table) -> list[tuple[int, int]]:
     return list(zip(*(column.view(np.uint64).tolist() for column in table.values), strict=True))
 
 
-def _join(lines: Sequence[_Lines]) -> _Lines:
-    rows: dict[tuple[int, int], bytes] = {}
-    for part in lines:
-        rows.update(part.rows)
-    return _Lines(tables.concatenate([part.table for part in lines]), rows)
-
-
 class _CollectRows(quick_steps.QuickStep):
-    """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
+    """Turn rows into packed lines by shard, each batch of them reduced."""
 
     def __init__(self, layout: Layout, kept: Sequence[str], bounder: Bounder, shards: int) -> None:
         self._layout, self._keys = layout, len(layout.names) - 1
@@ -75,7 +63,6 @@ class _CollectRows(quick_steps.QuickStep):
     def start_bundle(self) -> None:
         """Begin a bundle with no rows."""
         self._lists = FieldLists(self._names)
-        self._held: list[_Lines] = []
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -85,7 +72,7 @@ class _CollectRows(quick_steps.QuickStep):
         else:
             self._lists.add(element)
         if len(self._lists) >= BATCH_LINES // 4:
-            yield from self._reduce(HELD_LINES)
+            yield from self._flush()
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         columns = {name: layouts.column_of(batch, name) for name in self._names}
@@ -94,17 +81,13 @@ class _CollectRows(quick_steps.QuickStep):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the lines that are still held."""
-        for element in self._reduce(0):
+        for element in self._flush():
             yield GlobalWindows.windowed_value(element)
 
-    def _reduce(self, room: int) -> Iterator[tuple[int, bytes]]:
-        self._held += [part.reduced(self._bounder) for part in self._take_lists()]
-        if self._held and sum(len(part.table) for part in self._held) > room:
-            merged = _join(self._held).reduced(self._bounder)
-            self._held = [merged]
-            if len(merged.table) > room // 2:
-                self._held = []
-                yield from _packed(merged, self._bounder, self._shards)
+    def _flush(self) -> Iterator[tuple[int, bytes]]:
+        for lines in self._take_lists():
+            table = self._bounder.reduce(lines.table)
+            yield from _packed(_Lines(table, lines.rows), self._bounder, self._shards)
 
     def _take_lists(self) -> Iterator[_Lines]:
         """Return the collected rows as lines; the digest of each row is its value columns."""
@@ -147,49 +130,24 @@ class _SettleRows(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all lines of one shard, twice: rows are restored once it is settled which stay."""
-        if self._bounder.bounds.depth is None:
-            yield from self._rows_of_pairs(element[1])
-            return
         lines = gather((marshal.loads(blob)[0] for blob in element[1]), self._bounder)
         if lines is None:
             return
         settled = self._bounder.settle(lines)
-        wanted = set(_digests(settled))
-        rows: dict[tuple[int, int], bytes] = {}
+        left = dict(zip(_digests(settled), settled.rows.tolist(), strict=True))
         for blob in element[1]:
-            found = _unpacked(blob).rows
-            rows.update((digest, found[digest]) for digest in wanted & found.keys())
-        yield from self._restore(settled, rows)
+            for digest, text in _unpacked(blob).rows.items():
+                copies = left.pop(digest, 0)  # a row may be in several blobs
+                if copies:
+                    yield from itertools.repeat(self._restored(text), copies)
 
-    def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
-        """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
-        pairs = dataclasses.replace(self._bounder, keep_rows=False)
-        kept: Table | None = None
-        for blob in packed:
-            table = dataclasses.replace(_unpacked(blob).table, values=[])
-            kept = pairs.reduce(tables.concatenate([kept, table] if kept else [table]))
-        chosen = set(_pairs(kept)) if kept is not None else set()
-        for blob in packed:
-            lines = _unpacked(blob)
-            stay = np.array([pair in chosen for pair in _pairs(lines.table)], bool)
-            yield from self._restore(lines.table.take(stay), lines.rows)
-
-    def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
-        for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
-            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
-            row = beam.Row(**dict(zip(self._names, values, strict=True)))
-            for _ in range(copies):
-                yield row
-
-
-def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
-    person = tables.two_words(table.person)
-    partition = tables.two_words(table.partition)
-    return zip(*person.tolist(), *partition.tolist(), strict=True)
+    def _restored(self, text: bytes) -> beam.Row:
+        values = map(plain_values.restored, marshal.loads(text)[self._skip :])
+        return beam.Row(**dict(zip(self._names, values, strict=True)))
 
 
 @dataclasses.dataclass(eq=False)
-class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class BoundContributions(RowsOfPeople):
     """Keep as many rows of each person as the bounds allow. Not private by itself.
 
     In the output a person has rows in at most `bounds.partitions` partitions, at most
@@ -217,7 +175,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
             afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -234,8 +192,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        checks.column(_OWNER, "person", self.person)
-        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
+        self._check_names()
         self.values = checks.columns(_OWNER, "values", self.values)
         self.bounds = check_bounds(_OWNER, self.bounds)
         checks.require(
@@ -245,26 +202,21 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
             "have at least one limit, not none",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
-        self._wanted = tuple(dict.fromkeys((self.person, *self._partition, *self.values)))
+        self._check_read(self.values)
         output_rows.check_names(_OWNER, self._wanted, ())
-        known_columns.declared(_OWNER, self.columns, self._wanted)
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise checks.ParameterError(
                 _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
             )
-        self.partitions = check_public(_OWNER, self.partition, self.partitions)
-        shard_number.check(_OWNER, self.shards)
+        self.partitions = check_public(_OWNER, self._partition, self.partitions)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""
-        guards.check_input(_OWNER, pcoll)
-        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
-        key = self.key if self.key is not None else layouts.fresh_key()
-        public = public_keys(self.partitions)
+        self._check_input(pcoll)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
-        layout = Layout(self.person, self._partition, index, public, key)
-        bounder = Bounder(self.bounds, (), key, keep_rows=True)
+        layout = self._laid_out(index, self.key)
+        bounder = Bounder(self.bounds, (), layout.key, keep_rows=True)
         collect = _CollectRows(
             layout, self._wanted, bounder, shard_number.number_of(pcoll, self.shards)
         )
@@ -279,5 +231,5 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         )
 
     def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
+        """Return the public parameters that a monitoring page may show, and no key."""
         return {"bounds": repr(self.bounds)}

@@ -13,10 +13,8 @@ from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBo
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.public_partitions import (
     CollectedPartitions,
-    KeysAsSide,
     PublicPartitions,
     kind_of,
 )
@@ -230,26 +228,8 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
 
 def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int | None:
     """Return the most partitions that a person can have rows in as far as is known beforehand."""
-    if partitions is None:
-        return 1
-    limits = [bounds.reach] if bounds.reach is not None else []
-    if isinstance(partitions, PublicPartitions):
-        limits.append(len(partitions.keys))
-    return min(limits, default=None)
-
-
-def public_keys(partitions: Partitions | None) -> PublicKeys | None:
-    """Return the public keys; None for private partitions, and without partition columns."""
-    return partitions.index if isinstance(partitions, PublicPartitions) else None
-
-
-def keys_as_side(
-    partitions: Partitions | None, columns: Sequence[str], pipeline: beam.Pipeline
-) -> KeysAsSide:
-    """Return the side input of the public keys that the pipeline collects; {} for all others."""
-    if not isinstance(partitions, CollectedPartitions):
-        return {}
-    return partitions.as_side(columns, pipeline)
+    limits = [bounds.reach, partition_count(partitions)]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def partition_count(partitions: Partitions | None) -> int | None:

@@ -8,7 +8,6 @@ import datetime
 import functools
 import hashlib
 import importlib.metadata
-import json
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -29,8 +28,8 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import quick_steps, trial
 from beam_dp.transforms.steps.barrier import Drawn
+from beam_dp.transforms.steps.draw import Block
 from beam_dp.transforms.steps.output_rows import output_names
-from beam_dp.transforms.steps.released_block import Block
 
 FORMAT = 1
 COLUMNS = "columns"
@@ -194,15 +193,3 @@ def _complete(
         for of_step, cut in zip(clips, block.cuts, strict=True):
             of_step |= {(cut.clip, cut.scale)} if cut is not None else set()
     return {**known, **record_of(taken, choices, list(map(sorted, clips)))}
-
-
-def text(record: Mapping[str, Any]) -> str:
-    """Return a record as JSON: a line per entry, and per element of lists of entries."""
-    lines = (f"{json.dumps(name)}: {_listed(value)}" for name, value in record.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _listed(value: Any) -> str:
-    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
-        return json.dumps(value, allow_nan=False)
-    return "[\n " + ",\n ".join(json.dumps(part, allow_nan=False) for part in value) + "\n]"

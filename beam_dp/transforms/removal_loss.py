@@ -17,19 +17,14 @@ from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
-from beam_dp.transforms import known_columns, release_record
-from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import (
     check_bounds,
     check_public,
-    public_keys,
 )
 from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.steps import (
     draw,
-    eligibility,
     guards,
     output_rows,
     quick_steps,
@@ -78,7 +73,7 @@ def _check_statistic(statistic: object) -> None:
 
 
 @dataclasses.dataclass(eq=False)
-class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class RemovalLoss(RowsOfPeople):
     """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
 
     One `beam.Row` per partition: the partition columns, then `profile`, the removal profile, a list
@@ -107,7 +102,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `inputs.shard_number`).
+            of the input and the number of workers (see `steps.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
@@ -129,9 +124,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        self._owner, self._others = eligibility.check_person(_OWNER, self.person)
-        self.person = eligibility.named(self._owner, self._others)
-        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
+        self._check_names(several=True)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
             self.removals <= REMOVALS,
@@ -142,13 +135,12 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         )
         _check_statistic(self.statistic)
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
-        self.partitions = check_public(_OWNER, self.partition, self.partitions)
+        self.partitions = check_public(_OWNER, self._partition, self.partitions)
         if self._others:
-            eligibility.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
-        eligibility.check([self.statistic])
+            guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
+        guards.check_functions([self.statistic])
         several = bool(self._others)
         partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], several)
-        shard_number.check(_OWNER, self.shards)
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
             "profile" not in self.partition,
@@ -157,9 +149,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
             "not have a column named 'profile': the output has one",
         )
         self._loss = compile_loss(self.statistic, self.removals, self._others)
-        read = (column.name for column in self._loss.columns)
-        self._wanted = (self._owner, *self._partition, *read)
-        known_columns.declared(_OWNER, self.columns, self._wanted)
+        self._check_read(column.name for column in self._loss.columns)
 
     @property
     def profiler(self) -> Profiler:
@@ -168,12 +158,10 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise the rows, then compute the profiles."""
-        guards.check_input(_OWNER, pcoll)
-        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
+        self._check_input(pcoll)
         loss = self._loss
-        public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self._owner, self._partition, loss.columns, public, key)
-        bounder = Bounder(self._bounds, loss.fields, key, keep_rows=loss.keep_rows)
+        layout = self._laid_out(loss.columns)
+        bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
         buckets = draw.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)
         names = (*output_rows.field_names(self.partition, ()), "profile")
@@ -187,7 +175,3 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
             >> summarise.Summarise(layout, bounder, measures, (), buckets, self.shards)
             | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
         )
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)

@@ -15,7 +15,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import extremes, quantiles
+from beam_dp.mechanisms.metrics import quantiles
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search.ranks import tail
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
@@ -71,7 +71,7 @@ def by_share(lines: Lines, clip: int) -> Node:
 
 def by_largest(lines: Lines, clip: int) -> Node:
     """Return the node of the k-th largest."""
-    people, items, counts = extremes._largest(lines, clip)
+    people, items, counts = quantiles._largest(lines, clip)
     return Node.of(*increments(people, items, counts, D, clip), SIZE)
 
 

@@ -91,13 +91,6 @@ def test_the_transforms_of_the_provider_file_run(
     assert all(0.1 < row["ratio_clicked_per_person"] < 0.4 for row in rows("c"))
 
 
-@pytest.mark.audit
-def test_the_program_runs_as_a_program(folder: Path) -> None:
-    words = [sys.executable, "-m", "apache_beam.yaml.main", "--yaml_pipeline_file=pipeline.yaml"]
-    subprocess.run([*words, "--runner=FnApiRunner"], check=True, timeout=300, cwd=folder)
-    assert len(rows("a")) == 3
-
-
 def test_the_provider_file_ships_and_names_what_there_is() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "beam_dp.beam_yaml"], check=True, capture_output=True, text=True

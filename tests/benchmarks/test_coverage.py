@@ -1,21 +1,15 @@
-"""What is measured of releases: errors beside the expert's, coverage, widths, marks and goals."""
+"""What is measured of releases: errors beside the expert's, coverage, widths and marks."""
 
 import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import beam_dp as dp
 from benchmarks import coverage, draws, questions, suites
-from benchmarks.best_clips import Scale
-from benchmarks.coverage import Column, Goal, Result, goal, table
 from benchmarks.draws import Interval
 from benchmarks.questions import COUNT, MEAN, SUM, Question, Total
-from benchmarks.suites import Layout, Rows
-
-GOOD = Goal(error=2.0, cell=4.0)
+from benchmarks.suites import Rows
 
 
 def question(rows: Rows, *asked: Total) -> Question:
@@ -52,24 +46,6 @@ def test_errors_coverage_and_width_are_those_of_the_releases(
     assert found.error == pytest.approx(95 / math.log(20), rel=1e-3)
     assert found.inside == pytest.approx(91 / 101) and found.mark == "" and found.empty == 0
     assert found.width == pytest.approx(90 / 95)
-
-
-def test_in_several_partitions_errors_are_means(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = suites.spread("all alike", 1000, Layout(4), 0)
-    truth = SUM.truth(rows)
-    known = Fixed([fixed(truth, np.array([-6.0, -2.0, 2.0, 6.0]), 3.0)])
-    monkeypatch.setattr(draws, "summarise", lambda *_: known)
-    [found] = coverage.measure(question(rows, SUM), 4, 1)
-    assert found.error == pytest.approx(4.0, rel=1e-6)  # beside noise of scale 1, whose mean is 1
-    assert found.inside == 0.5 and found.width == pytest.approx(3 / 6)
-
-
-def test_an_empty_release_counts_as_0_and_says_nothing() -> None:
-    rows = suites.alone("all alike", 1000, 0)
-    nan = np.array([[np.nan]])
-    columns = {"v": nan, "v_low": np.array([[-np.inf]]), "v_high": np.array([[np.inf]])}
-    one = coverage.sample(question(rows, SUM), rows, SUM, draws.interval(columns, "v"))
-    assert one.errors.tolist() == [[1000.0]] and one.inside.all() and one.empty.all()
 
 
 def test_the_library_is_measured_as_it_is() -> None:
@@ -109,59 +85,6 @@ def test_marks(kind: str, size: int, word: str) -> None:
     assert found.startswith(word) and bool(found) == bool(word)
 
 
-def test_where_each_partition_has_its_clip_one_of_them_is_looked_at() -> None:
-    rows = suites.spread("5% are not 0", 10_000, Layout(10), 0)
-    shared, own = (Total("sum", SUM.metric, "v", apart) for apart in (False, True))
-    marks = [
-        coverage.measure(question(rows, one), 1, 1)[0].mark.split(":")[0] for one in (shared, own)
-    ]
-    assert marks == ["", "hopeless"]
-
-
-def test_of_several_draws_of_the_data_those_that_are_marked_are_left_out() -> None:
-    rows = suites.alone("all alike", 1000, 0)
-    one = fixed(np.array([1000.0]), np.full(10, 2.0), 5.0)
-    good = coverage.sample(question(rows, SUM), rows, SUM, one)
-    bad = dataclasses.replace(good, errors=1e9 * good.errors, mark="unseen: 1 people")
-    [few, most] = (
-        coverage.result(question(rows, SUM), "sum", samples)
-        for samples in ([good, bad, good], [good, bad, bad])
-    )
-    assert few.mark == "" and few.error == pytest.approx(2 / math.log(20))
-    assert most.mark == "unseen: 1 people" and most.error > 1e6
-
-
-def test_who_is_seen_depends_on_the_budget() -> None:
-    assert coverage.noise_rate(questions.PURE, 1, 1) == 1.0
-    assert coverage.noise_rate(dp.Budget(0.5), 1, 1) == 0.5
-    assert coverage.noise_rate(questions.PURE, 1, 1, 0.25) == 0.25
-    assert coverage.noise_rate(questions.PURE, 10**6, 1) == pytest.approx(1 / 32 / 0.4)
-    assert coverage.noise_rate(questions.PURE, None, 1) == pytest.approx(1 / 8 / 0.4)
-    assert 0.5 < coverage.noise_rate(questions.ZCDP, 1, 1) < 1.0
-    # With delta, pure noise for one partition, Gaussian for many.
-    assert coverage.noise_rate(questions.APPROXIMATE, 1, 1) == 1.0
-    assert coverage.is_gaussian(questions.APPROXIMATE, 100)
-
-
-def test_of_selected_partitions_those_count_that_are_released() -> None:
-    """Two partitions of 2,000 people are always kept at epsilon 1, two of 3 people never.
-
-    (The chance of the one is 1 - e^-900 or so, that of the other below 10^-12.)
-    """
-    place = np.repeat([0, 1, 2, 3], [2000, 3, 3, 2000])
-    person = np.arange(len(place))
-    rows = Rows(person, place, {"v": np.ones(len(place))}, 4, 1, selected=True)
-    # With a given clip, as one that is chosen is far too high in 1 of 4,000 draws or so.
-    given, budget = dataclasses.replace(SUM, metric=dp.Sum("v", clip=1)), dp.Budget(1.0, 1e-14)
-    asked = dataclasses.replace(question(rows, given), budget=budget)
-    [found] = coverage.measure(asked, 40, 1)
-    assert found.mark == "" and found.empty == 0 and 0.5 < found.inside <= 1
-    assert 0.5 < found.error < 10
-    few = dataclasses.replace(rows.only(np.array([1, 2])), selected=True)
-    asked = dataclasses.replace(question(few, SUM), budget=budget)
-    assert coverage.measure(asked, 5, 1)[0].mark == coverage.NONE_SELECTED
-
-
 def test_experts_of_totals_and_means_know_the_rows() -> None:
     rows = Rows(np.array([0, 0, 1]), np.array([0, 1, 1]), {"v": np.array([1.0, 2.0, 3.0])}, 2, 2)
     assert SUM.truth(rows).tolist() == [1, 5] and COUNT.truth(rows).tolist() == [1, 2]
@@ -169,122 +92,3 @@ def test_experts_of_totals_and_means_know_the_rows() -> None:
     alone = suites.several_rows("uniform", 50, 0)
     assert MEAN.truth(alone)[0] == pytest.approx(alone.columns["v"].mean())
     assert MEAN.amounts(alone).sum() == pytest.approx(MEAN.truth(alone)[0])
-
-
-def test_a_clip_for_each_partition_is_at_least_as_good_as_one_for_all() -> None:
-    rows = suites.spread("lognormal 1", 2000, Layout(4, 1, False, False), 0)
-    rows.columns["v"][rows.partition == 2] *= 100
-    shared, own = (Total("sum", SUM.metric, "v", apart) for apart in (False, True))
-    place, amounts = rows.per_pair("v")
-    least = own.best(rows, questions.PURE, 1.0)
-    assert least < shared.best(rows, questions.PURE, 1.0)
-    scale = Scale.laplace(1.0, 1)
-    each = [
-        min(
-            float(scale.mean(np.array([mine.sum() - np.minimum(mine, c).sum()]), np.array([c]))[0])
-            for c in np.geomspace(0.05, mine.max(), 500)
-        )
-        for mine in (amounts[place == index] for index in range(4))
-    ]
-    assert least == pytest.approx(np.mean(each), rel=0.01)
-
-
-def result(error: float, inside: float, width: float, mark: str = "", kind: str = "k") -> Result:
-    asked = Question("sum", kind, "1,000", lambda seed: suites.alone("uniform", 9, seed), (SUM,))
-    return Result(asked, "sum", error, inside, width, 0.0, mark)
-
-
-def test_the_goals() -> None:
-    assert goal("sum", "100") == Goal(error=2.6, cell=4.0, inside=0.85, least=0.0)
-    assert goal("mean", "10,000") == Goal(error=1.9, cell=4.0)
-    assert goal("sum", "1,000,000") == Goal(cell=4.0)
-    assert goal("100 partitions", "any") == Goal(error=1.4) and goal("files", "in all") == Goal()
-    assert goal("sum, kept for checking", "100") == coverage.NO_GOAL
-
-
-@pytest.mark.parametrize(
-    ("second", "missed"),
-    [
-        (result(2.0, 0.95, 2.9), []),
-        (result(2.1, 0.95, 2.9), ["error"]),
-        (result(4.1, 0.95, 2.9), ["error", "an error"]),
-        (result(2.0, 0.90, 2.9), ["inside"]),
-        (result(2.0, 0.79, 2.9), ["inside", "an inside"]),
-        (result(2.0, 0.95, 3.3), ["width"]),
-        (result(2.0, 0.95, 8.1), ["width", "a width"]),
-        (result(2.0, 0.95, float("inf")), ["width", "a width"]),
-        (result(2.0, 0.95, float("nan")), []),
-    ],
-)
-def test_a_column_misses_what_it_misses(second: Result, missed: list[str]) -> None:
-    column = Column("sum", "1,000", [result(1.99, 0.95, 2.9), second], 2)
-    assert column.misses(GOOD) == missed
-
-
-def test_marked_cells_are_shown_and_not_counted() -> None:
-    hidden = result(50.0, 0.0, 0.0, "unseen: 1 people", "giant")
-    text = table("sum", [result(1.5, 0.96, 2.0), hidden])
-    assert "| giant | (50 / 0 / 0.0 u) |" in text and "* giant, 1,000: unseen: 1 people" in text
-    assert "| **1.50** (1.5) / **96.0** (96) / **2.00** (2.0) |" in text
-    assert "NO" not in text
-    assert "NO: error, an error, inside, an inside |" in table(
-        "sum", [result(1.5, 0.96, 2.0), dataclasses.replace(hidden, mark="")]
-    )
-
-
-def test_the_last_table_has_a_line_for_each_column() -> None:
-    hidden = result(50.0, 0.0, 0.0, "unseen: 1 people", "giant")
-    text = coverage.overview({"sum": [result(1.5, 0.96, 2.0), hidden], "files": [hidden]})
-    assert text.splitlines()[2:] == [
-        "| sum | 1,000 | **1.50** (1.5) | **96.0** (96) | **2.00** (2.0) | 1 of 2 | yes |",
-        "| files | 1,000 |  |  |  | 0 of 1 |  |",
-    ]
-    missed = coverage.overview({"sum": [result(3.0, 0.96, 2.0)]})
-    assert missed.endswith("| 1 of 1 | NO: error |\n")
-
-
-def test_statistics_that_are_released_together_have_a_line_each() -> None:
-    rows = suites.several_rows("uniform", 500, 0)
-    asked = Question("together", "uniform", "500", lambda seed: rows, (COUNT, SUM, MEAN))
-    found = [Result(asked, one.name, 1.0, 1.0, 1.0, 0.0, "") for one in asked.asked]
-    text = table("together", found)
-    assert all(
-        f"| uniform: {name} | 1.0 / 100 / 1.0 |" in text for name in ("count", "sum", "mean")
-    )
-
-
-def test_the_command_prints_its_tables_and_fails_where_a_goal_is_missed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = suites.alone("all alike", 400, 0)
-    one = Question("sum", "all alike", "1,000", lambda seed: rows, (SUM,))
-    monkeypatch.setattr(questions, "asked", lambda *_: [one])
-    assert coverage.main(["--runs", "40", "--seeds", "1", "--only", "nothing"]) == 0
-    assert capsys.readouterr().out.count("\n") == 2
-    monkeypatch.setattr(coverage, "goal", lambda *_: Goal(error=1e9, inside=0.0, least=0.0))
-    coverage.main(["--runs", "40", "--seeds", "1", "--only", "sum", "--quick"])
-    out = capsys.readouterr().out
-    assert out.startswith("| sum | 1,000 |\n| --- | --- |\n| all alike | ")
-    monkeypatch.setattr(coverage, "goal", lambda *_: Goal(error=1e-9))
-    assert coverage.main(["--runs", "40", "--seeds", "1", "--only", "sum", "--quick"]) == 1
-    assert "NO: error" in capsys.readouterr().out
-
-
-def test_files_are_asked_about_by_group(tmp_path: Path) -> None:
-    path = tmp_path / "shop.csv"
-    lines = [f"{person},{person % 3},{person}.5" for person in range(200)]
-    path.write_text("\n".join(["who,day,spent", *lines]))
-    asked = list(questions.of_file(suites.File.of(f"{path}:who:day:spent")))
-    by_day = "by day, 3 partitions"
-    assert [(one.family, one.data, one.people) for one in asked] == [
-        *(("files", f"shop: {name}", "in all") for name in ("count", "spent")),
-        *(
-            (family, f"shop: {name}", by_day)
-            for name in ("count", "spent")
-            for family in ("files", "files, selected")
-        ),
-    ]
-    rows, selected = asked[4].make(0), asked[5].make(0)
-    assert rows.reach is None and rows.partitions == 3
-    assert selected.selected and not rows.selected and asked[5].budget.delta
-    assert asked[4].asked[0].truth(rows).sum() == pytest.approx(sum(range(200)) + 100)

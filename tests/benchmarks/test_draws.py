@@ -1,4 +1,4 @@
-"""Releases without Beam are those of the job: right truths, and what is released when nothing is."""
+"""Releases without Beam are those of the job, and without noise they are the truth."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from apache_beam.testing.util import assert_that
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from benchmarks import draws, suites
-from benchmarks.draws import Interval
 from benchmarks.suites import Layout, Rows
 
 CERTAIN = dp.Budget(1e7)
@@ -42,13 +41,6 @@ def test_without_noise_the_truth_comes_out(metric: Metric, truth: float) -> None
     [drawn] = draws.summarise(few(), [metric], CERTAIN).draws(3)
     assert drawn.value.shape == (3, 1) and abs(drawn.value - truth).max() < 0.01
     assert (drawn.low <= truth + 1e-6).all() and (drawn.high >= truth - 1e-6).all()
-
-
-def test_partitions_come_in_their_order_also_without_rows() -> None:
-    rows = few(4)
-    count, total = draws.summarise(rows, [dp.Count(), dp.Sum("v")], CERTAIN).draw()
-    assert np.round(count.value).tolist() == [4, 0, 0, 1]
-    assert abs(total.value - [7.5, 0, 0, -3]).max() < 0.01
 
 
 def near(expected: list[float]) -> Callable[[list[beam.Row]], None]:
@@ -93,35 +85,6 @@ def test_without_a_known_bound_one_is_chosen() -> None:
     assert isinstance(searched, draws.Searched) and set(searched.settled) <= {6, 8}
 
 
-def test_partitions_are_selected_in_buckets() -> None:
-    """Of 40 partitions those of 300 people are kept, and of one person none (but for 4e-12)."""
-    place = np.repeat(np.arange(40), np.where(np.arange(40) % 2, 1, 300))
-    rows = Rows(np.arange(len(place)), place, {"v": np.ones(len(place))}, 40, 1, selected=True)
-    for reach in (1, None):
-        [total] = draws.summarise(
-            dataclasses.replace(rows, reach=reach), [dp.Sum("v")], dp.Budget(20, 1e-13)
-        ).draws(5)
-        assert (total.absent == np.arange(40) % 2).all() and (total.empty == total.absent).all()
-        # A clip is 128 times too high with less than 1e-4: in three of five with less than 1e-11.
-        assert np.median(abs(total.value[:, ::2] - 300).max(axis=1)) < 60
-
-
-def test_what_a_metric_states_is_told_apart() -> None:
-    nan, inf = np.array([np.nan, 2.0]), np.array([np.inf, 5.0])
-    found = draws.interval({"a": nan, "a_low": -inf, "a_high": inf}, "a")
-    assert found.value.tolist() == [0, 2] and found.empty.tolist() == [True, False]
-    assert found.low.tolist() == [-np.inf, -5] and found.high.tolist() == [np.inf, 5]
-    assert np.isinf(found.people).all() and not found.absent.any()
-    ranked = draws.interval({"q": np.array([1.0]), "q_rank_error": np.array([4.0])}, "q")
-    assert ranked.people.tolist() == [4] and np.isinf([ranked.low, ranked.high]).all()
-
-
-def test_slow_draws_are_cut_short() -> None:
-    summarised = draws.summarise(few(), [dp.Count()], dp.Budget(1.0))
-    [drawn] = summarised.draws(10**9, seconds=0.0)
-    assert isinstance(drawn, Interval) and len(drawn.value) == draws.LEAST
-
-
 def years(people: int) -> Rows:
     """Return one year of each person: 1990, give or take 15."""
     ids = np.arange(people)
@@ -138,9 +101,3 @@ def test_a_mean_far_from_zero_errs_by_the_spread_of_its_values() -> None:
         assert (abs(drawn.value - truth) < 1).mean() > 0.98 - 0.24
         assert ((drawn.low <= truth) & (truth <= drawn.high)).mean() > 0.95 - 0.24
         assert np.median(drawn.high - drawn.low) < 3
-
-
-def test_of_three_people_there_is_no_mean() -> None:
-    """The count may be 0 by its interval, but in 1 of 10 draws: in 20 of 40 with less than 1e-10."""
-    [drawn] = draws.summarise(years(3), [dp.Mean("v")], dp.Budget(1)).draws(40)
-    assert drawn.empty.mean() > 0.5 and np.isinf(drawn.high[drawn.empty]).all()

@@ -30,13 +30,3 @@ def test_intervals_hold_the_truth(name: str, metric: Metric, people: int) -> Non
     truth = SPREAD[type(metric)](rows.columns["v"])
     assert found.holds(truth).sum() >= 75
     assert np.isfinite(found.value).all()
-
-
-def test_the_tables_have_their_lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(together, "PEOPLE", (300,))
-    monkeypatch.setattr(together, "FEWER", (300,))
-    assert together.main(["--runs", "3"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
-    assert len(lines) == (2 + 4) + (2 + 7)

@@ -158,6 +158,13 @@ def _see(element: Any, token: int) -> None:
     _SEEN[token].append(element)
 
 
+def released(rows: Iterable[object], transform: beam.PTransform) -> list[Any]:
+    """Return what a transform makes of rows in a pipeline of its own."""
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        seen = keep(start(pipeline, rows) | transform)
+    return seen
+
+
 def contents(
     rows: Iterable[object],
     bounds: ContributionBounds = UNBOUNDED,
@@ -187,7 +194,7 @@ def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[K
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
     places = draw.BucketPartitions(found, 1)
-    cells, names = places.cells(bucket, settle.open_summary(packed, MEASURES))
+    cells, names = places.cells(bucket, settle.open_bucket(packed, MEASURES)[0])
     return list(zip(places.names(names), _contents(cells), strict=True))
 
 

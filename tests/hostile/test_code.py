@@ -221,27 +221,11 @@ WAYS: dict[str, tuple[Callable[[], beam.PTransform], str]] = {
         lambda: dp.PrivateAggregate(["person", "item"], [dp.Max("value")], SURE),
         "item",
     ),
-    "the last row of a person": (
-        lambda: dp.PreprocessSensitivity(
-            dp.Mean("value"), "person", SURE, person_value="last", last_by="time", sensitivity=1
-        ),
-        "time",
-    ),
     "epsilons of their own": (
         lambda: dp.PreprocessSensitivity(
             dp.Sum("value"), "person", SURE, person_epsilon="time", epsilons=[1, 1e6], sensitivity=1
         ),
         "time",
-    ),
-    "bounded rows": (
-        lambda: dp.BoundContributions(
-            "person", ["day"], dp.ContributionBounds(1), values=["value", "item", "flag"]
-        ),
-        "flag",
-    ),
-    "the removal loss": (
-        lambda: dp.RemovalLoss(dp.Sum("value"), "person", ["day"]),
-        "value",
     ),
 }
 

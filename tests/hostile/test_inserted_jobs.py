@@ -13,7 +13,6 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import cautions
@@ -22,8 +21,6 @@ from beam_dp.transforms.io.read_rows import ReadRows
 from pipelines import aggregate
 from tests.hostile import support
 from tests.hostile.inserted import folders, layouts, python_rows, watch
-from tests.hostile.support import Content
-from tests.runners import services
 
 DAYS = ("1", "2", "3")
 EACH = folders.GOOD // len(DAYS)
@@ -104,22 +101,6 @@ def rows_of_a_case(rng: random.Random, case: int) -> tuple[list[Any], int]:
 
 
 @pytest.mark.parametrize("cases", [200, pytest.param(4_000, marks=pytest.mark.audit)])
-def test_objects_in_a_whole_pipeline(cases: int) -> None:
-    rng = random.Random(cases)
-    made = [rows_of_a_case(rng, case) for case in range(cases)]
-    with watch.watching() as heard:
-        found = support.contents([row for rows, _ in made for row in rows])
-        assert heard.heard() == ""
-    for case, (_, inserted) in enumerate(made):
-        content = found.pop((f"case {case}",))
-        assert 2 <= content.rows <= 2 + inserted, case
-        assert 1 <= content.people <= 1 + inserted, case
-        assert 2 <= content.valid <= 2 + inserted, case
-    assert sum(content.rows for content in found.values()) <= sum(count for _, count in made)
-    assert Content() not in found.values()
-
-
-@pytest.mark.parametrize("cases", [200, pytest.param(4_000, marks=pytest.mark.audit)])
 def test_objects_that_travel_as_rows(cases: int) -> None:
     rng = random.Random(-cases)
     made = [rows_of_a_case(rng, case) for case in range(cases)]
@@ -181,26 +162,3 @@ def test_jobs_say_what_they_say_without_the_inserted_rows(
     assert said[0] == said[1]
     assert counts[0] == [EACH] * 3
     assert min(counts[1]) >= EACH and sum(counts[1]) <= folders.GOOD + INSERTED
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("runner", services.IN_PROCESS)
-@pytest.mark.parametrize("extension", ["csv", "jsonl.gz", "parquet"])
-def test_other_runners_count_the_same_rows(extension: str, runner: str, tmp_path: Path) -> None:
-    pattern = folders.write(tmp_path, extension, random.Random(extension), INSERTED)
-    out = tmp_path / "counts.csv"
-    options = PipelineOptions.from_dictionary(services.IN_PROCESS[runner])
-    with beam.Pipeline(options=options) as pipeline:
-        counted = dp.PrivateAggregate(
-            "person", [dp.PeopleCount()], MANY, ["day"], partitions=PUBLIC
-        )
-        rows = pipeline | read(pattern) | counted
-        _ = rows | dp.WriteRows(str(out), ["day", "people_count", "people_count_low"])
-    with out.open(newline="") as file:
-        counts = {row["day"]: round(float(row["people_count"])) for row in csv.DictReader(file)}
-    expected = {row.day: round(row.people_count) for row in released(pattern, again()).values()}
-    assert counts == {str(day): count for day, count in expected.items()}
-
-
-def again() -> beam.PTransform:
-    return dp.PrivateAggregate("person", [dp.PeopleCount()], MANY, ["day"], partitions=PUBLIC)

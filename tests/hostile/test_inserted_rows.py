@@ -1,7 +1,7 @@
-"""A hundred thousand hostile rows, alone and in pairs: none fails a job or changes another row.
+"""A hundred thousand hostile rows, alone and together: none fails a job or changes another row.
 
-Each check inserts one row, or two at random places or side by side, among good rows, and reads all
-of it. The good rows must come out exactly, each inserted row becomes at most one row (that which it
+Each check inserts one row, two, or many at random places, some side by side, among good rows, and
+reads all of it. The good rows must come out exactly, each inserted row becomes at most one row (that which it
 says itself, where that is known), and nothing is said on standard error, as a warning, as a log line
 or as an "Exception ignored". Which promise holds for which CSV files is said in `lines_of_csv`.
 

@@ -23,7 +23,7 @@ from beam_dp.mechanisms.summaries import histograms
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.public_keys import KeyList
 from beam_dp.transforms.steps import barrier, draw
-from beam_dp.transforms.steps.released_block import Block
+from beam_dp.transforms.steps.draw import Block
 from beam_dp.transforms.steps.summarise import Summarise
 from tests.hostile import support
 from tests.hostile.support import Content, as_dict

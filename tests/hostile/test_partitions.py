@@ -116,12 +116,11 @@ def test_41_42_public_keys_without_data_are_released() -> None:
 
 
 def private(rows: list[object], budget: dp.Budget, **options: Any) -> list[Any]:
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        transform = dp.PrivateAggregate(
-            "person", [dp.Count()], budget, ["day"], dp.ContributionBounds(1),
-            dp.PrivatePartitions(**options),
-        )  # fmt: skip
-        return support.keep(support.start(pipeline, rows) | transform)
+    transform = dp.PrivateAggregate(
+        "person", [dp.Count()], budget, ["day"], dp.ContributionBounds(1),
+        dp.PrivatePartitions(**options),
+    )  # fmt: skip
+    return support.released(rows, transform)
 
 
 def test_43_44_keys_of_single_people_are_not_released() -> None:

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.doubles import choices
 from tests.hostile import support
-from tests.relations import ONE_OWNER, Row, as_dicts, brute, profiles, views
+from tests.relations import ONE_OWNER, views
 from tests.transforms.test_aggregate_relations import run
 
 CANARY = "canary-7f3a"
@@ -140,28 +140,16 @@ def one_partition(size: int) -> dict[str, Any]:
 
 SHAPES: dict[str, tuple[Callable[[int], dict[str, Any]], int]] = {
     "one person of 100,000 items": (one_person, 100_000),
-    "3,000 partitions of one line": (one_line_each, 3_000),
+    "1,000 partitions of one line": (one_line_each, 1_000),
     "200,000 lines in one partition": (one_partition, 200_000),
 }
-MOST_SECONDS = 60
+MOST_SECONDS = 30
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.output)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_large_shapes_take_seconds(shape: str, metric: Any) -> None:
-    """0.1 to 2 seconds each, and 13 for medians of rows; a quadratic step would take many minutes."""
+    """0.1 to 2 seconds each, and 4 for medians of rows; a quadratic step would take many minutes."""
     make, size = SHAPES[shape]
     assert measured(make(size), metric) < MOST_SECONDS
-
-
-def test_one_person_of_many_items_is_one_removal() -> None:
-    rows = [Row(1, 1, None, item) for item in range(3000)] + [Row(2, 1, None, -1)]
-    assert profiles(rows, ONE_OWNER["distinct"])[1][0] == 3001
-    assert all(level <= 1 for level in profiles(rows, ONE_OWNER["distinct"])[1][1:])
-    squares = ONE_OWNER["squares"]
-    assert list(profiles(rows, squares)[1]) == [3001.0, 0.0, 0.0, 0.0, 0.0]
-    assert brute(rows, squares.f)[1] == 1.0
-    assert views(as_dicts(rows), compile_program([squares.metric], dp.Budget(1.0), 1))[0].days == [
-        1
-    ]

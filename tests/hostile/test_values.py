@@ -6,7 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -94,9 +93,8 @@ def test_a_value_adds_what_it_is_or_is_absent(
 
 
 def release(rows: list[object], *metrics: Any, **options: Any) -> list[Any]:
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        transform = dp.PrivateAggregate("person", list(metrics), dp.Budget(1.0), **options)
-        return support.keep(support.start(pipeline, rows) | transform)
+    transform = dp.PrivateAggregate("person", list(metrics), dp.Budget(1.0), **options)
+    return support.released(rows, transform)
 
 
 METRICS = [dp.Mean("value"), dp.Mean("value", per="person", name="mean_person"), dp.Max("value")]

@@ -19,7 +19,6 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.metrics import (
     base,
-    extremes,
     mean,
     own_function,
     preprocessed,
@@ -70,8 +69,8 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         dp.Ratio("v"),
         dp.Ratio("v", per="person"),
         dp.Ratio("v", method="kulesza_suresh_wang"),
-        extremes.KthLargest("v", 2, unit=unit),
-        extremes.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
+        quantiles.KthLargest("v", 2, unit=unit),
+        quantiles.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
         quantiles.Quantile("v", 0.3, unit=unit),
         quantiles.Quantile("v", 0.3, unit=unit, per="person"),
         quantiles.Median("v", unit=unit, candidates=LISTED),
@@ -90,7 +89,7 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
         dp.BlackBox("v", sum, candidates=LISTED, unit=unit, blocks=50, person_value="sum"),
     ]
-    for extreme in (extremes.Max, extremes.Min):
+    for extreme in (quantiles.Max, quantiles.Min):
         ways: list[dict[str, Any]] = [{}, {"search": dp.AboveThreshold}, {"candidates": LISTED}]
         found += [extreme("v", unit=unit, **way) for way in ways]
     for value in ("mean", "sum", "max", "min"):
@@ -108,9 +107,9 @@ def several_owners(unit: Fraction) -> list[base.Metric]:
         totals.Sum("v", unit=unit),
         totals.Sum("v", unit=unit, one_sided=True),
         totals.Sum("v", unit=unit, one_sided=True, candidates=LISTED),
-        extremes.Max("v", unit=unit),
-        extremes.Max("v", unit=unit, search=dp.AboveThreshold),
-        extremes.Min("v", unit=unit),
+        quantiles.Max("v", unit=unit),
+        quantiles.Max("v", unit=unit, search=dp.AboveThreshold),
+        quantiles.Min("v", unit=unit),
         totals.DistinctCount("v", one_sided=True),
     ]
 
@@ -204,7 +203,7 @@ def released(
     program = case.program
     layout, found = summaries(case, program, rows)
     if clips is None:
-        everybody = settling.open_summary(found[settling.SHARED], program.shared_measures)
+        everybody = settling.open_bucket(found[settling.SHARED], program.shared_measures)[0]
         view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
     opened = settling.open_bucket(found[0], program.measures)
@@ -227,7 +226,7 @@ def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
 
 
 def check(case: Case, rows: list[Any]) -> None:
-    columns = [output.name for output in case.program.outputs]
+    columns = [each.name for metric in case.program.metrics for each in metric.outputs]
     clips, before = released(case, rows, NoNoise())
     for value in GIANTS:
         _, after = released(case, [*rows, giant(value)], NoNoise(), clips)

@@ -52,16 +52,6 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert said.err == "Reading and bounding\nWriting\n"
 
 
-def test_a_glob_needs_no_directory(
-    visits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = command("--input", "vis*.csv", "--output", "out.csv", "--people_count", *RUN)
-    assert aggregate.main(words) == 0
-    # Discrete Laplace of rate 1/3, 3 draws: P(some |X| > 90) < 3 * 2 e^-30 < 1e-12.
-    assert all(abs(int(row["people_count"]) - PEOPLE) <= 90 for row in read("out.csv"))
-
-
 def test_without_a_partition_everything_is_one(released: Released) -> None:
     [row] = released(aggregate, "--person", "visitor", "--people_count", "--rho", "0.5")
     # Discrete Gaussian of deviation 1: P(|X| > 12) < 2 e^-72.
@@ -184,30 +174,24 @@ def mapped(*metrics: object, **given: object) -> dp.PrivateAggregate:
     return description.Description({**asked, "metrics": [*metrics], **given}).release
 
 
-def test_options_reach_the_transform() -> None:
-    limits = ["--bounds", "partitions=2,rows_per_partition=5", "--bounds", "rows=7"]
-    release = parsed("--sum", "spent", "--count", "--weight", "count=3", *limits)
-    assert release.bounds == dp.ContributionBounds(2, 5, 7)
-    assert [metric.output for metric in release.metrics] == ["sum_spent", "count"]
-    assert [metric.weight for metric in release.metrics] == [1, 3]
-    assert release.budget == dp.Budget(1)
-
-
 def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent", "--quantile", "age:0.9:person", "--clip", "sum_spent=100"]
     line = aggregate.parser()
-    options, _ = line.read(command(*flags, "--delta", "1e-6", "--bounds", "rows=7"))
+    limits = ["--bounds", "partitions=2,rows_per_partition=5", "--bounds", "rows=7"]
+    weight = ["--weight", "sum_spent=3"]
+    options, _ = line.read(command(*flags, "--delta", "1e-6", *weight, *limits))
     by_flags = command_line.described(line, options)
     written = tmp_path / "release.yaml"
     written.write_text(
         "person: visitor\npartition: [day]\npartitions: [1, 2, 3]\n"
-        "metrics:\n- {sum: spent, clip: 100}\n- {quantile: age, p: 0.9, per: person}\n"
-        "budget: {epsilon: 1, delta: 1e-6}\nbounds: {rows: 7}\n"
+        "metrics:\n- {sum: spent, clip: 100, weight: 3}\n- {quantile: age, p: 0.9, per: person}\n"
+        "budget: {epsilon: 1, delta: 1e-6}\nbounds: {partitions: 2, rows_per_partition: 5, rows: 7}\n"
     )
     options, _ = line.read(["--config", str(written)])
     by_file = command_line.described(line, options)
     assert by_flags.keys() == by_file.keys()
     one, other = (description.Description(given).release for given in (by_flags, by_file))
+    assert one.bounds == dp.ContributionBounds(2, 5, 7) and one.metrics[0].weight == 3
     fields = [field.name for field in dataclasses.fields(dp.PrivateAggregate)]
     assert all(
         getattr(one, name) == getattr(other, name) for name in fields if name != "partitions"
@@ -239,13 +223,6 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     assert "partitions per person" in plan and " 0.04 to 0.12 " in plan
 
 
-NEW = [
-    *["--kth_largest", "spent:2", "--quantile", "spent:0.9", "--median", "minutes"],
-    *["--quantiles", "minutes:0.25:0.75"],
-    *["--distinct_count", "day", "--max_frequency", "day", "--sum_of_squares", "day"],
-]
-
-
 @pytest.mark.parametrize("word", [*BY_WORD, "two_phase", "walk"])
 def test_a_search_is_asked_for_in_the_mapping(word: str) -> None:
     budget = {"epsilon": 1, "delta": 1e-6}
@@ -259,21 +236,6 @@ def test_known_bounds_reach_the_extremes_and_quantiles() -> None:
     assert given[0] == dp.Max("age", low=0, high=120, name="max_age")
     assert given[1] == dp.Median("age", low=Fraction(-3, 2), name="median_age")
     assert given[3] == dp.Quantiles("age", [0.5], name="quantiles_age")
-
-
-@pytest.mark.parametrize("search", ["two_phase", "exponential_mechanism"])
-def test_metrics_of_several_owners_are_searched_as_the_mapping_says(search: str) -> None:
-    side = {"one_sided": True} if search != "two_phase" else {}
-    asked = [{"count": None, **side}, {"distinct_count": "day", **side}, {"max": "minutes"}]
-    given = [{**each, "search": search} for each in asked]
-    budget = {"epsilon": 1}
-    release = description.Description(
-        {"person": ["from", "to", "by"], "metrics": given, "budget": budget}
-    ).release
-    searches = [metric.search for metric in release.metrics]
-    assert searches == [BY_WORD.get(search, search)] * 3
-    clips = str(release.plan()).count("clip for each partition, then")
-    assert clips == (3 if search == "two_phase" else 0)
 
 
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
@@ -331,54 +293,6 @@ def test_every_form_of_a_word_is_a_metric(
 ) -> None:
     found = parsed(f"--{flag}", word, "--bounds", "rows_per_partition=3").metrics
     assert found == (metric,)
-
-
-def test_metrics_of_rows_and_values_are_released(released: Released) -> None:
-    found = released(aggregate, *command(*(word.replace("day", "visitor") for word in NEW)))
-    ends = ("", "_low", "_high")
-    columns: list[str] = []
-    several = [f"quantiles_minutes_0_{p}" for p in ("25", "75")]
-    for name in ("largest_2_spent", "quantile_0_9_spent", "median_minutes", *several):
-        columns += [name, f"{name}_rank_error"]
-    for name in ("distinct_visitor", "max_frequency_visitor", "sum_of_squares_visitor"):
-        columns += [f"{name}{end}" for end in ends]
-    assert [list(row) for row in found] == [["day", *columns]] * 3
-
-
-OWNERS = ("customer", "supplier", "clerk")
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
-def test_rows_with_three_owners_are_read_and_released(
-    tmp_path: Path, extension: str, released: Released
-) -> None:
-    """60 rows of 10 customers, 5 suppliers and 4 clerks; each fifth has no clerk."""
-    rows: list[dict[str, object]] = [
-        {"customer": f"c{row % 10}", "supplier": f"s{row % 5}", "part": row % 3, "price": row % 7,
-         "clerk": f"k{row % 4}" if row % 5 else None}
-        for row in range(60)
-    ]  # fmt: skip
-    words = ["--person", ",".join(OWNERS), "--epsilon", "30"]
-    asked = ["--count", "--distinct_count", "part", "--max_frequency", "part", "--max", "price"]
-    asked += ["--kth_largest", "price:5", "--sum", "price"]
-    source = write(tmp_path / f"in.{extension}", rows)
-    [row] = released(aggregate, *words, *asked, source=source)
-    ends = ("", "_low", "_high")
-    names = ("count", "distinct_part", "max_frequency_part", "max_price", "largest_5_price")
-    columns = [f"{name}{end}" for name in names for end in ends]
-    assert list(row) == [*columns, *(f"sum_price{end}" for end in ends)]
-
-
-def test_numbers_are_exact() -> None:
-    assert made([*PUBLIC, "--count", "--epsilon", "0.1"]).budget.epsilon == Fraction(1, 10)
-
-
-def test_names_of_columns_stay_as_they_are_written() -> None:
-    release = parsed("--max", "Time spent (minutes)", "--quantile", "age:0.9")
-    names = [metric.output for metric in release.metrics]
-    assert names == ["max_Time spent (minutes)", "quantile_0_9_age"]
-    assert [column.name for column in release.metrics[0].columns()] == ["Time spent (minutes)"]
 
 
 def rows_in(path: str) -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.numerics.user_functions import People
-from pipelines import aggregate, shifted_inverse
+from pipelines import aggregate
 from tests.pipelines.conftest import PEOPLE
 from tests.row_files import read
 
@@ -29,22 +29,7 @@ def without_the_largest(people: People) -> Iterator[Fraction]:
         yield left
 
 
-def failing(people: People) -> None:
-    raise ValueError("canary", people)
-
-
-class Unhashable:
-    """A function without a hash."""
-
-    __hash__ = None
-
-    def __call__(self, people: People) -> list[int]:
-        return [0]
-
-
-NUMBER = 3
 GENERATOR = functools.partial(without_the_largest, (n for n in ()))
-UNHASHABLE = Unhashable()
 
 
 def asked(function: str = "without_the_largest", **options: object) -> dict[str, object]:
@@ -68,32 +53,6 @@ def test_the_statistic_of_every_day_is_released(
     released = read(out)
     assert [row["day"] for row in released] == ["1", "2", "3"]
     assert [float(row["custom_minutes"]) for row in released] == [30.0 * PEOPLE] * 3
-
-
-def test_the_job_of_searches_releases_it_too(visits: str, tmp_path: Path, config: Config) -> None:
-    """As above; the grid of 7 rounds 6000 up."""
-    out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN]
-    grid = {"low": 0, "high": 10003, "step": 7}
-    metric = asked(candidates=grid, search="above_threshold")
-    assert shifted_inverse.main([*words, *config(metrics=[metric])]) == 0
-    assert [float(row["custom_minutes"]) for row in read(out)] == [6006.0] * 3
-
-
-@pytest.mark.parametrize(("given", "found"), [({}, 0.0), ({"lowest": 500}, 500.0)])
-def test_a_function_that_fails_is_the_lowest(
-    visits: str,
-    tmp_path: Path,
-    given: dict[str, object],
-    found: float,
-    capfd: pytest.CaptureFixture[str],
-    config: Config,
-) -> None:
-    out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN]
-    assert aggregate.main([*words, *config(metrics=[asked("failing", **given)])]) == 0
-    assert [float(row["custom_minutes"]) for row in read(out)] == [found] * 3
-    assert "canary" not in "".join(capfd.readouterr())
 
 
 def test_every_option_reaches_the_metric(capfd: pytest.CaptureFixture[str], config: Config) -> None:
@@ -136,30 +95,6 @@ def test_what_is_no_function_is_refused(
     metric = asked(profile=word) if name == "profile" else {"black_box": "minutes", name: word}
     said = refused(aggregate, "--person=p", "--epsilon=1", "--plan", *config(metrics=[metric]))
     assert "the function of " in said and " must be " in said
-
-
-@pytest.mark.parametrize(
-    ("person", "metric", "message"),
-    [
-        ("p", asked(candidates=None), "candidates must be "),
-        ("p", asked(lowest="nan"), "lowest must be "),
-        (
-            "p",
-            asked("GENERATOR"),
-            "the function of custom_profile must be picklable, to be sent to",
-        ),
-        ("a,b", asked(), "a metric of rows with several owners must be count, sum, max, min, "),
-    ],
-)
-def test_wrong_calls(
-    person: str,
-    metric: dict[str, object],
-    message: str,
-    refused: Callable[..., str],
-    config: Config,
-) -> None:
-    words = ["--person", person, "--epsilon=1", "--plan", *config(metrics=[metric])]
-    assert message in refused(aggregate, *words)
 
 
 def test_a_profile_that_workers_could_not_get_is_refused_when_built() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, description, preprocess, ratio, sensitivity, shifted_inverse
+from pipelines import aggregate, preprocess, ratio, sensitivity, shifted_inverse
 from tests.row_files import read
 
 RUN = ["--runner", "FnApiRunner"]
@@ -127,42 +127,6 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, cap
     assert capsys.readouterr().out == plan and name in plan
 
 
-@pytest.mark.parametrize("given", [[], ["--person_value", "mean"]])
-def test_a_maximum_is_that_of_the_rows_as_in_the_transform(given):
-    words = ["--person", "user", "--epsilon", "1", "--max", "v", "--min", "v", "--mean", "v"]
-    line = preprocess.parser()
-    options, _ = line.read([*words, *given])
-    found = description.Description(preprocess.described(line, options)).release.metrics
-    assert [metric.output for metric in found] == ["max_v", "min_v", "mean_v"]
-    if given:
-        assert {metric.person_value for metric in found} == {"mean"}
-        return
-    for metric, same in zip(found, [dp.Max("v"), dp.Min("v"), dp.Mean("v")], strict=True):
-        transform = dp.PreprocessSensitivity(same, "user", dp.Budget(1))
-        assert transform._aggregate.metrics == (metric,)
-
-
-BOX = ["--black_box", "v=statistics:median"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([*BOX, "--sensitivity", "3"], "sensitivity is for no statistic that is asked for"),
-        ([*BOX, "--sensitivity", "3", "--variance", "v"], ""),
-        ([*BOX, "--person_value", "max"], ""),
-        ([*BOX, "--person_value", "last", "--last_by", "t"], ""),
-        (["--mean", "v", "--sensitivity", "3"], ""),
-    ],
-)
-def test_a_sensitivity_that_nothing_has_is_refused(words, message, refused):
-    asked = ["--person", "user", "--epsilon", "1", "--plan", *words]
-    if not message:
-        assert preprocess.main(asked) == 0
-        return
-    assert message in refused(preprocess, *asked)
-
-
 def odd(x: Sequence[int]) -> int:
     if not any(x):
         raise ValueError("no delta,\nno --input")
@@ -197,24 +161,6 @@ def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):
     assert len(said) == 1 + bool(claimed) and ("is refuted" in said[-1]) == bool(code)
     if kind == "csv":
         assert len(read(out)) == 6 and {row["sensitivity"] for row in read(out)} == {"1.0"}
-
-
-@pytest.mark.parametrize(
-    ("name", "claimed", "code", "largest"),
-    [
-        ("third", "1", 0, "1, between 1 0 and 2 0"),
-        ("tenths", "0.1", 0, "0.10000000000000003, between"),  # the rounding of floats
-        ("tenths", "0.0999", 1, "0.10000000000000003, between"),
-        ("huge", "1e300", 1, "inf, between 0 0 and 1 0"),
-    ],
-)
-def test_exact_numbers_are_compared_exactly(
-    functions, tmp_path, capsys, name, claimed, code, largest
-):
-    words = ["--function", f"{functions}:{name}", "--bins", "2", "--people", "2"]
-    rest = ["--output", str(tmp_path / "audit.csv"), "--claimed", claimed]
-    assert sensitivity.main([*words, *rest, *RUN]) == code
-    assert capsys.readouterr().out.startswith(f"largest: {largest}")
 
 
 @pytest.mark.parametrize(
@@ -281,35 +227,3 @@ def test_every_job_shows_the_error_of_a_run_on_purpose(job, functions, tmp_path,
         assert ("Traceback (most recent call last)" in said) == bool(shown)
     assert "--show_errors show the error of a run that fails" in helped(job)
     assert "IT MAY QUOTE DATA" in helped(job)
-
-
-@pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
-def test_every_job_refuses_an_output_that_cannot_be_written(
-    job, clicks, functions, tmp_path, refused
-):
-    words = [*FAILING[job], "--output", f"{clicks}/x.csv", *RUN]
-    if job is sensitivity:
-        words += ["--function", f"{functions}:total"]
-    else:
-        words += ["--input", str(tmp_path / "*.csv"), "--epsilon", "1"]
-    assert "output must be one that can be written, not " in refused(job, *words)
-
-
-@pytest.mark.parametrize(
-    ("job", "words"), [(preprocess, ["--variance=v"]), (ratio, ["--column=v"])]
-)
-def test_several_owners_are_refused_where_nothing_is_for_them(job, words, refused):
-    said = refused(job, "--person", "from,to", "--epsilon", "1", "--plan", *words)
-    assert "a metric of rows with several owners must be " in said
-
-
-def test_help_of_one_statistic_says_that_it_is_one_sided():
-    for option in ("--count", "--sum COLUMN", "--distinct_count COLUMN"):
-        said = helped(shifted_inverse).rpartition(f" {option} ")[2].partition(" --")[0]
-        assert "one-sided" in said, option
-    assert "clipped" not in helped(shifted_inverse)
-    assert "clipped at a privately chosen bound" in helped(aggregate)
-
-
-def test_help_of_an_audit_says_what_a_bin_is():
-    assert "--bins BINS kinds of record that a person can be" in helped(sensitivity)

@@ -72,12 +72,3 @@ def test_keys_in_a_table_are_released(tmp_path: Path, visits: str, ending: str) 
     keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.{ending}"]
     assert aggregate.main([*words, *keys, "--epsilon", "1"]) == 0
     assert [line.split(",")[0] for line in output.read_text().splitlines()] == ["day", "2", "7"]
-
-
-def test_a_table_without_the_column_is_told_in_one_line(
-    tmp_path: Path, visits: str, refused: Callable[..., str]
-) -> None:
-    (tmp_path / "keys.csv").write_text("1\n2\n")
-    words = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--person", "visitor"]
-    keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.csv"]
-    assert "'day'" in refused(aggregate, *words, *keys, "--count", "--epsilon", "1")

@@ -1,13 +1,13 @@
 """The table that a job prints, and the page that it writes."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from pipelines import table
+import beam_dp as dp
+from pipelines import releasing, terminal
 
 COLUMNS = {
     "keys": ["day"],
@@ -31,7 +31,7 @@ def released(tmp_path: Path) -> str:
 def test_it_is_printed_whole_where_there_is_no_terminal(
     released: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert table.show(released, COLUMNS) == 1
+    assert len(releasing.show(released).table) == 1
     heading, row, *remarks = capsys.readouterr().out.splitlines()
     assert heading.split() == ["day", "sum", "max"] and "100.0 [80.0, 120.5]" in row
     assert remarks[0].startswith("* 1 of 2 numbers")
@@ -50,42 +50,23 @@ def test_the_noise_and_the_cost_are_told(
     told = {"releases": releases, "composition": cost, "partitions_chosen": {"steps": [1, 4]}}
     record = Path(f"{released}.json")
     record.write_text(json.dumps({**json.loads(record.read_text()), **told}))
-    table.show(released, COLUMNS)
+    releasing.show(released)
     said = capsys.readouterr().out.splitlines()[-2:]
-    noise = "count: clip 67.11, noise 1,078 or 13,421,773; people: noise 16; max: at most 9 people"
+    noise = "count: clip 67.1, noise 1,080 or 13,400,000; people: noise 16; max: at most 9 people"
     assert said == [noise, f"in all: {cost}, chosen privately"]
-    monkeypatch.setattr(table, "width", lambda: 50)
-    table.show(released, COLUMNS)
+    monkeypatch.setattr(terminal, "width", lambda: 50)
+    releasing.show(released)
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
-
-
-def test_it_is_cut_to_the_terminal(
-    released: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((26, 10)))
-    monkeypatch.setattr(sys.stdout, "fileno", lambda: 1)
-    table.show(released, COLUMNS)
-    said = capsys.readouterr().out
-    assert said.splitlines()[0].split() == ["day", "sum"]
-    assert "1 more number per row, from max on" in " ".join(said.split())
-
-
-def test_a_page_is_written_and_named(released: str, capsys: pytest.CaptureFixture[str]) -> None:
-    page = released.replace("out.csv", "page.html")
-    table.show(released, COLUMNS, page)
-    assert capsys.readouterr().out.splitlines()[-1] == f"report: {page}"
-    assert "<svg" in Path(page).read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
     released: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: str, page: str) -> str:
+    def full(self: dp.Released, page: str) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table, "report", full)
-    assert table.show(released, COLUMNS, "page.html") == 1
+    monkeypatch.setattr(dp.Released, "report", full)
+    assert len(releasing.show(released, "page.html").table) == 1
     said = capsys.readouterr().out.splitlines()[-1]
     assert said.startswith("report: not written, No space left on device; at no cost: dp.report('")
 
@@ -95,5 +76,5 @@ def test_a_terminal_without_the_signs_shows_their_numbers(
 ) -> None:
     with (tmp_path / "said").open("w", encoding="ascii") as output:
         monkeypatch.setattr(sys, "stdout", output)
-        table.show(released, COLUMNS)
+        releasing.show(released)
     assert "\\u6771" in (tmp_path / "said").read_text(encoding="ascii")

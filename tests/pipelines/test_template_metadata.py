@@ -1,9 +1,6 @@
 """The metadata of the Flex Template names every option of the job, in Dataflow's own form."""
 
-import json
 import re
-
-import pytest
 
 from pipelines import aggregate, template_metadata
 
@@ -38,8 +35,3 @@ def test_a_call_that_is_described_is_one_that_the_job_takes() -> None:
     assert GIVEN.keys() <= FOUND.keys()
     options, _ = aggregate.parser().read([f"--{name}={value}" for name, value in GIVEN.items()])
     assert len(options.metrics) == 2
-
-
-def test_it_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert template_metadata.main([]) == 0
-    assert json.loads(capsys.readouterr().out) == template_metadata.metadata()

@@ -16,7 +16,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_dp.transforms.inputs import progress
+from beam_dp.transforms.io import open_files
 from beam_dp.transforms.steps import guards
 from pipelines import aggregate, messages, running, terminal
 
@@ -146,15 +146,6 @@ def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> 
     assert CANARY in capfd.readouterr().err
 
 
-@pytest.mark.audit
-def test_importing_the_jobs_says_nothing_and_changes_no_logger() -> None:
-    program = "import logging, pipelines.aggregate; print(logging.getLogger().filters)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
 class OwnError(Exception):
     """An error of a kind of its own, as users' functions and libraries raise."""
 
@@ -235,9 +226,9 @@ def wait_for(screen: Screen, words: str) -> str:
 
 def test_it_shows_the_stage_and_the_share(screen: Screen) -> None:
     with terminal.shown("Reading", FILE, "FnApiRunner"):
-        progress.add(Path(FILE).stat().st_size * 0.375)
+        open_files.count(Path(FILE).stat().st_size * 0.375)
         wait_for(screen, "Reading  37% |")
-        progress.add(Path(FILE).stat().st_size)
+        open_files.count(Path(FILE).stat().st_size)
         wait_for(screen, "All is read: bounding and drawing 100% |")
         terminal.stage("Writing")
         wait_for(screen, "Writing 100% |")
@@ -264,7 +255,7 @@ def test_there_is_none_elsewhere(
 def test_a_run_shows_its_stages_in_the_line_while_all_else_is_held_back(screen: Screen) -> None:
     def slow(element: str) -> str:
         os.write(2, b"canary-611")
-        progress.add(10)
+        open_files.count(10)
         time.sleep(0.3)
         return element
 

@@ -198,18 +198,6 @@ def test_where_no_clip_shows_anybody_there_is_no_number(clip: str) -> None:
     assert "no number could be released" in str(released)
 
 
-def test_a_mean_of_totals_may_be_beyond_the_ends_of_values() -> None:
-    """Three values of 1.5 each, none above 2, are a total of 4.5."""
-    asked = [dp.Mean("spent", per="person", low=1, high=2)]
-    with without_noise():
-        released = dp.release(
-            TABLE, person="who", metrics=asked, budget=dp.Budget(1.0), show_errors=True
-        )
-    [row] = released.table.to_pylist()
-    assert row["mean_spent_per_person"] == 4.5
-    assert (row["mean_spent_per_person_low"], row["mean_spent_per_person_high"]) == (1, math.inf)
-
-
 def cry(element: str) -> str:
     sys.stderr.write(element)
     logging.getLogger("apache_beam.anything").error(element)

@@ -66,14 +66,6 @@ def test_it_says_what_the_numbers_protect() -> None:
     assert "each row has two owners: a and b; each of them is a person" in said
 
 
-def test_the_example_is_no_number_of_the_page() -> None:
-    """It would say of a released number more than the table does."""
-    for keys in (["a", "b"], ["a"], []):
-        how, _, rest = page(keys).partition("How to read")[2].partition("<h2>")
-        assert "1,000 [800, 1,300] says: 1,000 was released" in how
-        assert "1,000 [800" not in rest
-
-
 def test_every_cost_is_listed_and_they_are_the_budget() -> None:
     section = page(["a"]).partition("What was spent on what")[2].partition("In all:")[0]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr><td.*", section)]
@@ -134,21 +126,6 @@ def test_every_warning_has_a_remedy() -> None:
     assert "rows in more than 4 partitions: about 1,234 pairs of a person and a partition" in said
 
 
-@pytest.mark.parametrize(
-    ("budget", "said"),
-    [
-        ({"epsilon": "11", "delta": "0"}, ["An epsilon of 11 protects little"]),
-        ({"epsilon": "1", "delta": "1/1000"}, ["With a chance of 0.001 (delta) anything may be "]),
-        ({"epsilon": "10", "delta": "1/10000"}, []),
-        ({"rho": "1/2", "delta": "0"}, []),
-    ],
-)
-def test_an_unusual_budget_is_named(budget: dict[str, str], said: list[str]) -> None:
-    found = beware(["a"], budget=budget)
-    assert len(found) == len(said)
-    assert all(one.startswith(start) for one, start in zip(found, said, strict=True))
-
-
 def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
     said = words(page(["a"], **TRIAL))
     assert said.startswith("NOT PRIVATE. Released statistics")
@@ -196,16 +173,6 @@ def test_bars_are_sorted_and_the_largest_of_thousands_are_drawn() -> None:
     ]
 
 
-@pytest.mark.audit
-def test_the_table_of_a_page_has_the_first_thousands() -> None:
-    source = page([f"shop {at}" for at in range(6_000)])
-    assert "The 30 largest are drawn; 5,970 more are in the table." in source
-    assert "The 12 largest are drawn; 5,988 more are in the table." in source
-    assert "1,000 more rows are in the file" in source
-    body = source.rpartition('class="sortable"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
-    assert body.count("<tr>") == report.MOST_ROWS
-
-
 def test_doubts_can_be_seen_without_color() -> None:
     """A number of little use is hollow; an end that is not known is dotted, and has no cap."""
     source = page(["a", "b"])
@@ -245,13 +212,6 @@ def test_labels_that_have_no_place_are_left_out(keys: Any) -> None:
     ends = [mark.across for mark in figure.labelled]
     apart = min(b - a for a, b in itertools.pairwise(ends))
     assert ends[0] == 0 and apart >= report._SIGN * len(figure.marks[0].label)
-
-
-def test_cells_are_sorted_by_exact_numbers() -> None:
-    source = page(["a", "b"])
-    assert '<td>a</td><td class="number" data-order="1000.0">1,000 [799, 1,321]</td>' in source
-    assert '<td class="number doubtful">-*</td>' in source
-    assert '<td class="number" data-order="7">7</td>' in page([7, 8])
 
 
 def test_a_release_without_rows_or_without_keys_is_a_page() -> None:

@@ -16,7 +16,6 @@ from beam_dp.testing import (
     check_interlacing,
     check_monotone,
     check_profile,
-    monotone,
     profiles,
 )
 
@@ -119,7 +118,7 @@ def test_without_walks_the_needle_stays_hidden(monkeypatch):
     # The mutant: chance alone. A chain meets one of the 12 sets below the needle among the 2.5
     # million of their size with a chance below 5e-6: 400 pairs are at most 400 chains, so a call
     # finds it with a chance below 2e-3, and all ten calls do with one below 1e-26.
-    monkeypatch.setattr(monotone, "_descents", lambda values: monotone.chains(24, 24))
+    monkeypatch.setattr(profiles, "_descents", lambda values: profiles.chains(24, 24))
     missed = [check_monotone(needle, range(24), 400) is None for _ in range(10)]
     assert any(missed)
 

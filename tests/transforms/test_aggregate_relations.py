@@ -4,7 +4,6 @@ What the profiles must be is brute force over all sets of people, and the direct
 functions in `removal`, both of `tests.relations`.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +22,6 @@ from beam_dp.transforms.steps import collect
 from beam_dp.transforms.steps import settle as settling
 from tests.hostile import support
 from tests.relations import (
-    BOUNDS,
     FREE,
     KEY,
     ONE_OWNER,
@@ -39,7 +37,6 @@ from tests.relations import (
     compiled,
     data_of,
     grouped,
-    moves,
     views,
 )
 
@@ -126,36 +123,6 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     assert len(set(public[77])) == 1 and public[77][0] == float(statistic.f([]))
     few = [row._replace(day=0) for row in data[1]]
     check(found(in_form(few, form), statistic, ())[None], few, statistic)
-
-
-@pytest.mark.sampled(16)
-@pytest.mark.parametrize("name", PIPED)
-def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
-    statistic = PIPED[name]
-    made = data_of(statistic, 100, seed=23)
-    before, after = (found(as_dicts(rows), statistic) for rows in (made.before, made.rows))
-    old, new = ({day: tuple(one) for day, one in each.items()} for each in (before, after))
-    assert any(moves(old, new))
-
-
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize(
-    ("name", "bounds"), [*zip(ONE_OWNER, itertools.cycle(["L0", "Linf", "all"]), strict=False)]
-)
-def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every statistic has one of the bounds here, and all in `profiles/test_from_summaries`.
-
-    The key of the run is fixed, so that neighbours keep the same rows of everybody else.
-    """
-    monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
-    statistic = ONE_OWNER[name]
-    made = data_of(statistic, 40, 4, seed=24)
-    losses = [
-        {day: tuple(profile) for day, profile in
-         found(as_dicts(rows), statistic, bounds=BOUNDS[bounds]).items()}
-        for rows in (made.before, made.rows)
-    ]  # fmt: skip
-    moves(*losses)
 
 
 METRICS = {
@@ -255,16 +222,6 @@ def test_a_column_can_be_a_value_and_an_item_and_name_people_and_partitions() ->
     assert (one.distinct_value, one.max_frequency_person, one.distinct_day) == (5, 1, 1)
     assert (two.distinct_value, two.max_frequency_person, two.distinct_day) == (0, 0, 0)
     assert abs(one.sum_value - 600) < 1
-
-
-def test_metrics_can_differ_in_everything_but_their_names() -> None:
-    statistic = ONE_OWNER["2-th"].metric
-    metrics = [dataclasses.replace(statistic, k=k, name=f"k{k}") for k in (1, 2, 3)]
-    given = [{"person": person, "value": float(person)} for person in range(100)]
-    grid = dp.Candidates.linear(0, 200, 1)
-    asked = [dataclasses.replace(metric, candidates=grid) for metric in metrics]
-    [row] = run(given, dp.PrivateAggregate("person", asked, HUGE))
-    assert (row.k1, row.k2, row.k3) == (99, 98, 97)
 
 
 @pytest.mark.parametrize(("name", "most"), [("1-th", 5), ("5-th", 25)])

@@ -102,41 +102,6 @@ def test_the_key_decides_which_rows_stay() -> None:
     assert bounded(visits(), Bounds(1), key=None) != bounded(visits(), Bounds(1), key=None)
 
 
-def test_two_readers_of_one_run_see_one_choice() -> None:
-    rows = [support.as_dict((person, day, 1.0)) for person in range(5) for day in range(20)]
-    flags = {"runner": "FnApiRunner", "direct_runner_bundle_repeat": 1}
-    with beam.Pipeline(options=PipelineOptions.from_dictionary(flags)) as pipeline:
-        kept = support.start(pipeline, rows) | dp.BoundContributions("person", ["day"], Bounds(3))
-        first = support.keep(kept, "First")
-        second = support.keep(kept | beam.Reshuffle(), "Second")
-    assert len({(row.person, row.day) for row in [*first, *second]}) == 3 * 5
-
-
-def test_equal_rows_are_kept_with_their_number() -> None:
-    row = support.as_dict((1, "a", 2.0))
-    assert bounded([row] * 10, Bounds(None, 4)) == [(1, "a", 2.0)] * 4
-    assert bounded([row] * 10, Bounds(1)) == [(1, "a", 2.0)] * 10
-
-
-@pytest.mark.parametrize("key", [KEY, None])
-def test_different_rows_are_kept_in_proportion(key: bytes | None) -> None:
-    """8 : 2 : 10 of 100 rows; 10 rows keep that whatever the key is, with or without batches."""
-    counts = {1.0: 40, 2.0: 10, 3.0: 50}
-    rows = [
-        support.as_dict((who, "a", v))
-        for v, n in counts.items()
-        for _ in range(n)
-        for who in (1, 2)
-    ]
-    for some in (rows, [pa.Table.from_pylist(rows[start::7]) for start in range(7)]):
-        for bounds in (Bounds(None, 10), Bounds(1, None, 10)):
-            kept = bounded(some, bounds, key=key)
-            expected = [
-                (who, "a", v) for who in (1, 2) for v, n in counts.items() for _ in range(n // 10)
-            ]
-            assert kept == expected
-
-
 def test_public_partitions_come_first() -> None:
     rows = [support.as_dict((1, f"x{n}", 1.0)) for n in range(30)] + [
         support.as_dict((1, "a", 1.0))
@@ -235,25 +200,6 @@ def test_timestamps_that_python_holds_come_back(values: list[Any], unit: str) ->
     whole = [value and value.replace(microsecond=0) for value in values]
     inner = [value if value is None or 1 < value.year < 9999 else None for value in whole]
     assert plain_values.to_list(pa.array(inner, pa.timestamp(unit))) == inner
-
-
-def test_bad_rows_vanish_alone() -> None:
-    good = [support.as_dict((person, "a", 1.0)) for person in (1, "x", uuid.UUID(int=1))]
-    bad: list[object] = [
-        support.as_dict((person, "a", 1.0)) for person in (None, 1.5, b"x", "\ud800")
-    ]
-    bad += [support.as_dict((1, day, 1.0)) for day in (None, 1.5, [1], "\udfff")]
-    bad += [None, 5, support.Hostile(), {}, support.as_dict((support.Hostile(), "a", 1.0))]
-    assert bounded([*bad, *good, *bad], Bounds(2, 5)) == bounded(good, Bounds(2, 5))
-    assert len(bounded(good, Bounds(2, 5))) == 3
-    batch = support.as_batch((INVALID, pa.array(["a", "a"]), pa.array([1.0, 2.0])))
-    assert bounded([batch], Bounds(1)) == [("a", "a", 2.0)]
-
-
-@pytest.mark.parametrize("column", [pa.array([b"x"]), pa.array([[1]])], ids=str)
-def test_columns_of_other_types_are_refused_as_ids(column: pa.Array) -> None:
-    with pytest.raises(TypeError, match="column 'person' must hold integers, text"):
-        bounded([support.as_batch((column, "a", 1.0))], Bounds(1))
 
 
 BAD: list[dict[str, Any]] = [

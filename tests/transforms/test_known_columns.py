@@ -162,14 +162,3 @@ def test_a_batch_without_the_column_fails_the_job_and_names_those_that_it_has() 
         beam.Pipeline("FnApiRunner") as p,
     ):
         _ = p | beam.Create([batch]) | transform
-
-
-def test_columns_is_a_list_of_names() -> None:
-    with pytest.raises(TypeError, match="columns must be a list of column names, not 'who'"):
-        TRANSFORMS["aggregate"]("who", "day", "spent", columns="who")
-
-
-def test_only_the_first_names_are_listed() -> None:
-    names = [f"c{index:02}" for index in range(30)]
-    with pytest.raises(ValueError, match=r"'c00', .*, 'c19' and 10 more\."):
-        TRANSFORMS["aggregate"]("who", "day", "spent", columns=names)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.partitions import check_partitions, public_keys, reach_of
+from beam_dp.transforms.partitions import check_partitions, reach_of
 
 
 def test_keys_become_plain_tuples_listed_once() -> None:
@@ -100,7 +100,7 @@ def test_parameters_are_frozen_and_checked_again_after_a_pickle() -> None:
 
 def test_partitions_and_columns_must_fit() -> None:
     public = dp.PublicPartitions([("a", 1)])
-    assert check_partitions("Owner", (), None) is None and public_keys(None) is None
+    assert check_partitions("Owner", (), None) is None
     assert check_partitions("Owner", ("day",), None) == dp.PrivatePartitions()
     assert check_partitions("Owner", ("day", "shop"), public) is public
     with pytest.raises(ValueError, match="one part per partition column .1., not 2"):

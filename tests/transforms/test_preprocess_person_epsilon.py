@@ -3,7 +3,6 @@
 import math
 from decimal import Decimal
 
-import apache_beam as beam
 import pyarrow as pa
 import pytest
 
@@ -23,9 +22,7 @@ def released(statistic, rows=ROWS, **options):
     given = {"partition": ["day"], "partitions": dp.PublicPartitions([0, 1])}
     options = {**given, "person_epsilon": "e", "epsilons": TIERS, **options}
     transform = dp.PreprocessSensitivity(statistic, "p", BUDGET, **options)
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = support.keep(pipeline | beam.Create(rows) | transform)
-    return {row.day: vars(row) for row in found}
+    return {row.day: vars(row) for row in support.released(rows, transform)}
 
 
 def near(row, name, truth):

@@ -1,14 +1,9 @@
 """The k largest of the released partitions: by brute force, in a pipeline, and as its page says."""
 
-import csv
-import functools
 import itertools
 import math
 import random
-import re
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 
 import apache_beam as beam
 import pytest
@@ -16,11 +11,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.transforms import partitions
-from pipelines import aggregate
 from tests.hostile import support
 
-PAGE = (Path(__file__).parents[2] / "docs/top_partitions.md").read_text()
-[BLOCK] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 # Day d has d people, from d1 to d8; nobody is in two.
 ROWS = [{"p": f"{day}/{n}", "day": f"d{day}", "x": 1} for day in range(1, 9) for n in range(day)]
 
@@ -91,79 +83,6 @@ def test_wrong_parameters_are_refused_when_the_pipeline_is_built(
 
 
 # ------------------------------------------------------------------------- the page
-
-
-def test_the_example_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner="FnApiRunner"))
-    script = tmp_path / "block.py"
-    script.write_text(BLOCK)
-    runpy.run_path(str(script))
-    pages = re.findall(r"page='(p\d+)'", capsys.readouterr().out)
-    # Squares leave 12 rests by 23: all but 0 have 260 visitors or more, 0 has 131. Noise of 100 at
-    # epsilon 1/2 or more has a chance below e^-50.
-    squares = {f"p{n * n % 23}" for n in range(1, 23)}
-    assert len(pages) == 5 and set(pages) <= squares
-
-
-def test_the_commands_run_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the page has them, but for the input and an epsilon at which noise is nothing."""
-    monkeypatch.chdir(tmp_path)
-    Path("rows.csv").write_text(
-        "visitor,page,minutes\n" + "".join(f"{row['p']},{row['day']},2\n" for row in ROWS * 3)
-    )
-    commands = re.findall(
-        r"python -m pipelines\.aggregate(.*?--epsilon 0\.5[^\n]*)", PAGE, re.DOTALL
-    )
-    assert len(commands) == 2
-
-    def run(command: str) -> list[dict[str, str]]:
-        words = command.replace("\\\n", " ").replace("rows.parquet", "rows.csv").split()
-        words[words.index("--epsilon") + 1] = "400"
-        words += ["--bounds", "partitions=1", "--runner", "FnApiRunner"]
-        assert aggregate.main(words) == 0
-        return list(csv.DictReader(open(words[words.index("--output") + 1])))
-
-    top = run(commands[0])
-    assert [row["page"] for row in top] == ["d4", "d5", "d6", "d7", "d8"]
-    Path("top.txt").write_text("".join(f"{row['page']}\n" for row in top))
-    more = run(commands[1])
-    assert [row["page"] for row in more] == ["d4", "d5", "d6", "d7", "d8"]
-    assert float(more[-1]["sum_minutes"]) == pytest.approx(48, abs=2)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["--partition", "d", "--top_partitions", "count=5"],
-            "'count' is no output column: peop",
-        ),
-        (["--top_partitions", "people_count=5"], "top_partitions needs a partition"),
-        (
-            ["--partition", "d", "--top_partitions", "people_count"],
-            "top_partitions must have by",
-        ),
-        (
-            ["--partition", "d", "--top_partitions", "people_count=0.5"],
-            "k must be a whole number of at least 1",
-        ),
-        (
-            ["--partition", "d", "--top_partitions", "a=1,b=2"],
-            "'a=1,b' is no output column",
-        ),
-    ],
-)
-def test_the_job_says_what_can_be_ranked(
-    words: list[str], message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    given = ["--person", "p", "--people_count", "--epsilon", "1", "--delta", "1e-6", "--plan"]
-    with pytest.raises(SystemExit):
-        aggregate.main([*given, "--bounds", "partitions=2", *words])
-    assert message in capfd.readouterr().err
 
 
 def swapped(scale: float, gap: int) -> float:

@@ -60,18 +60,14 @@ class DecimalGrid(ListedGrid):
         return dataclasses.replace(self, lower=lower, upper=upper)
 
     @property
-    def _bounded(self) -> bool:
-        return self.lower is not None or self.upper is not None
-
-    @property
     def floors(self) -> Floats:
         """The values."""
-        return _between(self) if self._bounded else _values(self)
+        return _grid(self)[0]
 
     @property
     def sums(self) -> Indexes:
         """The weight before each value, and that of all."""
-        return _weights_between(self) if self._bounded else _weights(self)
+        return _grid(self)[1]
 
     def weight_before(self, indexes: Indexes) -> Indexes:
         """Return the weight of all values before each index, from 0 to `size`."""
@@ -82,7 +78,6 @@ class DecimalGrid(ListedGrid):
         return int(np.searchsorted(self.sums, weight, side="right")) - 1
 
 
-@functools.lru_cache(maxsize=16)
 def _steps(bounded: DecimalGrid) -> tuple[Floats, Indexes]:
     """Return the even steps between two bounds, and how round each is; nothing without both."""
     lower, upper, power = bounded.lower, bounded.upper, bounded.low
@@ -97,57 +92,42 @@ def _steps(bounded: DecimalGrid) -> tuple[Floats, Indexes]:
     return _scaled(np.array(counts, object), power), np.array(rounder, np.int64)
 
 
-def _unbounded(grid: DecimalGrid) -> DecimalGrid:
-    """Return the same grid without bounds."""
-    return dataclasses.replace(grid, lower=None, upper=None)
-
-
-@functools.lru_cache(maxsize=16)
-def _between(bounded: DecimalGrid) -> Floats:
-    """Return the values between two bounds."""
-    every, (steps, _) = _unbounded(bounded).floors, _steps(bounded)
-    ends = [float(end) for end in (bounded.lower, bounded.upper) if end is not None]
-    first = -math.inf if bounded.lower is None else ends[0]
-    last = math.inf if bounded.upper is None else ends[-1]
+@functools.lru_cache(maxsize=32)
+def _grid(grid: DecimalGrid) -> tuple[Floats, Indexes]:
+    """Return the values in rising order, and the weight before each and that of all."""
+    if grid.lower is None and grid.upper is None:
+        return _whole(grid)
+    every, sums = _grid(dataclasses.replace(grid, lower=None, upper=None))
+    steps, rounder = _steps(grid)
+    ends = [float(end) for end in (grid.lower, grid.upper) if end is not None]
+    first = -math.inf if grid.lower is None else ends[0]
+    last = math.inf if grid.upper is None else ends[-1]
     inside = every[(every >= first) & (every <= last)]
-    return np.asarray(np.unique(np.concatenate([inside, ends, steps])), np.float64)
-
-
-@functools.lru_cache(maxsize=16)
-def _weights_between(bounded: DecimalGrid) -> Indexes:
-    """Return the weight before each of these values; every value has at least 1."""
-    values, grid, (steps, rounder) = bounded.floors, _unbounded(bounded), _steps(bounded)
-    weights = np.ones(len(values), np.int64)
-    indexes = np.minimum(np.searchsorted(grid.floors, values), grid.size - 1)
-    shared = grid.floors[indexes] == values
-    parts = [(np.flatnonzero(shared), np.diff(grid.sums)[indexes[shared]])]
+    values = np.asarray(np.unique(np.concatenate([inside, ends, steps])), np.float64)
+    weights = np.ones(len(values), np.int64)  # every value has at least 1
+    indexes = np.minimum(np.searchsorted(every, values), len(every) - 1)
+    shared = every[indexes] == values
+    parts = [(np.flatnonzero(shared), np.diff(sums)[indexes[shared]])]
     if len(steps):
         parts.append((np.searchsorted(values, steps), rounder))
     for where, amounts in parts:
         share = amounts / max(1.0, float(amounts.sum()))
         np.add.at(weights, where, np.floor(share * float(1 << 46)).astype(np.int64))
-    return np.append(0, np.cumsum(weights))
+    return values, np.append(0, np.cumsum(weights))
 
 
-@functools.lru_cache(maxsize=16)
-def _values(grid: DecimalGrid) -> Floats:
-    """Return the whole grid in rising order."""
-    parts = [_scaled(mantissas, grid.low + power) for mantissas, power in _positive(grid)]
-    positive = np.concatenate(parts)
-    return np.asarray(np.concatenate([-positive[::-1], [0.0], positive]), np.float64)
-
-
-@functools.lru_cache(maxsize=16)
-def _weights(grid: DecimalGrid) -> Indexes:
-    """Return the weight before each index; the last entry is that of the whole grid."""
-    parts, digits = [], grid.digits
+def _whole(grid: DecimalGrid) -> tuple[Floats, Indexes]:
+    """Return the values of a grid without bounds, and their weights."""
+    values, weights, digits = [], [], grid.digits
     for mantissas, power in _positive(grid):
+        values.append(_scaled(mantissas, grid.low + power))
         decade = grid.low + power + np.floor(np.log10(mantissas) + 1e-9)
         beyond = np.maximum(np.maximum(-decade, decade - _USUAL), 0)
         scale = (_ONE * 10.0 ** (-beyond / 3)).astype(np.int64)
-        parts.append(np.maximum(scale * _roundness(mantissas, digits) // (digits * mantissas), 1))
-    positive = np.concatenate(parts)
-    return np.append(0, np.cumsum(np.concatenate([positive[::-1], [_ONE], positive])))
+        weights.append(np.maximum(scale * _roundness(mantissas, digits) // (digits * mantissas), 1))
+    positive, each = np.concatenate(values), np.concatenate(weights)
+    every = np.concatenate([-positive[::-1], [0.0], positive])
+    return every, np.append(0, np.cumsum(np.concatenate([each[::-1], [_ONE], each])))
 
 
 def _roundness(numbers: Indexes, digits: int) -> Indexes:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 
-VALUE_CLIPS = 84
-"""How many powers of two, from one unit on, a value may be clipped at."""
+VALUE_CLIPS = tuple(1 << power for power in range(84))
+"""What a value, or a sum of a person's values, may be clipped at, in units: powers of two."""
 _TOTAL_BITS = 17
 _DIGITS, _DECADES = 4, 24
 

@@ -178,37 +178,6 @@ class Cut:
     below: tuple[float, float]
     above: tuple[float, float]
 
-    @classmethod
-    def of(
-        cls,
-        noise: float,
-        clip: float,
-        price: float,
-        losses: Sequence[Losses],
-        *,
-        unit: float,
-        alone: bool,
-    ) -> "Cut":
-        """Return what is known by the losses of one row, above 0 and perhaps below.
-
-        Args:
-            noise: as above.
-            clip: as above.
-            price: the scale of the noise for a clip of 1.
-            losses: in units.
-            unit: what one unit is worth.
-            alone: whether one partition has it all.
-        """
-        sides = [
-            (
-                float((loss.beside(noise / unit) if alone else loss.total)[0]) * unit,
-                math.sqrt(loss.squares[0]) * unit,
-            )
-            for loss in losses
-        ]
-        below = sides[1] if len(sides) > 1 else (0.0, 0.0)
-        return cls(noise, clip, price * clip, below, sides[0])
-
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
         return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))

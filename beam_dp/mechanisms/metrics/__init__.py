@@ -7,12 +7,11 @@ all else is asked of the metric itself (`base.Metric`).
 from collections.abc import Callable
 
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.extremes import KthLargest, Max, Min
 from beam_dp.mechanisms.metrics.histogram import Histogram
 from beam_dp.mechanisms.metrics.mean import Mean, StandardDeviation, Variance
 from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
-from beam_dp.mechanisms.metrics.quantiles import Median, Quantile, Quantiles
+from beam_dp.mechanisms.metrics.quantiles import KthLargest, Max, Median, Min, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.metrics.totals import (
     Count,

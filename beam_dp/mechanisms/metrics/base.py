@@ -32,6 +32,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact
 from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.numerics.options import PREPROCESSING
+from beam_dp.mechanisms.summaries.person_value import check_person_value
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 Ends = tuple[Fraction | None, Fraction | None]
@@ -62,6 +63,7 @@ class Context:
         together: how many numbers share one draw of noise with it.
         jointly: whether all partitions share one draw of noise.
         lenders: the releases that are there already, for those that take the clip of another.
+        centres: the centres that were chosen, in units.
     """
 
     columns: tuple[Column, ...]
@@ -76,6 +78,7 @@ class Context:
     together: int = 1
     jointly: bool = False
     lenders: "Mapping[MetricPart, Release]" = dataclasses.field(default_factory=dict)
+    centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -301,11 +304,6 @@ class Output(NamedTuple):
     whole: bool = False
 
 
-def interval_outputs(name: str, whole: bool) -> tuple[Output, ...]:
-    """Return the columns of a number and of the ends of the interval of the truth."""
-    return Output(name, whole), Output(f"{name}_low"), Output(f"{name}_high")
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Metric(MetricPart):
     """What every metric has, and what may be asked of it.
@@ -323,11 +321,11 @@ class Metric(MetricPart):
     """Whether its loss is proved where rows have several owners."""
     sign: ClassVar[int] = 1
     """-1 where its removal profile is that of its negative."""
-    role: ClassVar[Role] = Role.VALUE
-    """What the values of its column are for, if it has one."""
     splits_alpha: ClassVar[bool] = True
     """Whether its interval fails where that of any part does, so that each gets a share of the
     chance to fail."""
+    own_epsilons: ClassVar[tuple[str, ...]] = ()
+    """The statistics of people for which each of them may have an epsilon of their own."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
     command: ClassVar[Command | None] = None
@@ -341,29 +339,19 @@ class Metric(MetricPart):
         checks.fraction_between(owner, "weight", self.weight, 0, math.inf)
         if self.name:
             checks.column(owner, "name", self.name)
-        if "column" in vars(self):
-            checks.column(owner, "column", vars(self)["column"])
 
     @property
     def output(self) -> str:
-        """The name of its output column; it says where people count, and not rows."""
-        column, per = vars(self).get("column"), vars(self).get("per")
-        people = ("per_person",) if per == "person" else ()
-        return self.name or "_".join(
-            (self._prefix, *(() if column is None else (column,)), *people)
-        )
+        """The name of its output column."""
+        return self.name or self._prefix
 
     @property
     def _prefix(self) -> str:
         return re.sub("(?<!^)([A-Z])", r"_\1", type(self).__name__).lower()
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns that it reads: by default `column`, if it has one."""
-        if "column" not in vars(self):
-            return ()
-        unit = vars(self).get("unit")
-        exact = None if unit is None else checks.decimal(type(self).__name__, "unit", unit)
-        return (Column(vars(self)["column"], self.role, exact),)
+        """Return the columns that it reads: by default none."""
+        return ()
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return the numbers that must be released for it: by default itself, whatever its name."""
@@ -400,11 +388,20 @@ class Metric(MetricPart):
         return False
 
     @property
+    def number_names(self) -> tuple[str, ...]:
+        """The names of the numbers of a partition: by default there is one."""
+        return (self.output,)
+
+    @property
     def outputs(self) -> tuple[Output, ...]:
-        """The output columns: its number, and the interval of the truth, or the error of a rank."""
-        if self.is_ranked:
-            return Output(self.output), Output(f"{self.output}_rank_error")
-        return interval_outputs(self.output, self.is_whole)
+        """The output columns: numbers, and intervals of the truth, or errors of ranks."""
+        ends = ("_rank_error",) if self.is_ranked else ("_low", "_high")
+        numbers = ((name, Output(name, self.is_whole)) for name in self.number_names)
+        return tuple(
+            output
+            for name, number in numbers
+            for output in (number, *(Output(name + end) for end in ends))
+        )
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return its numbers, from what was released for its parts."""
@@ -413,10 +410,10 @@ class Metric(MetricPart):
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return what stands in its output columns; intervals end where the truth cannot be."""
-        if self.is_ranked:
-            return released.values, released.rank
-        ends = (released.low, released.high)
-        return (released.values, *(np.clip(end, *self.truth_within) for end in ends))
+        ends = [np.clip(end, *self.truth_within) for end in (released.low, released.high)]
+        each = (released.values, *([released.rank] if self.is_ranked else ends))
+        rows = zip(*(np.atleast_2d(column.T) for column in each), strict=True)
+        return tuple(column for row in rows for column in row)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return what makes its removal profile B[0..removals]; only of a monotone metric."""
@@ -426,7 +423,7 @@ class Metric(MetricPart):
         """Return it as an exact function of a few people's records; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 
-    def for_several_owners(self, owner: str) -> "Metric":
+    def for_several_owners(self) -> "Metric":
         """Return it as it is released where rows have several owners."""
         return self
 
@@ -448,10 +445,6 @@ class Metric(MetricPart):
         """Whether it has several methods, and asks for preprocessing."""
         return vars(self).get("method") == PREPROCESSING
 
-    def takes_own_epsilons(self) -> bool:
-        """Return whether each person may have an epsilon of their own."""
-        return False
-
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what it cannot be released with.
 
@@ -463,6 +456,150 @@ class Metric(MetricPart):
         Raises:
             ValueError: with what to write instead.
         """
+
+
+@dataclasses.dataclass(frozen=True)
+class OfColumn(Metric):
+    """A metric of one column, whose values are only compared.
+
+    Attributes:
+        column: the column.
+    """
+
+    column: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.column(type(self).__name__, "column", self.column)
+
+    @property
+    def output(self) -> str:
+        """The name of its output column, with that of the column that it reads."""
+        return self.name or f"{self._prefix}_{self.column}"
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the column."""
+        return (Column(self.column, Role.ITEM),)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfNumbers(OfColumn):
+    """A metric of one column of numbers.
+
+    Attributes:
+        unit: the grid of values.
+    """
+
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        exact = checks.fraction_between(owner, "unit", self.unit, 0, math.inf)
+        checks.require(
+            _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
+            owner,
+            "unit",
+            f"be from 2^-200 to 2^200, not {self.unit!r}: floats must hold what is released",
+            "Write unit=0.01.",
+        )
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the column, with its unit."""
+        unit = checks.decimal(type(self).__name__, "unit", self.unit)
+        return (Column(self.column, Role.VALUE, unit),)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfNumbersBetween(OfNumbers):
+    """A metric of numbers whose ends a user may know without the data.
+
+    Attributes:
+        low: values below count as that; None: no end is known.
+        high: values above count as that; None: no end is known.
+    """
+
+    low: checks.Real | None = None
+    high: checks.Real | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.ends  # refuses what are none
+
+    @property
+    def ends(self) -> Ends:
+        """The ends that are known, exactly.
+
+        Raises:
+            TypeError, ValueError: unless they are finite and `low` is below `high`.
+        """
+        owner, ends = type(self).__name__, []
+        for name, end in (("low", self.low), ("high", self.high)):
+            if end is not None:
+                checks.fraction_between(owner, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
+                end = checks.decimal(owner, name, end)
+            ends.append(end)
+        lower, upper = ends
+        checks.require(
+            lower is None or upper is None or lower < upper,
+            owner,
+            "high",
+            f"be above low={float(lower or 0):g}, not {float(upper or 0):g}",
+            "Write low=0, high=100.",
+        )
+        return lower, upper
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfPersonValues(OfNumbers):
+    """A metric of one number per person.
+
+    Attributes:
+        person_value: what a person with several rows counts as: the "mean" of their values, the
+            "sum", the "max", the "min" or the "last".
+        last_by: for "last": the column that says when.
+    """
+
+    person_value: str = "mean"
+    last_by: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_person_value(type(self).__name__, self.person_value, self.last_by)
+
+    @property
+    def order(self) -> Column | None:
+        """The column that says which row is the last, if there is one."""
+        return None if self.last_by is None else Column(self.last_by, Role.ORDER)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the value column, and that of `last_by`, if there is one."""
+        return (*super().columns(), *filter(None, [self.order]))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfRowsOrPeople(OfColumn):
+    """A metric of rows, or of people.
+
+    Attributes:
+        per: "row", as in SQL, or "person", where every person counts once.
+    """
+
+    per: str = "row"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(type(self).__name__, "per", self.per, ("row", "person"))
+
+    @property
+    def by_person(self) -> bool:
+        """Whether people count, and not rows."""
+        return self.per == "person"
+
+    @property
+    def output(self) -> str:
+        """The name of its output column; it says where people count, and not rows."""
+        return self.name or super().output + "_per_person" * self.by_person
 
 
 def takes(metric: Metric | type[Metric], option: str) -> bool:
@@ -511,46 +648,6 @@ def check_not_preprocessed(owner: str, metric: Metric) -> None:
         'not be "preprocessing": what is preprocessed is not monotone, and has no removal loss',
         "Leave it out.",
     )
-
-
-def check_unit(owner: str, unit: checks.Real) -> None:
-    """Refuse a grid of values that floats cannot hold."""
-    exact = checks.fraction_between(owner, "unit", unit, 0, math.inf)
-    checks.require(
-        _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
-        owner,
-        "unit",
-        f"be from 2^-200 to 2^200, not {unit!r}: floats must hold what is released",
-        "Write unit=0.01.",
-    )
-
-
-def ends_of(owner: str, low: checks.Real | None, high: checks.Real | None) -> Ends:
-    """Return the ends of the values that a user knows without the data, exactly.
-
-    Args:
-        owner: the name that errors begin with.
-        low: values below count as that; None: no end.
-        high: values above count as that; None: no end.
-
-    Raises:
-        TypeError, ValueError: unless they are finite and `low` is below `high`.
-    """
-    ends = []
-    for name, end in (("low", low), ("high", high)):
-        if end is not None:
-            checks.fraction_between(owner, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
-            end = checks.decimal(owner, name, end)
-        ends.append(end)
-    lower, upper = ends
-    checks.require(
-        lower is None or upper is None or lower < upper,
-        owner,
-        "high",
-        f"be above low={float(lower or 0):g}, not {float(upper or 0):g}",
-        "Write low=0, high=100.",
-    )
-    return lower, upper
 
 
 def joined(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:

@@ -14,14 +14,12 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, shares
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut, Losses
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
-    Chooser,
     Crowd,
     Description,
     Foreseen,
@@ -116,22 +114,28 @@ class PoolNoise:
         if len(self._sides) == 1:
             nothing = np.zeros(len(clips[0]), np.int64)
             return [AdditiveNoise(self.budget).add(nothing, clips[0], noise)]
-        if self.partitions > 1:
-            drawn = OneDraw(self.budget, self._of_all(clips), self._sides).draw(noise)
-            parts = np.split(integers.concatenate(drawn), len(clips))
-            return [integers.narrow(part) for part in parts]
         drawn = [np.zeros(len(each), object) for each in clips]
-        for together, indexes in _alike(clips).items():
-            added = OneDraw(self.budget, together, self.signed).draw(noise, len(indexes))
-            for column, each in zip(drawn, added, strict=True):
+        for together, indexes in self._alike(clips).items():
+            law = OneDraw(self.budget, together, self._sides)
+            added = integers.concatenate(law.draw(noise, len(indexes) // self.partitions))
+            for column, each in zip(drawn, np.split(added, len(clips)), strict=True):
                 column[indexes] = each
         return [integers.narrow(column) for column in drawn]
 
-    def _of_all(self, clips: Sequence[np.ndarray]) -> tuple[int, ...]:
-        """Return the clips of all partitions: they must be here together, as they share a draw."""
-        sizes = {len(each) for each in clips}
-        checks.require(sizes == {self.partitions}, "PoolNoise", "clips", "be of all partitions")
-        return tuple(clip for each in clips for clip in each.tolist())
+    def _alike(self, clips: Sequence[np.ndarray]) -> dict[tuple[int, ...], list[int]]:
+        """Return the clips of each draw, with the partitions that have these or share it."""
+        indexes = list(range(len(clips[0])))
+        if self.partitions > 1:
+            together = [clip for each in clips for clip in each.tolist()]
+            whole = len(together) == len(self._sides)
+            checks.require(whole, "PoolNoise", "clips", "be of all partitions, which share a draw")
+            return {tuple(together): indexes}
+        if indexes and all((each == each[0]).all() for each in clips):
+            return {tuple(int(each[0]) for each in clips): indexes}
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for index, each in enumerate(zip(*(column.tolist() for column in clips), strict=True)):
+            groups.setdefault(each, []).append(index)
+        return groups
 
     def bounds(self, place: int, clips: Sequence[np.ndarray], alpha: Fraction) -> np.ndarray:
         """Return how far the noise of a number strays, except with probability alpha.
@@ -146,13 +150,10 @@ class PoolNoise:
             different, group_of = np.unique(clips[0], return_inverse=True)
             own = [adder.bound(int(clip), alpha) for clip in different]
             return np.array(own, object)[group_of]
-        if self.partitions > 1:
-            one = OneDraw(self.budget, self._of_all(clips), self._sides)
-            bound = one.bound(place * self.partitions, alpha)
-            return np.full(self.partitions, bound, object)
         found = np.zeros(len(clips[0]), object)
-        for together, indexes in _alike(clips).items():
-            found[indexes] = OneDraw(self.budget, together, self.signed).bound(place, alpha)
+        for together, indexes in self._alike(clips).items():
+            law = OneDraw(self.budget, together, self._sides)
+            found[indexes] = law.bound(place * self.partitions, alpha)
         return found
 
     def scale(self, place: int) -> float:
@@ -171,16 +172,6 @@ class PoolNoise:
     @property
     def _large(self) -> OneDraw:
         return OneDraw(self.budget, (_LARGE,) * len(self._sides), self._sides)
-
-
-def _alike(clips: Sequence[np.ndarray]) -> dict[tuple[int, ...], list[int]]:
-    """Return the indexes of the partitions whose numbers have the same clips."""
-    if len(clips[0]) and all((each == each[0]).all() for each in clips):
-        return {tuple(int(each[0]) for each in clips): list(range(len(clips[0])))}
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for index, together in enumerate(zip(*(each.tolist() for each in clips), strict=True)):
-        groups.setdefault(together, []).append(index)
-    return groups
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -363,7 +354,7 @@ class ClippedSum(Release):
         return tuple(Spending(look, "clip", self.shared) for look in self.looks[-1:])
 
     @property
-    def chooser(self) -> Chooser | None:
+    def chooser(self) -> "ClippedSum | None":
         """This release, if it chooses a shared clip."""
         return self if self.shared_measure is not None and not self.borrowed else None
 
@@ -390,7 +381,13 @@ class ClippedSum(Release):
         return sides.sum(axis=1, keepdims=True) if self.folded else sides
 
     def told(self, choice: Choice, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
-        """Return the histogram, and the clips that were taken; none where nobody was shown."""
+        """Return what was drawn to choose the clip, in words and numbers, for the record.
+
+        Args:
+            choice: what was drawn.
+            taken: the clips that were taken, each with the scale of its noise, in the user's scale;
+                none where nobody was shown.
+        """
         unit = float(self.unit)
         histogram = HistogramNoise(self.looks[choice.look])
         return {
@@ -530,11 +527,16 @@ class ClippedSum(Release):
         index = self.thresholds.index(int(taken.clips[0]))
         deviations = ALONE if taken.partitions == 1 else TOGETHER
         losses = self.choice.losses(taken.choice, np.array([index]), deviations)
-        clip = float(self.thresholds[index] * self.unit)
+        unit, clip = float(self.unit), float(self.thresholds[index] * self.unit)
         # Distances have both signs: the few people beyond the top are not all on one side.
-        unit, alone = float(self.unit), taken.partitions == 1 and not self.folded
-        losses = losses * (1 + self.folded)
-        return Cut.of(bound, clip, noise.scale(self.place), losses, unit=unit, alone=alone)
+        alone = taken.partitions == 1 and not self.folded
+        totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
+        roots = [math.sqrt(loss.squares[0]) for loss in losses]
+        sides = [
+            (float(total) * unit, root * unit) for total, root in zip(totals, roots, strict=True)
+        ]
+        below = sides[-1] if self.signed else (0.0, 0.0)
+        return Cut(bound, clip, noise.scale(self.place) * clip, below, sides[0])
 
     def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""
@@ -577,12 +579,12 @@ class ClippedSum(Release):
         noise, place = self._usual, self.place
         if self.looks:
             where = ("each partition", "all partitions")[self.shared]
-            return clip_then_noise(where, noise, self.shift, place)
+            return clip_then_noise(where, noise, place)
         clip = float(self.thresholds[0] * self.unit)
         note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
         sizes = noise.scale(place), noise.mean_error(place)
         scale, error = (f"{size * clip:.4g}" for size in sizes)
-        return Description(noise.name, scale, 0, error, note)
+        return Description(noise.name, error, scale, note)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -620,21 +622,17 @@ class ClippedShare(ClippedSum):
         return integers.add(integers.product(whole, steps), weighed)
 
 
-def people_of(
-    cost: Budget, source: int = PEOPLE, alpha: Fraction = ALPHA, *, jointly: bool = False
-) -> ClippedSum:
+def people_of(context: Context, share: Budget, source: int = PEOPLE) -> ClippedSum:
     """Return the number of people per partition, plus noise: a person adds at most 1.
 
     Args:
-        cost: the cost of the noise, per partition.
+        context: the parameters of the pipeline.
+        share: what it may cost, over all partitions of a person.
         source: PEOPLE; or a field, to count the people whose number there is above 0.
-        alpha: the chance that the noise strays further than the interval says.
-        jointly: as in `ClippedSum`.
     """
-    noise = (cost,)
-    return ClippedSum(
-        source, False, (1,), Fraction(1), (), noise, sure=True, alpha=alpha, jointly=jointly
-    )
+    noise = (context.noise(share),)
+    number = ClippedSum(source, False, (1,), Fraction(1), (), noise, sure=True)
+    return dataclasses.replace(number, alpha=context.alpha, jointly=context.jointly)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -696,18 +694,17 @@ def _most_rows(lines: Lines, cap: int) -> int:
     return int(rows.max())
 
 
-def clip_then_noise(where: str, noise: PoolNoise, shift: int, place: int = 0) -> Description:
+def clip_then_noise(where: str, noise: PoolNoise, place: int = 0) -> Description:
     """Describe a release that chooses a clip, then adds noise of that size.
 
     Args:
         where: the partitions that the clip is chosen for, in words.
         noise: the noise.
-        shift: how many people may be cut.
         place: the place of the number among those that share the noise.
     """
     mechanism = f"clip for {where}, then {noise.name}"
     error = f"{noise.mean_error(place):.4g} clips + cut"
-    return Description(mechanism, f"{noise.scale(place):.4g} clips", shift, error)
+    return Description(mechanism, error, f"{noise.scale(place):.4g} clips")
 
 
 def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
@@ -844,8 +841,3 @@ def row_clips(depth: int | None) -> tuple[int, ...]:
     if depth is None:
         return tuple(powers)
     return (*(power for power in powers if power < depth), depth)
-
-
-def value_clips() -> tuple[int, ...]:
-    """Return the clips of a sum: powers of two."""
-    return tuple(1 << power for power in range(VALUE_CLIPS))

@@ -25,13 +25,9 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     Command,
     Context,
-    Metric,
-    Output,
-    check_unit,
-    interval_outputs,
+    OfNumbers,
 )
 from beam_dp.mechanisms.metrics.released import (
     Crowd,
@@ -54,7 +50,7 @@ Edge = Fraction | float
 
 
 @dataclasses.dataclass(frozen=True)
-class Histogram(Metric):
+class Histogram(OfNumbers):
     """Count the people per public bin of one number per person.
 
     A bin holds the numbers from one edge to below the next: of [0, 18, 30, 65] the first one has
@@ -81,16 +77,13 @@ class Histogram(Metric):
         "COLUMN:EDGE:EDGE...", "number of people with a value from each EDGE to below the next"
     )
 
-    column: str
     edges: Sequence[checks.Real]
     _: dataclasses.KW_ONLY
     person_value: str = "mean"
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(_OWNER, "person_value", self.person_value, tuple(OPERATIONS))
-        check_unit(_OWNER, self.unit)
         if isinstance(self.edges, str) or not isinstance(self.edges, (Sequence, np.ndarray)):
             rule = f"be a list of numbers, not {checks.shown(self.edges)}"
             raise checks.ParameterTypeError(_OWNER, "edges", rule, _MEND)
@@ -99,17 +92,15 @@ class Histogram(Metric):
         object.__setattr__(self, "edges", edges)
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
-        """The columns of each bin: its number of people, and the ends of the interval."""
-        bins = itertools.pairwise(map(_edge, self.edges))
-        names = (f"{self.output}_{_word(low)}_{_word(high)}" for low, high in bins)
-        return tuple(output for name in names for output in interval_outputs(name, True))
+    def number_names(self) -> tuple[str, ...]:
+        """The name of each bin."""
+        bins = itertools.pairwise(map(_word, self.edges))
+        return tuple(f"{self.output}_{low}_{high}" for low, high in bins)
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the counts plus noise; a partition's share is for all of its bins."""
         [column] = self.columns()
-        edges = [_edge(each) for each in self.edges]
-        finite = [edge for edge in edges if isinstance(edge, Fraction)]
+        finite = [edge for edge in self.edges if isinstance(edge, Fraction)]
         measure = PersonBins(
             source=context.field(column, OPERATIONS[self.person_value]),
             # A multiple of the unit is below an edge if it is at most the last one below.
@@ -118,14 +109,12 @@ class Histogram(Metric):
             count=context.field(column, "count"),
             mean=self.person_value == "mean",
         )
-        first = int(isinstance(edges[0], Fraction))  # else a bin holds the numbers below all edges
-        return HistogramRelease(measure, first, len(edges) - 1, context.each(share), context.alpha)
-
-    def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
-        """Return the number and the interval of every bin; no true number is below 0."""
-        ends = (np.maximum(end, 0.0) for end in (released.low, released.high))
-        triples = zip(*(each.T for each in (released.values, *ends)), strict=True)
-        return tuple(column for triple in triples for column in triple)
+        first = int(
+            isinstance(self.edges[0], Fraction)
+        )  # else a bin holds the numbers below all edges
+        return HistogramRelease(
+            measure, first, len(self.edges) - 1, context.each(share), context.alpha
+        )
 
 
 def _edge(value: object) -> Edge:
@@ -147,7 +136,7 @@ def _check_edges(edges: tuple[Edge, ...]) -> None:
     checks.require(rising, _OWNER, "edges", "rise: each is above the one before", _MEND)
 
 
-def _word(edge: Edge) -> str:
+def _word(edge: checks.Real) -> str:
     """Return an edge as a part of a column's name."""
     whole = isinstance(edge, Fraction) and edge.denominator == 1
     return (str(int(edge)) if whole else str(float(edge))).replace("-", "minus_", 1)
@@ -203,4 +192,4 @@ class HistogramRelease(Release):
         """Describe the noise on each bin."""
         adder = AdditiveNoise(self.noise_cost)
         mechanism = f"{adder.name} on each of {self.bins} bins, with nobody in two"
-        return Description(mechanism, f"{adder.scale:.4g}", 0, f"{adder.mean_error:.4g}")
+        return Description(mechanism, f"{adder.mean_error:.4g}", f"{adder.scale:.4g}")

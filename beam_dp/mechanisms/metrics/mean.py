@@ -16,29 +16,30 @@ each person.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     CentreRequest,
     Command,
     Context,
     Ends,
     Metric,
     MetricPart,
+    OfNumbersBetween,
     OfPeople,
+    OfRowsOrPeople,
     PooledPart,
-    check_unit,
-    ends_of,
     ends_of_totals,
     joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips, value_clips
+from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
@@ -55,8 +56,8 @@ _NO_CLIP = (
 _ENDS = "Where no value can be beyond 5, write high=5; no clip is needed."
 
 
-@dataclasses.dataclass(frozen=True)
-class Mean(Metric):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mean(OfNumbersBetween, OfRowsOrPeople):
     """Release the mean of a column over its rows, as SQL does, or over people.
 
     A noisy sum of distances from a centre is divided by a noisy number of rows (people) that have a
@@ -69,7 +70,9 @@ class Mean(Metric):
     `own_count=True`, `low` or `high` it is released by itself.
 
     The interval joins, by squares, how far the interval of each part moves the quotient, of the
-    rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN.
+    rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN. So
+    it is where too few people have a distance to choose a clip, unless a centre was chosen: then it
+    is the centre, and its interval is open.
     The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
     0 or more, or up to a `high` of 0 or less.
 
@@ -92,21 +95,13 @@ class Mean(Metric):
         "COLUMN[:person]", "mean of a column over rows; or over people's totals"
     )
 
-    column: str
-    _: dataclasses.KW_ONLY
-    per: str = "row"
-    unit: checks.Real = UNIT
-    low: checks.Real | None = None
-    high: checks.Real | None = None
     clip: None = None
     own_count: bool = False
     method: str = "clip"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("Mean", "per", self.per, ("row", "person"))
         checks.require(self.clip is None, "Mean", "clip", _NO_CLIP, _ENDS)
-        check_unit("Mean", self.unit)
         check_ends(self)
         checks.boolean("Mean", "own_count", self.own_count)
         options.check_method(self, "clip", ("low", "high", "own_count"))
@@ -116,22 +111,17 @@ class Mean(Metric):
         if self.is_preprocessed:
             return preprocessed(self).parts()
         [column] = self.columns()
-        by_person = self.per == "person"
-        count = PeopleWithValue(column) if by_person else RowsWithValue(column)
-        return Distances(column, self._ends, by_person), count
-
-    @property
-    def _ends(self) -> Ends:
-        return ends_of("Mean", self.low, self.high)
+        count = PeopleWithValue(column) if self.by_person else RowsWithValue(column)
+        return Distances(column, self.ends, self.by_person), count
 
     def beside(self, asked: Sequence[Metric]) -> Metric:
         """Return the quotient of a sum and a count that are asked for, if they are."""
         if self.is_preprocessed or self.own_count or isinstance(self, MeanOfReleased):
             return self
-        kind = PeopleCount if self.per == "person" else Count
+        kind = PeopleCount if self.by_person else Count
         sums = [m for m in asked if type(m) is Sum and m.columns() == self.columns() and m.pooled]
         counts = [m for m in asked if type(m) is kind and m.pooled]
-        if not sums or not counts or self._ends != (None, None):
+        if not sums or not counts or self.ends != (None, None):
             return self
         [total], [count] = sums[0].parts(), counts[0].parts()
         return MeanOfReleased(**vars(self), released=(total, count))
@@ -140,40 +130,48 @@ class Mean(Metric):
         """Return the quotient and its interval; of a preprocessed mean what was released."""
         if self.is_preprocessed:
             return super().combine(released)
-        found = over_rows(np.divide, released)
-        value = released[0].origin + found.values
-        ends = ends_of_totals(self._ends) if self.per == "person" else self._ends
+        centre = released[0].origin
+        found = over_rows(np.divide, released, 0.0 if centre else math.nan)
+        value = centre + found.values
+        ends = ends_of_totals(self.ends) if self.by_person else self.ends
         return Released.between(value, found.below, found.above).inside(*ends)
 
     def of_people(self) -> OfPeople:
         """Return the mean of people's means, or of their totals."""
-        return OfPeople("mean", "sum" if self.per == "person" else "mean")
+        return OfPeople("mean", "sum" if self.by_person else "mean")
 
 
-def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
-    """Return a function of sums and of a number of rows, the last, where these are above 0."""
+def over_rows(
+    function: Callable[..., np.ndarray], parts: Sequence[Released], guess: float = math.nan
+) -> Released:
+    """Return a function of sums and of a number of rows, the last; empty where that may be 0.
+
+    Args:
+        function: takes the values of all parts.
+        parts: what was released for them.
+        guess: what stands where it may be as large as one likes.
+    """
     found, count = joined(function, parts), parts[-1]
-    known = (count.low > 0) & np.isfinite(count.high)
-    nothing = np.full(len(known), np.inf)
-    unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
-    return found.where(known, unknown)
+    closed = np.isfinite([count.high, found.low, found.high]).all(axis=0)
+    unknown = np.where(count.low > 0, guess, np.nan)
+    nothing = np.full(unknown.shape, np.inf)
+    return found.where(closed & (count.low > 0), Released.within(unknown, nothing))
 
 
-def check_ends(metric: "Metric") -> None:
+def check_ends(metric: OfNumbersBetween) -> None:
     """Refuse ends of values between which there is no multiple of the unit."""
-    owner, given = type(metric).__name__, vars(metric)
-    unit = checks.decimal(owner, "unit", given["unit"])
-    low, high = units_between(ends_of(owner, given["low"], given["high"]), unit)
+    owner = type(metric).__name__
+    low, high = units_between(metric.ends, checks.decimal(owner, "unit", metric.unit))
     checks.require(
         low is None or high is None or low <= high,
         owner,
         "high",
-        f"be above low={given['low']} by the unit, {given['unit']}, or more",
+        f"be above low={metric.low} by the unit, {metric.unit}, or more",
         "Write a smaller unit.",
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class MeanOfReleased(Mean):
     """A mean that is the quotient of a sum and a count which are released anyway.
 
@@ -181,7 +179,6 @@ class MeanOfReleased(Mean):
         released: the sum and the count.
     """
 
-    _: dataclasses.KW_ONLY
     released: tuple[MetricPart, MetricPart]
 
     @property
@@ -217,10 +214,15 @@ class Distances(PooledPart):
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
         field = context.field(self.column, "sum", *units_between(self.ends, unit))
-        made = clipped_sum(context, share, field, value_clips(), unit, signed=True, anchored=False)
-        count = context.field(self.column, "count")
-        about = dataclasses.replace(made, counted=count, per_person=self.by_person)
-        return dataclasses.replace(about, folded=True, bounded=False)
+        made = clipped_sum(context, share, field, VALUE_CLIPS, unit, signed=True, anchored=False)
+        return dataclasses.replace(
+            made,
+            counted=context.field(self.column, "count"),
+            per_person=self.by_person,
+            centre=context.centres.get(self.asked_centre, 0),
+            folded=True,
+            bounded=False,
+        )
 
 
 class SquaredDistances(Distances):
@@ -235,9 +237,13 @@ class SquaredDistances(Distances):
         field = context.field(self.column, "squares", *ends)
         unit = self.exact_unit**2
         made = clipped_sum(context, share, field, _SQUARE_CLIPS, unit, anchored=False)
-        totals = context.field(self.column, "sum", *ends)
-        count = context.field(self.column, "count")
-        return dataclasses.replace(made, totals=totals, counted=count, bounded=False)
+        return dataclasses.replace(
+            made,
+            totals=context.field(self.column, "sum", *ends),
+            counted=context.field(self.column, "count"),
+            centre=context.centres.get(self.asked_centre, 0),
+            bounded=False,
+        )
 
 
 class RowsWithValue(PooledPart):
@@ -263,20 +269,19 @@ class PeopleWithValue(PooledPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        field = context.field(self.column, "count")
-        cost = context.noise(share)
-        return people_of(cost, field, context.alpha, jointly=context.jointly)
+        return people_of(context, share, context.field(self.column, "count"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Variance(Preprocessing):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Variance(Preprocessing, OfNumbersBetween):
     """Release the variance of a column over its rows, as SQL does.
 
     Noisy sums of distances from a centre, and of their squares, are divided by a noisy number of
     rows; all three share one draw of noise, and no bound on values or rows is asked for. The centre
     is chosen privately, as for a `Mean`.
     The interval joins, by squares, how far the interval of each part moves the variance, of the
-    rows that bounds leave. Where the number of rows may be 0, there are too few: NaN.
+    rows that bounds leave. Where the number of rows may be 0, or too few people are shown to choose
+    a clip, it is NaN.
 
     Attributes:
         column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.
@@ -290,11 +295,7 @@ class Variance(Preprocessing):
     command: ClassVar[Command | None] = Command("COLUMN", "variance of a column over rows")
     splits_alpha: ClassVar[bool] = False
 
-    column: str
-    _: dataclasses.KW_ONLY
     sample: bool = False
-    low: checks.Real | None = None
-    high: checks.Real | None = None
     method: str = "clip"
 
     def __post_init__(self) -> None:
@@ -330,8 +331,8 @@ class Variance(Preprocessing):
     @property
     def _ends(self) -> Ends:
         """Where values are cut: 2^59 units away from 0 at most, so that squares have room."""
-        owner, widest = type(self).__name__, _WIDEST * checks.decimal("Variance", "unit", self.unit)
-        low, high = ends_of(owner, self.low, self.high)
+        widest = _WIDEST * checks.decimal("Variance", "unit", self.unit)
+        low, high = self.ends
         lowest = -widest if low is None else max(-widest, min(low, widest - 1))
         return lowest, widest if high is None else max(1 - widest, min(high, widest))
 

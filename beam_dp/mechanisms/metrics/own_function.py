@@ -22,18 +22,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     Context,
-    Metric,
+    OfNumbers,
+    OfPersonValues,
     check_candidates,
     check_indexes,
-    check_unit,
 )
-from beam_dp.mechanisms.metrics.preprocessed import order_of
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -60,7 +57,6 @@ from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_value import check_person_value
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
@@ -69,7 +65,7 @@ MOST_BLOCKS = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
-class CustomProfile(Profiled):
+class CustomProfile(Profiled, OfNumbers):
     """Release a monotone statistic of your own, by its removal profile.
 
     The profile is yours to prove: B[k] must be the least value of the statistic when at most k
@@ -96,15 +92,12 @@ class CustomProfile(Profiled):
     word: ClassVar[str] = "custom"
     most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("profile",)
-    column: str
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
     lowest: checks.Real = -math.inf
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unit("CustomProfile", self.unit)
         _check_function("CustomProfile", "profile", self.profile, "people")
         checks.require(
             self.candidates is not None,
@@ -146,7 +139,7 @@ def _plain(value: Fraction) -> Number:
 
 
 @dataclasses.dataclass(frozen=True)
-class BlackBox(Metric):
+class BlackBox(OfPersonValues):
     """Release any function of one number per person, with nothing asked of it.
 
     The people of a partition are cut into `blocks` parts by a keyed hash; the function is called on
@@ -191,23 +184,17 @@ class BlackBox(Metric):
     most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("function",)
 
-    column: str
     function: BlockFunction
     _: dataclasses.KW_ONLY
     blocks: int | None = None
-    person_value: str = "mean"
-    last_by: str | None = None
     candidates: Candidates | None = None
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = "BlackBox"
         _check_function(owner, "function", self.function, "values")
-        check_person_value(owner, self.person_value, self.last_by)
         check_candidates(owner, self.candidates)
         check_indexes(owner, self.candidates)
-        check_unit(owner, self.unit)
         if self.blocks is not None:
             mend = "Leave it out for a number that suits the budget."
             checks.positive_integer(owner, "blocks", self.blocks, mend)
@@ -217,17 +204,13 @@ class BlackBox(Metric):
         """Whether the bound may be chosen privately: no, people's blocks are fixed before that."""
         return False
 
-    def columns(self) -> tuple[Column, ...]:
-        """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
-
     def build(self, context: Context, share: Budget) -> Release:
         """Return the median of its answers, with a number of blocks that suits the budget."""
         each, unit = context.each(share), self.exact_unit
         search = search_of(each)
         relation = BlockRelation(
             context.index(self.source),
-            order=context.index(order_of(self.last_by)),
+            order=context.index(self.order),
             blocks=block_count(self.blocks, search.usual_error),
             person_value=self.person_value,
             unit=unit,
@@ -305,7 +288,7 @@ class BlackBoxRelease(OfLines):
         """Describe the number of blocks; the error bound is a number of blocks."""
         mechanism = f"median of a function of {self.relation.blocks} blocks of people"
         error = f"at most {counted(self.shift, 'block', 'blocks')}"
-        return Description(mechanism, "-", self.shift, error)
+        return Description(mechanism, error)
 
 
 def node_of(votes: np.ndarray, candidates: Candidates) -> Node:

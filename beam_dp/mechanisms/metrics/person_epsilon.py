@@ -46,7 +46,6 @@ from beam_dp.mechanisms.metrics.preprocessed import (
     PreprocessedRelease,
     Preprocessing,
     grid,
-    order_of,
 )
 from beam_dp.mechanisms.metrics.quantiles import places_of
 from beam_dp.mechanisms.metrics.released import (
@@ -128,16 +127,10 @@ class PersonEpsilonRelease(PreprocessedRelease):
         scale = f"{float(1 / rate):.4g} Delta"
         parts = ", ".join(f"{float(epsilon / rate):.3g}" for epsilon in self.epsilons)
         bound = laplace_bound(rate / FINE, self.alpha) / FINE
-        how = (
-            "given sensitivity"
-            if self.metric.exact_sensitivity is not None
-            else "private sensitivity"
-        )
         return Description(
-            f"preprocessing for a {how} and an epsilon per person, then noise",
-            scale,
-            self.shift,
+            f"preprocessing for a {self.known} sensitivity and an epsilon per person, then noise",
             f"{scale} + |f - g|",
+            scale,
             f"by epsilon, a person moves g by at most {parts} times Delta; noise within "
             f"{bound:.4g} Delta for 95%",
         )
@@ -193,7 +186,7 @@ class WeightedMedian(OfLines):
     def describe(self) -> Description:
         """Describe whose ranks are searched."""
         mechanism = "rank search, each person counts by their epsilon"
-        return Description(mechanism, "-", self.shift, people(self.shift))
+        return Description(mechanism, people(self.shift))
 
 
 def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
@@ -234,7 +227,6 @@ class PersonalisedStatistic(Preprocessing):
         candidates: the public outputs of a median; None: as for `Median`.
     """
 
-    column: str
     of: str
     person_epsilon: str
     epsilons: tuple[checks.Real, ...]
@@ -267,7 +259,7 @@ class PersonalisedStatistic(Preprocessing):
         tiers = self.columns()[-1]
         lines = TierRelation(
             context.index(self.source),
-            order=context.index(order_of(self.last_by)),
+            order=context.index(self.order),
             tier=context.index(tiers),
             person_value=self.person_value,
         )
@@ -289,7 +281,7 @@ class PersonalisedStatistic(Preprocessing):
             if self.of != "sum":
                 counted = epsilons[0] * SHARES[1]
                 field = context.field(self.source, "count")
-                people = people_of(Budget(counted * each), field, context.alpha)
+                people = people_of(context, Budget(counted), field)
         levels = (*epsilons[:-1], share.amount)
         paid = tuple((level - searched - counted) * each for level in levels)
         return PersonEpsilonRelease(
@@ -298,7 +290,6 @@ class PersonalisedStatistic(Preprocessing):
             scale=scale,
             people=people,
             noise_cost=Budget(paid[-1]),
-            cost=Budget(paid[-1] + counted * each),
             alpha=context.alpha,
             epsilons=paid,
         )
@@ -370,7 +361,7 @@ def personalised(
     """
     of = given.of_people()
     checks.require(
-        of is not None and given.takes_own_epsilons(),
+        of is not None and of.statistic in given.own_epsilons,
         OWNER,
         "statistic",
         "be Sum, Max, Median, or Preprocessed of an extreme for people with an "

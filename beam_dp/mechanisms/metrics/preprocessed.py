@@ -19,12 +19,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.base import Command, Context, OfNumbers, OfPeople, OfPersonValues
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, people_of
-from beam_dp.mechanisms.metrics.released import Chooser, Description, Release, Released, Spending
+from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -33,14 +33,13 @@ from beam_dp.mechanisms.preprocessing import groups
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_value import check_person_value, of_people
+from beam_dp.mechanisms.summaries.person_value import of_people
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _WIDEST = Fraction(1 << 200)
 Sensitivity = checks.Real | Literal["auto"]
 SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
 """The shares of R, n and g in the budget."""
-CLIPS = tuple(1 << power for power in range(84))
 FINE = 1 << 20
 """Delta in steps of its grid, for plans: these state bounds to about a millionth."""
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
@@ -48,7 +47,7 @@ _QUARTERS = 4  # powers of 2^(1/4)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preprocessing(Metric):
+class Preprocessing(OfPersonValues):
     """A statistic of one number per person, changed so that no person moves it far.
 
     The statistic f is replaced by the closest g that one person moves by at most Delta (Cummings
@@ -76,17 +75,12 @@ class Preprocessing(Metric):
     root: ClassVar[bool] = False
     """Whether the root of the statistic is released."""
 
-    person_value: str = "mean"
-    last_by: str | None = None
     sensitivity: Sensitivity = "auto"
     empty: checks.Real = 0
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        check_person_value(owner, self.person_value, self.last_by)
-        check_unit(owner, self.unit)
         checks.require(
             abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
             owner,
@@ -104,28 +98,19 @@ class Preprocessing(Metric):
                 mend,
             )
 
-    def columns(self) -> tuple[Column, ...]:
-        """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
-
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release: a third of the share for R, a sixth for n, the rest for g."""
         scale, people, noise = None, None, share
         if self.exact_sensitivity is None:
             search, counting, noise = share.split(SHARES)
             scale = self.bound_of(context, search, noise)
-            field = context.field(self.source, "count")
-            people = people_of(context.each(counting), field, context.alpha)
-        cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
+            people = people_of(context, counting, context.field(self.source, "count"))
         return PreprocessedRelease(
             metric=self,
-            relation=Relation(
-                context.index(self.source), order=context.index(order_of(self.last_by))
-            ),
+            relation=Relation(context.index(self.source), order=context.index(self.order)),
             scale=scale,
             people=people,
             noise_cost=context.each(noise),
-            cost=context.each(cost),
             alpha=context.alpha,
         )
 
@@ -138,16 +123,8 @@ class Preprocessing(Metric):
             noise: what the noise of a sum would cost, which is not drawn.
         """
         peak = "sum" if self.person_value == "sum" else "peak"
-        return ClippedSum(
-            source=context.field(self.source, peak),
-            signed=True,
-            thresholds=CLIPS,
-            unit=self.exact_unit,
-            looks=(search,),
-            noise_costs=(noise,),
-            shared=True,
-            alpha=context.alpha,
-        )
+        field, unit = context.field(self.source, peak), self.exact_unit
+        return ClippedSum(field, True, VALUE_CLIPS, unit, (search,), (noise,), alpha=context.alpha)
 
     @property
     def exact_sensitivity(self) -> Fraction | None:
@@ -183,7 +160,8 @@ class Preprocessed(Preprocessing):
         of: "mean", "median", "maximum" or "minimum".
     """
 
-    column: str
+    own_epsilons: ClassVar[tuple[str, ...]] = ("maximum", "minimum")
+
     of: str
 
     def __post_init__(self) -> None:
@@ -200,16 +178,12 @@ class Preprocessed(Preprocessing):
         """Return what it computes."""
         return OfPeople(self.of, self.person_value)
 
-    def takes_own_epsilons(self) -> bool:
-        """Return whether each person may have an epsilon of their own: for extremes."""
-        return self.of in ("maximum", "minimum")
-
     @property
     def _prefix(self) -> str:
         return f"preprocessed_{self.of}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class TrimmedMean(Preprocessing):
     """Release the mean of one number per person without the largest and smallest ones.
 
@@ -222,8 +196,6 @@ class TrimmedMean(Preprocessing):
         "COLUMN[:SHARE]", "mean without a tenth, or SHARE, each end"
     )
 
-    column: str
-    _: dataclasses.KW_ONLY
     trim: checks.Real = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -237,12 +209,7 @@ class TrimmedMean(Preprocessing):
         return checks.decimal("TrimmedMean", "trim", self.trim)
 
 
-def order_of(last_by: str | None) -> Column | None:
-    """Return the column that says which row is the last, if there is one."""
-    return None if last_by is None else Column(last_by, Role.ORDER)
-
-
-def preprocessed(metric: Metric) -> Preprocessing:
+def preprocessed(metric: OfNumbers) -> Preprocessing:
     """Return the preprocessed release of a metric that has two.
 
     Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
@@ -254,14 +221,14 @@ def preprocessed(metric: Metric) -> Preprocessing:
     if isinstance(metric, Preprocessing):
         method: dict[str, Any] = {"method": PREPROCESSING}  # of those that have another one too
         return dataclasses.replace(metric, **method)
-    of, given = metric.of_people(), vars(metric)
+    of = metric.of_people()
     assert of is not None
     return Preprocessed(
-        given["column"],
+        metric.column,
         of.statistic,
         name=metric.output,
         weight=metric.weight,
-        unit=given["unit"],
+        unit=metric.unit,
         person_value=of.person_value,
     )
 
@@ -276,7 +243,6 @@ class PreprocessedRelease(Release):
         scale: how R is chosen; None: Delta is given.
         people: how n is released.
         noise_cost: the cost of g, per partition.
-        cost: the cost of g and n, per partition.
         alpha: the chance that the noise strays further than the plan says.
     """
 
@@ -285,7 +251,6 @@ class PreprocessedRelease(Release):
     scale: ClippedSum | None
     people: ClippedSum | None
     noise_cost: Budget
-    cost: Budget
     alpha: Fraction
 
     @property
@@ -296,12 +261,12 @@ class PreprocessedRelease(Release):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """g and n in each partition, and R once."""
-        own = (Spending(self.cost),)
+        counting = self.people.noise_costs if self.people is not None else ()
         chosen = self.scale.spends_on_clip if self.scale is not None else ()
-        return (*own, *chosen)
+        return (Spending(cost_of_all([self.noise_cost, *counting])), *chosen)
 
     @property
-    def chooser(self) -> Chooser | None:
+    def chooser(self) -> ClippedSum | None:
         """The chooser of R, for all partitions."""
         return self.scale
 
@@ -360,6 +325,11 @@ class PreprocessedRelease(Release):
         return Fraction(2 * bound) ** power / (people * kept)
 
     @property
+    def known(self) -> str:
+        """How Delta is known, for the plan."""
+        return "given" if self.scale is None else "private"
+
+    @property
     def _is_variance(self) -> bool:
         return self.metric.statistic.endswith("variance")
 
@@ -416,16 +386,15 @@ class PreprocessedRelease(Release):
         if self._is_variance:
             unchanged = "g = f where range^2 + variance is at most n Delta"
         if self.metric.exact_sensitivity is not None:
-            how, delta, per = "given sensitivity", float(self.metric.exact_sensitivity), ""
+            delta, per = float(self.metric.exact_sensitivity), ""
         elif self._is_variance:
-            how, delta, per = "private sensitivity", 4.0, " R^2/n"
+            delta, per = 4.0, " R^2/n"
         else:
-            how, delta, per = "private sensitivity", float(2 / (1 - 2 * self.metric.share)), " R/n"
+            delta, per = float(2 / (1 - 2 * self.metric.share)), " R/n"
         return Description(
-            f"preprocessing for a {how}, then noise",
-            f"{adder.scale * delta:.4g}{per}",
-            self.shift,
+            f"preprocessing for a {self.known} sensitivity, then noise",
             f"{adder.mean_error * delta:.4g}{per} + |f - g|",
+            f"{adder.scale * delta:.4g}{per}",
             f"Delta = {delta:.4g}{per}; {unchanged}; noise within {bound * delta:.4g}{per} for 95%",
         )
 

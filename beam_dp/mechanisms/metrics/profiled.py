@@ -12,7 +12,7 @@ price (`Priced`).
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,13 +22,11 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values, values_between
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     Context,
     Metric,
+    OfNumbersBetween,
     check_candidates,
     check_not_preprocessed,
-    check_unit,
-    ends_of,
 )
 from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
@@ -71,7 +69,23 @@ _TOP = index_of_price(1 << 52)  # weights are floats up to there (`value_rows`)
 
 
 @dataclasses.dataclass(frozen=True)
-class DirectRelease(Release):
+class OfProfile(Release):
+    """A release of the removal profile of a statistic.
+
+    Attributes:
+        profiler: the statistic.
+    """
+
+    profiler: Profiler
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectRelease(OfProfile):
     """The shifted inverse mechanism: search the removal loss for a value.
 
     With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
@@ -87,16 +101,10 @@ class DirectRelease(Release):
         chosen_with: the budget with which the library chose the search; None: the user did.
     """
 
-    profiler: Profiler
     search: Search
     candidates: Candidates
     blank: bool = False
     chosen_with: Budget | None = None
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """What the profiler needs."""
-        return self.profiler.measures
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -110,14 +118,8 @@ class DirectRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
-        return self.released(
-            [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
-        )
-
-    def released(self, values: list[Number]) -> Released:
-        """Return drawn values, with what is known of the truth by them."""
-        below = np.array([self.below(value) for value in values], np.float64)
-        return Released.at_least(as_array(values), below, self.profiler.sign)
+        drawn = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
+        return released_at_least(drawn, self.profiler.sign)
 
     def below(self, value: Number) -> float:
         """Return how far the truth may be on the side that is known.
@@ -129,11 +131,12 @@ class DirectRelease(Release):
         index = 0 if unknown else self.candidates.index(chosen)
         return float(chosen - self.candidates[index - 1]) if index else math.inf
 
-    def draw_one(self, profile: Profile, noise: Noise) -> Number:
-        """Return the value for one profile."""
+    def draw_one(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
+        """Return the value for one profile, and how far the truth may be beyond it."""
         chosen = self.search.choose(profile, self.candidates, noise)
         blank = self.blank and chosen == self.candidates[0]
-        return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
+        value = math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
+        return value, self.below(value)
 
     def describe(self) -> Description:
         """Describe the search, and why it was chosen if the library chose it."""
@@ -141,13 +144,19 @@ class DirectRelease(Release):
         reason = ""
         if self.chosen_with is not None:
             reason = why(self.chosen_with, self.candidates.size, self.search.beta)
-        return Description(mechanism, "-", self.shift, people(self.shift), reason)
+        return Description(mechanism, people(self.shift), reason=reason)
 
 
 def as_array(values: list[Number]) -> np.ndarray:
     """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
     large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
     return np.array(values, object if large else None)
+
+
+def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> Released:
+    """Return numbers, each with how far the truth may be beyond it on the side that is known."""
+    values = as_array([value for value, _ in drawn])
+    return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
 
 
 def floor_search(budget: Budget, beta: float) -> AboveThreshold:
@@ -174,8 +183,37 @@ def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
     return unit * (1 << max(0, gaps.bit_length() - 1))
 
 
-@dataclasses.dataclass(frozen=True)
-class TwoPhase(Release):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PricedRelease(Release):
+    """A release whose last steps are a price D, chosen privately, and noise of sensitivity D.
+
+    Attributes:
+        prices: the search for the price.
+        noise_cost: the cost of the noise.
+        alpha: the chance that the noise strays further than the interval says.
+    """
+
+    prices: PriceSearch
+    noise_cost: Budget
+    alpha: Fraction = ALPHA
+
+    @property
+    def first_cost(self) -> tuple[Budget, ...]:
+        """What comes before the price costs."""
+        return ()
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """All draws together."""
+        return (Spending(cost_of_all([*self.first_cost, self.prices.cost, self.noise_cost])),)
+
+    def describe(self) -> Description:
+        """Describe the noise in clips."""
+        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TwoPhase(PricedRelease, OfProfile):
     """A floor, then a price, then noise.
 
     1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
@@ -217,35 +255,23 @@ class TwoPhase(Release):
         unit: what one unit is worth, which is the least price (`unit_of`); the release is a
             multiple of it, or a candidate.
         search: the search for the floor.
-        prices: the search for the price.
-        noise_cost: the cost of the noise.
         candidates: for the floor; the release is between the first and the last candidate.
         listed: whether a candidate is released; the interval has the distance to it.
         blank: release NaN for the lowest candidate, as in `DirectRelease`.
         beta: how often the search may fail.
-        alpha: the chance that the noise strays further than the interval says.
     """
 
-    profiler: Profiler
     unit: Fraction
     search: AboveThreshold
-    prices: PriceSearch
-    noise_cost: Budget
     candidates: Candidates
     listed: bool = False
     blank: bool = False
     beta: float = 0.05
-    alpha: Fraction = ALPHA
 
     @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """What the profiler needs."""
-        return self.profiler.measures
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """The three phases together."""
-        return (Spending(cost_of_all([self.search.cost, self.prices.cost, self.noise_cost])),)
+    def first_cost(self) -> tuple[Budget, ...]:
+        """The cost of the floor."""
+        return (self.search.cost,)
 
     @property
     def removals(self) -> int:
@@ -260,9 +286,7 @@ class TwoPhase(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
         drawn = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
-        values = as_array([value for value, _ in drawn])
-        below = np.array([error for _, error in drawn], np.float64)
-        return Released.at_least(values, below, self.profiler.sign)
+        return released_at_least(drawn, self.profiler.sign)
 
     def draw_one(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
         """Return the value for one profile, and how far the truth may be beyond it."""
@@ -292,18 +316,11 @@ class TwoPhase(Release):
             return math.inf
         return max(0.0, float(Fraction(value) - Fraction(self.candidates[index - 1])))
 
-    @property
-    def least_shift(self) -> int:
-        """How many people may be passed over where the floor stands for nobody."""
-        left = cost_of_all([self.prices.cost, self.noise_cost])
-        return AboveThreshold(left, self.beta).shift(self.candidates.size)
-
     def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> tuple[Number, float]:
         """Return the value from below, for the budget that the first phases left, as `draw_one`."""
         search = AboveThreshold(rest, self.beta, gate=self.blank)
         from_below = DirectRelease(self.profiler, search, self.candidates, self.blank)
-        value = from_below.draw_one(profile, noise)
-        return value, from_below.below(value)
+        return from_below.draw_one(profile, noise)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
         """Return the extension at a price with noise, and how far that is off."""
@@ -326,24 +343,24 @@ class TwoPhase(Release):
 
     def _cut(self, units: int) -> Number:
         """Return units in the user's scale, cut to the span of the candidates."""
-        value: Number = scale(np.array([units], object), self.unit).tolist()[0]
+        value = _scaled(units, self.unit)
         low, high = self.candidates[0], self.candidates[-1]
         return low if value < low else min(value, high)
 
     def describe(self) -> Description:
         """Describe the noise in clips, and the way of the release for few people."""
-        clipped = clip_then_noise(
-            "each partition", PoolNoise(self.noise_cost, (False,)), self.shift
-        )
+        clipped = super().describe()
         if not self.blank:
             return clipped
         few = self.search.shift(self.candidates.size)
-        reason = f"from below where fewer than about {few} people are: at most "
-        return clipped._replace(reason=f"{reason}{self.least_shift} of them are passed over")
+        left = cost_of_all([self.prices.cost, self.noise_cost])
+        passed = AboveThreshold(left, self.beta).shift(self.candidates.size)
+        reason = f"from below where fewer than about {few} people are: at most {passed} of them "
+        return clipped._replace(reason=f"{reason}are passed over")
 
 
-@dataclasses.dataclass(frozen=True)
-class TwoPhaseDistinct(OfLines):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TwoPhaseDistinct(PricedRelease, OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
     `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
@@ -362,15 +379,9 @@ class TwoPhaseDistinct(OfLines):
 
     Attributes:
         size_cost: the cost of the number of values at D = 1.
-        prices: the search for D.
-        noise_cost: the cost of the noise.
-        alpha: the chance that the noise strays further than the interval says.
     """
 
     size_cost: Budget
-    prices: PriceSearch
-    noise_cost: Budget
-    alpha: Fraction = ALPHA
 
     @classmethod
     def of(
@@ -381,12 +392,18 @@ class TwoPhaseDistinct(OfLines):
         chosen = default if share is None else share
         first, second = (chosen * weight / default for weight in COVER_SHARES[:2])
         size, pricing, noise = budget.split((first, second, 1 - chosen))
-        return cls(relation, size, PriceSearch(pricing), noise, alpha)
+        return cls(
+            relation=relation,
+            size_cost=size,
+            prices=PriceSearch(pricing),
+            noise_cost=noise,
+            alpha=alpha,
+        )
 
     @property
-    def spends(self) -> tuple[Spending, ...]:
-        """The three draws together."""
-        return (Spending(cost_of_all([self.size_cost, self.prices.cost, self.noise_cost])),)
+    def first_cost(self) -> tuple[Budget, ...]:
+        """The cost of the number at D = 1."""
+        return (self.size_cost,)
 
     @property
     def shift(self) -> int:
@@ -395,12 +412,8 @@ class TwoPhaseDistinct(OfLines):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
-        drawn = [
-            self.draw_one(PackedRows(lines.owners, lines.items, each=PARTS), noise)
-            for lines in view.owned(0)
-        ]
-        values = as_array([value for value, _ in drawn])
-        return Released.at_least(values, np.array([error for _, error in drawn], np.float64))
+        packed = (PackedRows(lines.owners, lines.items, each=PARTS) for lines in view.owned(0))
+        return released_at_least([self.draw_one(each, noise) for each in packed])
 
     def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:
         """Return the number, from V of parts of values, and how far below it the truth may be."""
@@ -415,18 +428,20 @@ class TwoPhaseDistinct(OfLines):
         bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
         return value, float(bound)
 
-    def describe(self) -> Description:
-        """Describe the noise in clips."""
-        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)), self.shift)
-
 
 def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
     """Return a number that a person moves by at most the price, plus noise."""
     return int(adder.add(np.array([exact], object), np.array([price], object), noise)[0])
 
 
-@dataclasses.dataclass(frozen=True)
-class Priced(Release):
+def _scaled(units: int, unit: Fraction) -> Number:
+    """Return units in the user's scale."""
+    value: Number = scale(np.array([units], object), unit).tolist()[0]
+    return value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Priced(PricedRelease, OfProfile):
     """A price D, then noise of size D: what rows pack when nobody carries more than D.
 
     1. `PriceSearch` chooses a price on V, which is below the statistic's packing E by less than
@@ -449,35 +464,15 @@ class Priced(Release):
 
     Attributes:
         profiler: the statistic.
-        unit: what one unit is worth.
-        prices: the search for the price.
-        noise_cost: the cost of the noise.
-        alpha: the chance that the noise strays further than the interval says.
     """
 
     profiler: PackedProfiler
-    unit: Fraction
-    prices: PriceSearch
-    noise_cost: Budget
-    alpha: Fraction = ALPHA
 
     @classmethod
-    def of(
-        cls, profiler: PackedProfiler, unit: Fraction, budget: Budget, alpha: Fraction
-    ) -> "Priced":
+    def of(cls, profiler: PackedProfiler, budget: Budget, alpha: Fraction) -> "Priced":
         """Return the release for a budget."""
         pricing, noise = budget.split((profiler.price_share, 1 - profiler.price_share))
-        return cls(profiler, unit, PriceSearch(pricing), noise, alpha)
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """What the profiler needs."""
-        return self.profiler.measures
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """Both draws together."""
-        return (Spending(cost_of_all([self.prices.cost, self.noise_cost])),)
+        return cls(profiler=profiler, prices=PriceSearch(pricing), noise_cost=noise, alpha=alpha)
 
     @property
     def shift(self) -> int:
@@ -487,24 +482,18 @@ class Priced(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
-        drawn = [self.draw_one(self.profiler.packed(lines), noise) for lines in view.owned(0)]
-        units = np.array([value for value, _ in drawn], object)
-        values = as_array(scale(units, self.unit).tolist())
-        return Released.at_least(values, np.array([error for _, error in drawn], np.float64))
+        packed = (self.profiler.packed(lines) for lines in view.owned(0))
+        return released_at_least([self.draw_one(each, noise) for each in packed])
 
-    def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:
-        """Return the number in units, and how far below the truth may be in the user's scale."""
+    def draw_one(self, packed: Packed, noise: Noise) -> tuple[Number, float]:
+        """Return the number, and how far below the truth may be."""
         chosen = self.prices.choose(packed, _TOP, noise=noise)
         price = price_at(max(0, (_TOP if chosen is None else chosen) - self.profiler.before))
         adder = AdditiveNoise(self.noise_cost)
         # Rounding to whole numbers keeps steps of 0 to the price, which is whole.
         exact = math.floor(packed(Fraction(price)) + Fraction(1, 2))
-        value = _with_noise(exact, price, adder, noise)
-        return max(0, value), float(adder.bound(price, self.alpha) * self.unit)
-
-    def describe(self) -> Description:
-        """Describe the noise in clips."""
-        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)), self.shift)
+        unit, units = self.profiler.unit, max(0, _with_noise(exact, price, adder, noise))
+        return _scaled(units, unit), float(adder.bound(price, self.alpha) * unit)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -533,7 +522,7 @@ class Searched(Metric):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OfValues(Searched):
+class OfValues(Searched, OfNumbersBetween):
     """A metric that is one of the values of a column.
 
     Attributes:
@@ -542,15 +531,8 @@ class OfValues(Searched):
         unit: the grid of values.
     """
 
-    low: checks.Real | None = None
-    high: checks.Real | None = None
-    unit: checks.Real = UNIT
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        check_unit(owner, self.unit)
-        ends_of(owner, self.low, self.high)
         if self.candidates is not None:
             because = "with candidates, which have bounds of their own"
             options.refuse(self, ("low", "high"), because, "Leave out one of the two.")
@@ -558,10 +540,9 @@ class OfValues(Searched):
     @property
     def given(self) -> Candidates | None:
         """The public outputs that the user means; None: the default ones."""
-        low, high = ends_of(type(self).__name__, self.low, self.high)
-        if low is None and high is None:
+        if self.ends == (None, None):
             return self.candidates
-        return values_between(self.exact_unit, low, high)
+        return values_between(self.exact_unit, *self.ends)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -605,6 +586,11 @@ class Profiled(Searched):
         outputs = default(self.exact_unit) if self.given is None else self.given
         return outputs.mirrored() if self.sign < 0 else outputs
 
+    @property
+    def way(self) -> SearchKind:
+        """How its profile is released: as `search`."""
+        return self.search
+
     def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
         """Return it as it is released from below, with a search and its options.
 
@@ -621,7 +607,7 @@ class Profiled(Searched):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release by its removal profile: in two phases, or from below."""
         each, candidates = context.each(share), self.grid
-        if self.search in (TWO_PHASE, WALK):
+        if self.way in (TWO_PHASE, WALK):
             return self._priced(context, each) or self._two_phase(context, each)
         search = build_search(self.search, each, float(self.beta), candidates.size)
         if isinstance(search, AboveThreshold):
@@ -637,7 +623,7 @@ class Profiled(Searched):
         profiler = self.profiler(context, 1)
         if not isinstance(profiler, PackedProfiler):
             return None
-        return Priced.of(profiler, profiler.unit, each, context.alpha)
+        return Priced.of(profiler, each, context.alpha)
 
     def _two_phase(self, context: Context, each: Budget) -> TwoPhase:
         """Return the release with a floor, a clip and noise."""

@@ -26,7 +26,14 @@ import numpy as np
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.base import Command, Context, Metric, MetricPart, PooledPart, joined
+from beam_dp.mechanisms.metrics.base import (
+    Command,
+    Context,
+    MetricPart,
+    OfRowsOrPeople,
+    PooledPart,
+    joined,
+)
 from beam_dp.mechanisms.metrics.clipped import STEPS, ClippedShare, clipped_sum, row_clips
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, counted
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -44,8 +51,8 @@ _TRUTH = {"true": "1", "false": "0"}
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
 
 
-@dataclasses.dataclass(frozen=True)
-class Ratio(Metric):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ratio(OfRowsOrPeople):
     """Release which share of the rows, or of the people, has a given value in a column.
 
     The rows that have the value and those that have another are counted with one draw of noise, and
@@ -78,16 +85,12 @@ class Ratio(Metric):
         "share of the rows with VALUE (default 1); of people",
     )
 
-    column: str
-    _: dataclasses.KW_ONLY
     equals: Comparison = 1
-    per: str = "row"
     method: str = CLIP
     neighbours: str = ratio.ADD_REMOVE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("Ratio", "per", self.per, ("row", "person"))
         checks.one_of("Ratio", "method", self.method, (CLIP, *ratio.METHODS))
         known = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
         checks.one_of("Ratio", "neighbours", self.neighbours, known)
@@ -118,12 +121,11 @@ class Ratio(Metric):
         if not self._is_clipped:
             return super().parts()
         [column] = self.columns()
-        return Share(column, self.per == "person"), Others(column, self.per == "person")
+        return Share(column, self.by_person), Others(column, self.by_person)
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the ratio of bounded people; of rows, with the bound on them."""
-        by_person = self.per == "person"
-        rows = 1 if by_person else context.depth
+        rows = 1 if self.by_person else context.depth
         checks.require(
             rows is not None,
             "Ratio",
@@ -131,14 +133,16 @@ class Ratio(Metric):
             "be given where every row counts",
             'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
         )
-        changed = min(2 * context.reach, context.partitions or 2 * context.reach)
-        neighbours = self.neighbours, context.reach, changed
         method = ratio.DEFAULT if self.method == CLIP else self.method
+        cost = context.each(share)
+        if self.neighbours == ratio.SUBSTITUTION and method != ratio.DEFAULT:
+            changed = min(2 * context.reach, context.partitions or 2 * context.reach)
+            cost = share.scaled(Fraction(1, changed))  # see the module
         return RatioRelease(
-            mechanism=mechanism_of(method, share, rows or 1, *neighbours),
-            ones=Measure(context.field(self.source, "max" if by_person else "sum")),
+            mechanism=ratio.mechanism(method, cost, rows or 1, self.neighbours),
+            ones=Measure(context.field(self.source, "max" if self.by_person else "sum")),
             all=Measure(context.field(self.source, "count")),
-            by_person=by_person,
+            by_person=self.by_person,
             alpha=context.alpha,
             cost=context.each(share),
             method=method,
@@ -155,7 +159,7 @@ class Ratio(Metric):
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
-        return (2, 1) if self._is_clipped and self.per == "row" else super().part_weights()
+        return (2, 1) if self._is_clipped and not self.by_person else super().part_weights()
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
@@ -249,9 +253,6 @@ def as_written(text: str) -> str:
     return text.removesuffix(".0") if _WHOLE.fullmatch(text) else text
 
 
-_METHODS = {"kulesza_suresh_wang": "noise on both counts (Kulesza, Suresh, Wang)"}
-
-
 @dataclasses.dataclass(frozen=True)
 class RatioRelease(Release):
     """A ratio a / b per partition.
@@ -302,25 +303,9 @@ class RatioRelease(Release):
 
     def describe(self) -> Description:
         """Describe the method, and the most rows of one person."""
-        how = _METHODS.get(self.method, self.method.replace("_", " "))
+        how = self.method.replace("_", " ")
+        if self.method == ratio.DEFAULT:
+            how = "noise on both counts (Kulesza, Suresh, Wang)"
         rows = counted(self.mechanism.rows, "row", "rows")
         mechanism = f"ratio, {how}, at most {rows} per person"
-        return Description(mechanism, "-", 0, "shrinks with the number of rows")
-
-
-def mechanism_of(
-    method: str, share: Budget, rows: int, neighbours: str, reach: int, changed: int
-) -> ratio.Mechanism:
-    """Return how the ratio of one partition is drawn (see the module).
-
-    Args:
-        method: as in `Ratio`.
-        share: what all partitions of one person may cost.
-        rows: the most rows of one person in a partition.
-        neighbours: as in `Ratio`.
-        reach: the most partitions that a person has rows in.
-        changed: the most partitions that other rows of one person change, at least `reach`.
-    """
-    if neighbours == ratio.SUBSTITUTION and method != ratio.DEFAULT:
-        reach = changed
-    return ratio.mechanism(method, share.scaled(Fraction(1, reach)), rows, neighbours)
+        return Description(mechanism, "shrinks with the number of rows")

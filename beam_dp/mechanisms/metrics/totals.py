@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Role
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfColumn, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.clipped import (
     ClippedValues,
     Clipping,
     clipped_sum,
     people_of,
     row_clips,
-    value_clips,
 )
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
@@ -89,6 +88,13 @@ class Sided(Profiled):
     def _check_side(self) -> None:
         """Refuse options of the clip in a one-sided release, and those of the search in others."""
         if self.one_sided:
+            checks.require(
+                self.search != TWO_PHASE,
+                type(self).__name__,
+                "search",
+                'not be "two_phase" with one_sided=True: two phases err to both sides',
+                "Leave both out: two phases are the default where rows have several owners.",
+            )
             because = "with one_sided=True, which searches for the output and clips nobody"
             options.refuse(self, options.CLIP, because, "Leave one of the two out.")
             return
@@ -124,17 +130,13 @@ class Sided(Profiled):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release by clip and noise, or one-sided; of several owners by its profile."""
-        if not self.one_sided:
-            return self.clipped(context, share)
-        checks.require(
-            self.search != TWO_PHASE or context.several_owners,
-            type(self).__name__,
-            "search",
-            'not be "two_phase" with one_sided=True where rows have one owner: two '
-            "phases err to both sides",
-            "Leave both out: two phases are the default there.",
-        )
-        return super().build(context, share)
+        by_profile = self.one_sided or context.several_owners
+        return super().build(context, share) if by_profile else self.clipped(context, share)
+
+    @property
+    def way(self) -> SearchKind:
+        """How its profile is released: in two phases, if no search is asked for."""
+        return self.search if self.one_sided else TWO_PHASE
 
     def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
         """Return it one-sided, as `Profiled` says."""
@@ -142,22 +144,11 @@ class Sided(Profiled):
         options.refuse(self, options.CLIP, because, "Leave it out.")
         return super().from_below(owner, {**chosen, "one_sided": True})
 
-    def for_several_owners(self, owner: str) -> Metric:
-        """Return it as it is released where rows have several owners: by its removal profile.
-
-        In two phases, if no search is asked for.
-        """
+    def for_several_owners(self) -> Metric:
+        """Return it as it is released where rows have several owners: by its removal profile."""
         because = "where rows have several owners, which are released by their removal profile"
         options.refuse(self, options.CLIP, because, "Leave it out.")
-        checks.require(
-            not (self.one_sided and self.search == TWO_PHASE),
-            type(self).__name__,
-            "search",
-            'not be "two_phase" with one_sided=True: two phases err to both sides',
-            "Leave one of the two out.",
-        )
-        search = self.search if self.one_sided else TWO_PHASE
-        return dataclasses.replace(self, one_sided=True, search=search)
+        return self
 
 
 class Count(Sided):
@@ -191,7 +182,7 @@ class Count(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class Sum(Sided):
+class Sum(Sided, OfNumbers):
     """Sum a column; rows without a valid value add nothing.
 
     Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
@@ -206,19 +197,12 @@ class Sum(Sided):
     """
 
     word: ClassVar[str] = "sum"
+    own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
     command: ClassVar[Command] = Command(
         "COLUMN",
         "sum of a column, clipped at a privately chosen bound",
         "sum of a column, one-sided; people whose total is below 0 count as 0",
     )
-
-    column: str
-    _: dataclasses.KW_ONLY
-    unit: checks.Real = UNIT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_unit("Sum", self.unit)
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
@@ -226,7 +210,7 @@ class Sum(Sided):
             context,
             share,
             context.field(self.source, "sum"),
-            value_clips(),
+            VALUE_CLIPS,
             self.exact_unit,
             self.clipping,
             signed=True,
@@ -250,10 +234,6 @@ class Sum(Sided):
     def of_people(self) -> OfPeople:
         """Return the sum of people's totals, which only people with an epsilon of their own use."""
         return OfPeople("sum", "sum")
-
-    def takes_own_epsilons(self) -> bool:
-        """Return that each person may have an epsilon of their own."""
-        return True
 
 
 def _coarse(unit: Fraction) -> int:
@@ -280,7 +260,7 @@ class PeopleCount(Metric):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        return people_of(context.noise(share), alpha=context.alpha, jointly=context.jointly)
+        return people_of(context, share)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the number without k people, for those who search it themselves."""
@@ -292,7 +272,7 @@ class PeopleCount(Metric):
 
 
 @dataclasses.dataclass(frozen=True)
-class DistinctCount(Sided):
+class DistinctCount(Sided, OfColumn):
     """Count the different values of a column over all people.
 
     By default in two phases: a number C of values per person is chosen privately, each person pays
@@ -317,7 +297,6 @@ class DistinctCount(Sided):
     """
 
     word: ClassVar[str] = "distinct"
-    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
     priced: ClassVar[bool] = False
     most_rows: ClassVar[int] = VALUES
@@ -326,8 +305,6 @@ class DistinctCount(Sided):
         "number of different values of a column",
         "number of different values of a column, one-sided",
     )
-
-    column: str
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return it in two phases where the clip is one partition's own, and nobody gave any."""
@@ -355,7 +332,7 @@ class DistinctCount(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class MaxFrequency(Sided):
+class MaxFrequency(Sided, OfColumn):
     """Release how many rows the most frequent value of a column has.
 
     By default a number C of rows per person and value is chosen privately, each person counts for
@@ -375,7 +352,6 @@ class MaxFrequency(Sided):
     """
 
     word: ClassVar[str] = "frequency"
-    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
     most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command(
@@ -383,8 +359,6 @@ class MaxFrequency(Sided):
         "rows of the most frequent value of a column",
         "rows of the most frequent value of a column, one-sided",
     )
-
-    column: str
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
@@ -402,7 +376,7 @@ class MaxFrequency(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class SumOfSquares(Profiled):
+class SumOfSquares(Profiled, OfColumn):
     """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
 
     What its numbers mean is as of `Max` with `search="two_phase"`, for the profile in which people
@@ -415,12 +389,9 @@ class SumOfSquares(Profiled):
     """
 
     word: ClassVar[str] = "squares"
-    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
     most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
-
-    column: str
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart."""

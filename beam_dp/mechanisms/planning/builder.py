@@ -7,7 +7,7 @@ from fractions import Fraction
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
-from beam_dp.mechanisms.metrics.base import CentreRequest, Context, Metric, MetricPart
+from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.metrics.released import ALPHA, Release
 from beam_dp.mechanisms.numerics import checks
@@ -32,22 +32,6 @@ class Step:
     release: Release
     first: int
     shared: int | None
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of the first metric that has the part."""
-        return _weight(self.users)
-
-    def about(self, centres: Mapping[CentreRequest, int]) -> "Step":
-        """Return the step with sums about the centre that was chosen for it, if one was.
-
-        Args:
-            centres: in units.
-        """
-        centre = centres.get(self.part.asked_centre) if self.part.asked_centre else None
-        if centre is None or not isinstance(self.release, ClippedSum):
-            return self
-        return dataclasses.replace(self, release=dataclasses.replace(self.release, centre=centre))
 
 
 def columns_of(asked: Sequence[Metric], others: Sequence[str] = ()) -> tuple[Column, ...]:
@@ -145,7 +129,7 @@ def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
     groups: dict[Fraction, list[tuple[int, ClippedSum]]] = {}
     for index, step in enumerate(steps):
         if isinstance(step.release, ClippedSum):
-            groups.setdefault(step.weight, []).append((index, step.release))
+            groups.setdefault(_weight(step.users), []).append((index, step.release))
     pooled = list(steps)
     for weight, members in groups.items():
         signed = tuple(number.signed for _, number in members)
@@ -158,4 +142,5 @@ def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
 
 
 def _weight(users: Sequence[Metric]) -> Fraction:
+    """Return the weight of the first metric that has a part."""
     return checks.number("weight", "weight", users[0].weight)

@@ -37,10 +37,12 @@ class Expected:
     Attributes:
         number: the number and its interval; None where the guess says nothing of them.
         needed: how many people a partition needs before the number says something.
+        metrics: the output columns of the release.
     """
 
     number: Foreseen | None
     needed: int
+    metrics: str = ""
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -58,8 +60,7 @@ class Outlook:
     """What is to be expected of a program; `str(outlook)` is a table with its warning.
 
     Attributes:
-        metrics: the output columns of each release.
-        expected: what is to be expected of it.
+        expected: what is to be expected of each release.
         people: how many people a partition has.
         guess: what was assumed, in words.
         budget: the budget, in words.
@@ -67,7 +68,6 @@ class Outlook:
         partitions: how many partitions there are.
     """
 
-    metrics: tuple[str, ...]
     expected: tuple[Expected, ...]
     people: float
     guess: str
@@ -78,8 +78,7 @@ class Outlook:
     @property
     def hopeless(self) -> tuple[str, ...]:
         """The metrics for which the people are too few."""
-        pairs = zip(self.metrics, self.expected, strict=True)
-        return tuple(metric for metric, each in pairs if self.people < each.needed)
+        return tuple(each.metrics for each in self.expected if self.people < each.needed)
 
     @property
     def warning(self) -> str:
@@ -104,8 +103,8 @@ class Outlook:
 
     def text(self, columns: int | None = None) -> str:
         """Return the table, as wide as a terminal of so many columns; None: as need be."""
-        cells = [(m, *e.cells) for m, e in zip(self.metrics, self.expected, strict=True)]
-        lines = text_table(_HEADINGS, cells, columns, ">")
+        cells = [(each.metrics, *each.cells) for each in self.expected]
+        lines = text_table(_HEADINGS, cells, columns, "<>")
         said = (wrapped(line, columns) for line in (self.guess, _MEANING, self.warning))
         guess, meaning, warning = said
         return "\n".join(filter(None, [guess, *lines, meaning, warning]))
@@ -139,14 +138,11 @@ def foresee(
     reach = min(each, partitions)
     crowd = Crowd(people * reach / partitions, partitions, reach, None)
     expected = [_expected(step, crowd, known) for step in program.steps]
-    names = [uses_of(step) for step in program.steps]
     if program.selection is not None:
-        names.insert(0, SELECTED)
-        expected.insert(0, Expected(None, program.selection.threshold))
+        expected.insert(0, Expected(None, program.selection.threshold, SELECTED))
     budget = program.budget
     amount = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
     return Outlook(
-        tuple(names),
         tuple(expected),
         people=crowd.people,
         guess=_guess(crowd, people, known),
@@ -194,8 +190,8 @@ def _expected(step: Step, crowd: Crowd, known: Mapping[str, float]) -> Expected:
     if number is None:
         # A rank that is off by half of the people says nothing of the middle.
         ranked = any(metric.is_ranked for metric in step.users)
-        return Expected(None, max(1, step.release.describe().shift) * (1 + ranked))
-    return Expected(number, _needed(step, told))
+        return Expected(None, max(1, step.release.shift) * (1 + ranked), uses_of(step))
+    return Expected(number, _needed(step, told), uses_of(step))
 
 
 def _needed(step: Step, crowd: Crowd) -> int:

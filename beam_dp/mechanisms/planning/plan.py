@@ -222,8 +222,10 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
 
 def _step_row(program: Program, step: Step) -> PlanRow:
     epsilon, rho, delta = _spent(program, step.label)
-    described = step.release.describe()._asdict()
-    return PlanRow(uses_of(step), epsilon=epsilon, rho=rho, delta=delta, **described)
+    release, said = step.release, step.release.describe()._asdict()
+    return PlanRow(
+        uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
+    )
 
 
 def _spent(program: Program, label: str) -> tuple[float, float, float]:

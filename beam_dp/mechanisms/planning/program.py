@@ -45,10 +45,9 @@ from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
     MetricPart,
-    Output,
 )
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, draw_together
-from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
+from beam_dp.mechanisms.metrics.released import Profiler, Released
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -198,7 +197,7 @@ class Program:
         return tuple(measure for measure in measures if measure is not None)
 
     @property
-    def _choosers(self) -> list[Chooser]:
+    def _choosers(self) -> list[ClippedSum]:
         choosers = (step.release.chooser for step in self.steps)
         return [chooser for chooser in choosers if chooser is not None]
 
@@ -259,11 +258,6 @@ class Program:
     def spreads(self) -> bool:
         """Whether `combine` needs the sums over all partitions."""
         return bool(self.shared_measures)
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        """The output columns of all metrics."""
-        return tuple(output for metric in self.metrics for output in metric.outputs)
 
     @property
     def searches(self) -> bool:
@@ -368,6 +362,7 @@ def _compiled(asked: Program) -> dict[str, object]:
     if asked.selecting is not None:
         cost = account.spend(SELECTION, shares[None], asked.reach)
         selection = best_selection(cost, asked.selecting.pre_threshold)
+    costs = asked.centre_costs
     context = Context(
         columns_of(asked.metrics, asked.others),
         reach=asked.reach,
@@ -375,17 +370,16 @@ def _compiled(asked: Program) -> dict[str, object]:
         partitions=asked.partitions,
         about=asked.about,
         jointly=asked.jointly,
+        centres=dict(zip(costs, asked.centres, strict=False)),
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
     steps = build(asked.metrics, wanted, context, account)
-    costs = asked.centre_costs
-    known = dict(zip(costs, asked.centres, strict=False))
     first = [(SEARCH, asked.cost(asked.share), 1)] if asked.searches else []
     first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     return {
         "columns": context.columns,
         "fields": tuple(context.fields),
-        "steps": tuple(step.about(known) for step in steps),
+        "steps": steps,
         "selection": selection,
         "entries": (*first, *account.entries),
         "composed": composed,

@@ -4,6 +4,7 @@ In HTML every cell is escaped, for keys and names can be hostile text.
 """
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from html import escape
 
@@ -40,7 +41,8 @@ def text_table(
     heading: Sequence[str],
     rows: Sequence[Sequence[str]],
     columns: int | None = None,
-    aligned: str = "<",
+    aligned: str = "<<",
+    least: int = 2,
 ) -> list[str]:
     """Return the lines of a table; below, the names of the columns that had no place.
 
@@ -48,22 +50,34 @@ def text_table(
         heading: the names of the columns.
         rows: the cells.
         columns: how wide the terminal is; None: as wide as need be.
-        aligned: where cells but the first begin at the same place, "<", or end there, ">".
+        aligned: where cells begin at the same place, "<", or end there, ">": the first ones of the
+            rows, and all others.
+        least: so many columns are shown on any terminal.
     """
     table = [heading, *rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     taken = len(widths)
-    while columns is not None and taken > 2 and sum(widths[:taken]) + 2 * (taken - 1) > columns:
+    while columns is not None and taken > least and sum(widths[:taken]) + 2 * (taken - 1) > columns:
         taken -= 1
-    forms = ["<{}", *(f"{aligned}{{}}" for _ in widths[1:])]
-    padded = (
-        [format(cell, form.format(width)) for cell, form, width in zip(*each, strict=True)]
-        for each in ((row[:taken], forms[:taken], widths[:taken]) for row in table)
-    )
-    lines = [_GAP.join(cells).rstrip() for cells in padded]
+    signs = aligned[0] + aligned[1] * len(widths)
+    lines = [
+        _GAP.join(_padded(*each) for each in zip(row[:taken], widths, signs)).rstrip()
+        for row in table
+    ]
     lost = heading[taken:]
     note = f"... and {', '.join(lost)}: the terminal is too narrow"
     return [*lines, *(wrapped(note, columns).splitlines() if lost else ())]
+
+
+def _padded(cell: str, most: int, sign: str) -> str:
+    room = " " * (most - width(cell))
+    return cell + room if sign == "<" else room + cell
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text of one line takes."""
+    wide = sum(unicodedata.east_asian_width(sign) in ("W", "F") for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
 
 
 def wrapped(line: str, columns: int | None) -> str:

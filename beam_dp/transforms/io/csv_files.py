@@ -1,7 +1,6 @@
 """Read CSV files: every cell as text, number columns by one strict grammar."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -18,8 +17,7 @@ SLICE = 131_072
 # ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
 NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
-_ENOUGH = 10
-"""So many rows below a first line tell whether it is one of them."""
+_NO_HEADER = "none of the wanted columns in its first line, which must be the header"
 _DELIMITERS = (";", "\t", "|")
 RULE = (
     "a CSV file in UTF-8 (.gz: by gzip) whose lines end in LF or CR LF, with a header of at most "
@@ -84,7 +82,7 @@ def _batches(
         header, first = _header(pieces, form, pattern, columns)
         if not header and not stream.tell():
             return
-        refuse_absent(header, pattern, columns)
+        _refuse_absent(header, pattern, columns)
         indexes = [header.index(column) for column in columns]
         for piece in chain(first, pieces):
             rows = piece.only(piece.good & piece.have_cells(len(header)))
@@ -121,63 +119,35 @@ def look(path: str, pattern: str, columns: Sequence[str], quotes: bool) -> bool:
     """
     start = open_files.start_of(path, pattern, RULE)
     if start:
-        [(names, is_header)] = open_files.guarded(
-            _first(path, pattern, columns, _form(quotes)), open_files.unreadable(pattern, RULE)
-        )
-        refuse_absent(names, pattern, columns, is_header)
+        looked = _looked_at(path, pattern, columns, _form(quotes))
+        list(open_files.guarded(looked, open_files.unreadable(pattern, RULE)))
     return bool(start)
 
 
-def _first(
+def _looked_at(
     path: str, pattern: str, columns: Sequence[str], form: records.Form
-) -> Iterator[tuple[list[str], bool]]:
+) -> Iterator[list[str]]:
     with open_files.opened(path) as stream:
         pieces = records.whole_records(stream, form, block=open_files.LOOKED)
-        names, rest = _header(pieces, form, pattern, columns)
-        yield names, _is_above_numbers(names, rest, form)
+        names, _ = _header(pieces, form, pattern, columns)
+        _refuse_absent(names, pattern, columns)
+        yield names
 
 
-def _is_above_numbers(
-    names: Sequence[str], rest: Sequence[records.Piece], form: records.Form
-) -> bool:
-    """Return whether a first line is certainly a header.
-
-    No cell of it is empty or a number, and below it some column has numbers alone. A row would have
-    to be the only one, of all in 64 KiB, that has none there.
-    """
-    if not all(name.isprintable() and name and not _is_number(name) for name in names):
-        return False
-    rows = b"".join(piece.only(piece.good & piece.have_cells(len(names))) for piece in rest)
-    below = _cells(rows, len(names), range(len(names)), form) if rows else None
-    if below is None or len(below) < _ENOUGH:
-        return False
-    matches = (pc.match_substring_regex(column, NUMBER).fill_null(False) for column in below)
-    return any(pc.all(each).as_py() for each in matches)
-
-
-def _is_number(text: str) -> bool:
-    return re.match(NUMBER, text) is not None
-
-
-def refuse_absent(
-    header: Sequence[str], pattern: str, columns: Sequence[str], is_header: bool = False
-) -> None:
+def _refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -> None:
     """Refuse a header in which a wanted column does not stand once.
 
-    The names are shown only if it is known that they are names, as a wanted one is among them: the
-    first line of a file without a header is a row, and its cells are data.
+    The names are shown only if a wanted one is among them: the first line of a file without a
+    header is a row, and its cells are data.
 
     Raises:
         ValueError: names the column, and what the header has.
     """
     for column in columns:
         if header.count(column) != 1:
-            known = is_header or not set(columns).isdisjoint(header)
+            known = not set(columns).isdisjoint(header)
             there = checks.listed(header) if known else _delimiter(",".join(header), columns)
-            there = (
-                there or "none of the wanted columns in its first line, which must be the header"
-            )
-            raise open_files.absent(pattern, column, there, header if known else ())
+            raise open_files.absent(pattern, column, there or _NO_HEADER, header if known else ())
 
 
 def _spoiled(line: bytes, pattern: str, columns: Sequence[str]) -> ValueError:

@@ -1,7 +1,13 @@
-"""Open files, and turn all errors that a file's content causes into one without content."""
+"""Open files, and turn all errors that a file's content causes into one without content.
+
+*How far the input is read* (`Reading`) is for the terminal of who started this process. Which part
+of the bytes of a file was read counts no rows and no people, and when it is read a runner shows as
+well. It goes nowhere else: into no log, no file, no result, no message.
+"""
 
 import codecs
 import contextlib
+import dataclasses
 import difflib
 import gzip
 import zlib
@@ -13,7 +19,6 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.inputs import progress
 
 # All errors that reading can raise: those of Arrow, of the operating system (with BeamIOError and
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
@@ -33,6 +38,61 @@ _KINDS = {
 Item = TypeVar("Item")
 
 
+@dataclasses.dataclass(eq=False)
+class Reading:
+    """The bytes of some files that are to be read, and those that this process has read.
+
+    Attributes:
+        total: how many there are.
+        done: how many were read.
+    """
+
+    total: int
+    done: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The share that was read, from 0 to 1."""
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
+
+_watched: list[Reading] = []
+
+
+@contextlib.contextmanager
+def watched(pattern: str) -> Iterator[Reading]:
+    """Count what is read meanwhile of some files.
+
+    Args:
+        pattern: paths and globs with commas between.
+    """
+    matched = FileSystems.match(pattern.split(","))
+    reading = Reading(sum(file.size_in_bytes for one in matched for file in one.metadata_list))
+    _watched.append(reading)
+    try:
+        yield reading
+    finally:
+        _watched.remove(reading)
+
+
+def count(size: float) -> None:
+    """Count bytes that were read, where somebody watches."""
+    for reading in _watched:
+        reading.done += size
+
+
+class _Counted:
+    """A file whose bytes are counted as they are read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.tell = file, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._file.read(size)
+        count(len(part))
+        return part
+
+
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
     """Open `path` (local or remote) to read its bytes; `.gz` is unpacked as it is read.
@@ -40,14 +100,12 @@ def opened(path: str) -> Iterator[BinaryIO]:
     No read returns more bytes than requested, however well the file was compressed.
     """
     # A GzipFile does not close the file that it reads, so both are closed here.
-    with (
-        FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw,
-        progress.following(raw.tell),
-    ):
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
+        counted = cast(BinaryIO, _Counted(raw))
         if not path.endswith(".gz"):
-            yield raw
+            yield counted
             return
-        with gzip.GzipFile(fileobj=raw) as unpacked:
+        with gzip.GzipFile(fileobj=counted) as unpacked:
             yield cast(BinaryIO, unpacked)
 
 

@@ -13,7 +13,6 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.io import open_files
 
 SLICE = 131_072
@@ -194,7 +193,7 @@ def _batches(part: Range, columns: Sequence[str], footer: Footer) -> Iterator[pa
         most = _rows_of_batch(metadata, groups, columns)
         with pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file:
             for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
-                progress.add(each * len(batch))
+                open_files.count(each * len(batch))
                 yield without_views(batch)
 
 

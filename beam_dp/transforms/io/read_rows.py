@@ -85,9 +85,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     def __post_init__(self) -> None:
         super().__init__()
         self._extension = _common_extension(self.pattern)
-        if type(self.quotes) is not bool:
-            rule = f"be True or False, not {checks.shown(self.quotes)}"
-            raise checks.ParameterTypeError("ReadRows", "quotes", rule)
+        checks.boolean("ReadRows", "quotes", self.quotes)
         checks.require(
             self.quotes or self._extension.startswith(".csv"),
             "ReadRows",

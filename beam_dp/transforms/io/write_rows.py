@@ -1,6 +1,7 @@
 """WriteRows: write a released table as one file, of exactly the name that was asked for."""
 
 import dataclasses
+import json
 import os
 import types
 import typing
@@ -13,7 +14,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import typehints
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import known_columns, release_record
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.steps import quick_steps, runtime
 
@@ -156,18 +157,17 @@ def _write(
         record: takes its name when the file is complete, and before the file does.
     """
     parts = (part for part in grouped[1] if part is not None)
-    table = _table(parts, names) if kinds is None else _rows(parts, names or (), kinds)
-    text = "" if record is None else release_record.text(record)
+    if kinds is None:
+        table = _table(parts, names)
+    else:
+        table = table_files.Rows(names or (), kinds, sorted(parts, key=table_files.order))
+    text = "" if record is None else json.dumps(record, indent=1, allow_nan=False)
     with whole_files.written(path) as file:
         table_files.write(file, os.path.splitext(path)[1], table, text)
         if text:
             with whole_files.written(whole_files.beside(path)) as noted:
                 noted.write(text.encode())
     return path
-
-
-def _rows(parts: Iterable[Any], names: Sequence[str], kinds: Sequence[Any]) -> table_files.Rows:
-    return table_files.Rows(names, kinds, sorted(parts, key=table_files.order))
 
 
 def _table(parts: Iterable[bytes], names: Sequence[str] | None) -> pa.Table:

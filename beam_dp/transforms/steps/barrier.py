@@ -30,9 +30,8 @@ from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import guards, quick_steps
-from beam_dp.transforms.steps.draw import BucketPartitions, ChooseClips, Draw
+from beam_dp.transforms.steps.draw import Block, BucketPartitions, ChooseClips, Draw
 from beam_dp.transforms.steps.kept_draws import Barriers, Draws
-from beam_dp.transforms.steps.released_block import Block
 
 _NO_BLOCK = -1
 _TOGETHER = tuple[int, tuple[int, Block]]

@@ -28,7 +28,7 @@ from beam_dp.mechanisms.summaries import owner_lines, wire
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
-from beam_dp.transforms.steps import guards, quick_steps
+from beam_dp.transforms.steps import quick_steps
 
 
 def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
@@ -49,16 +49,6 @@ def wanted(measures: Measures) -> dict[int, BlockRelation]:
         for index, measure in enumerate(measures)
         if isinstance(measure, BlockRelation)
     }
-
-
-def check(measures: Measures) -> None:
-    """Refuse functions that workers could not make anew for each block.
-
-    Raises:
-        TypeError: names the metric, and says how to mend the call.
-    """
-    for relation in wanted(measures).values():
-        guards.check_picklable("BlackBox", "function", relation.function, made)
 
 
 def split(lines: Owned, measures: Measures, key: bytes) -> tuple[Owned, list[tuple[int, bytes]]]:

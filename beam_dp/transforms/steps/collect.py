@@ -10,8 +10,6 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
-from apache_beam.typehints.batch import BatchConverter
-from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding.accumulator import Accumulator
@@ -23,9 +21,8 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.public_partitions import KeysAsSide
-from beam_dp.transforms.steps import quick_steps, runtime
+from beam_dp.transforms.steps import quick_steps, runtime, shard_number
 
 _BLOB_LINES = 1 << 15
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
@@ -100,19 +97,6 @@ class Collect(quick_steps.QuickStep):
                 yield number, wire.pack_table(part)
 
 
-class CollectBatches(Collect):
-    """`Collect` for collections with a schema, which arrive as whole Arrow tables."""
-
-    @beam.DoFn.yields_elements
-    def process_batch(self, batch: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Take one table of rows."""
-        yield from self._take_batches(batch)
-
-    def infer_output_type(self, input_type: object) -> object:
-        """Return the type of the output, for Beam's choice of coders."""
-        return tuple[int, bytes]
-
-
 class CollectListed(Collect):
     """`Collect` for public keys that are a side input."""
 
@@ -131,7 +115,7 @@ def collecting(
     shards: int | None,
     listed: KeysAsSide,
 ) -> "beam.ParDo[Any, tuple[int, bytes]]":
-    """Return the step that suits the elements of `rows`; check the types of known fields.
+    """Return the step that collects `rows`; check the types of known fields.
 
     Args:
         rows: the rows.
@@ -141,20 +125,6 @@ def collecting(
         listed: the side input of the public keys, if the pipeline collects them.
     """
     layouts.check_types(layout, known_columns.types_of(rows))
-    kind = CollectListed if listed else CollectBatches if _is_columnar(rows) else Collect
+    kind = CollectListed if listed else Collect
     collect = kind(layout, bounder, shard_number.number_of(rows, shards))
     return beam.ParDo(collect, **listed).with_output_types(tuple[int, bytes])
-
-
-def _is_columnar(rows: beam.PCollection[Any]) -> bool:
-    """Return whether Beam can hold the rows as Arrow tables (those with dates, say, it cannot)."""
-    kind = rows.element_type
-    if not isinstance(kind, RowTypeConstraint):
-        kind = RowTypeConstraint.from_user_type(kind)
-    if kind is None:
-        return False
-    try:
-        BatchConverter.from_typehints(element_type=kind.user_type, batch_type=pa.Table)
-    except (RuntimeError, TypeError, ValueError):
-        return False
-    return True

@@ -1,16 +1,20 @@
 """Draw the released numbers: the shared clips first, then all releases, bucket by bucket.
 
-Elements are blocks of rows. `barrier` sees to it that they are drawn once, and `steps.kept_draws`
+Elements are blocks of rows in columns, so that a row costs little where it passes the barrier.
+`barrier` sees to it that they are drawn once, and `steps.kept_draws`
 where processes die.
 """
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from beam_dp.mechanisms.histogram_choice import reach
+from beam_dp.mechanisms.histogram_choice.loss import Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
@@ -19,14 +23,66 @@ from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.steps import block_votes, quick_steps, settle
 from beam_dp.transforms.steps.kept_draws import Draws
-from beam_dp.transforms.steps.released_block import Block, cut
 
 BLOCK_ROWS = 1 << 13
 _FEW_PARTITIONS = 1 << 14
 _MANY = 64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """Some released rows.
+
+    Attributes:
+        keys: the partition of each row: its key (objects), or its index in the public list.
+        numbers: the columns of numbers: before they are combined, those of every step's `Released`.
+        cuts: for each step what people lose at a shared clip, before they are combined.
+        chosen: how the bound on partitions per person was chosen; None: it was given.
+    """
+
+    keys: np.ndarray
+    numbers: tuple[np.ndarray, ...]
+    cuts: tuple[Cut | None, ...] = ()
+    chosen: Chosen | None = None
+
+    @classmethod
+    def of(
+        cls, keys: np.ndarray, drawn: Sequence[Released], chosen: Chosen | None = None
+    ) -> "Block":
+        """Return the block of what every step drew."""
+        numbers = tuple(column for step in drawn for column in step.columns)
+        return cls(keys, numbers, tuple(step.cut for step in drawn), chosen)
+
+    @property
+    def drawn(self) -> list[Released]:
+        """What every step drew, before it is combined."""
+        return Released.from_columns(self.numbers, self.cuts)
+
+    def named(self, public: PublicKeys | None) -> Sequence[Key]:
+        """Return the key of each row."""
+        if self.keys.dtype == object:
+            keys: list[Key] = self.keys.tolist()
+            return keys
+        return public.keys.take(self.keys) if public is not None else [()] * len(self.keys)
+
+    def rows(self, public: PublicKeys | None) -> Iterator[tuple[Key, tuple[Any, ...]]]:
+        """Yield the key and the numbers of each row."""
+        names = self.named(public)
+        columns = [column.tolist() for column in self.numbers]
+        numbers = zip(*columns, strict=True) if columns else (() for _ in names)
+        return zip(names, numbers, strict=True)
+
+
+def cut(block: Block, size: int) -> Iterator[Block]:
+    """Yield the rows of a block in blocks of `size`."""
+    for start in range(0, len(block.keys), size):
+        part = slice(start, start + size)
+        numbers = tuple(column[part] for column in block.numbers)
+        yield Block(block.keys[part], numbers, block.cuts, block.chosen)
 
 
 def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
@@ -81,7 +137,7 @@ class BucketPartitions:
         keys = public.astype(np.int64)
         return view, _listed(list(self.names(keys))) if self.named else keys
 
-    def names(self, keys_: np.ndarray) -> Sequence[partition_keys.Key]:
+    def names(self, keys_: np.ndarray) -> Sequence[Key]:
         """Return the keys of what `cells` returned."""
         return Block(keys_, ()).named(self.layout.public)
 
@@ -108,7 +164,7 @@ class BucketPartitions:
         return np.asarray(indexes[buckets == bucket])
 
 
-def _listed(names: list[partition_keys.Key]) -> np.ndarray:
+def _listed(names: list[Key]) -> np.ndarray:
     """Return keys as an array of tuples, which numpy alone would take for a table."""
     listed = np.empty(len(names), object)
     listed[:] = names
@@ -146,7 +202,7 @@ class ChooseClips(quick_steps.QuickStep):
         if element[0] != settle.SHARED:
             return
         program = self._program.at(chosen)
-        summary = settle.open_summary(element[1], program.shared_measures)
+        summary, _ = settle.open_bucket(element[1], program.shared_measures)
         view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
         clips = self._draws.once("clips", lambda: program.choose_clips(view, self._noise))
         yield settle.SHARED, clips

@@ -1,18 +1,22 @@
-"""Refuse pipelines for which the guarantee is not proved, while they are built."""
+"""Refuse pipelines and metrics for which the guarantee is not proved, while they are built."""
 
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
-from apache_beam.transforms import trigger, window
-from apache_beam.transforms.core import Windowing
 
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, check_not_preprocessed, shown
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries.worker_limits import OWNERS
+from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+from beam_dp.transforms.steps.block_votes import made
 
 RUNNERS = (
     "FnApiRunner",
@@ -52,36 +56,17 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         "be bounded, not a stream: every pane would be another release of the same people",
         "Write the stream to files and run a batch job on them.",
     )
-    _check_windowing(owner, rows.windowing)
-    _check_runner(owner, rows.pipeline)
-    _without_samples(owner, rows.pipeline)
-
-
-def _check_windowing(owner: str, windowing: Windowing) -> None:
     checks.require(
-        isinstance(windowing.windowfn, window.GlobalWindows),
+        rows.windowing.is_default(),
         owner,
         "its input",
-        f"be in the global window, not {type(windowing.windowfn).__name__}: a person "
-        "would be bounded anew in every window",
+        "be in the global window, with the default trigger and the default timestamp combiner: a "
+        "person would be bounded anew in every window and released again at every firing, and "
+        "others put the event time of single rows on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
-    checks.require(
-        isinstance(windowing.triggerfn, trigger.DefaultTrigger)
-        and windowing.accumulation_mode == trigger.AccumulationMode.DISCARDING,
-        owner,
-        "its input",
-        "have the default trigger, and discard what it fired: others release the same people again",
-        "Apply beam.WindowInto(beam.window.GlobalWindows()).",
-    )
-    checks.require(
-        windowing.timestamp_combiner == window.TimestampCombiner.OUTPUT_AT_EOW,
-        owner,
-        "its input",
-        "have the default timestamp combiner: others put the event time of single "
-        "rows on what is released",
-        "Apply beam.WindowInto(beam.window.GlobalWindows()).",
-    )
+    _check_runner(owner, rows.pipeline)
+    _without_samples(owner, rows.pipeline)
 
 
 def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
@@ -129,29 +114,88 @@ def may_recompute(pipeline: beam.Pipeline) -> bool:
     return type(pipeline.runner).__name__ in RECOMPUTING
 
 
-def check_picklable(
-    owner: str, name: str, function: Callable[..., Any], made: Callable[[bytes], Any]
-) -> None:
-    """Refuse a user's function that could not be sent to workers.
+def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
+    """Return the column of the person, and those of further owners where rows have several."""
+    if isinstance(person, str) or not isinstance(person, (list, tuple)):
+        return checks.column(owner, "person", person), ()
+    names = checks.columns(owner, "person", person)
+    checks.require(
+        1 <= len(names) <= OWNERS,
+        owner,
+        "person",
+        f"be one column, or the 2 to {OWNERS} of rows with several owners, not {len(names)}",
+        "Name those who must be protected, and leave out the others.",
+    )
+    return names[0], tuple(names[1:])
 
-    Args:
-        owner: the name that errors begin with.
-        name: the name of the parameter.
-        function: the function.
-        made: makes the function from its pickle, as workers do.
+
+def check_several(
+    owner: str,
+    asked: Sequence[Metric],
+    bounds: ContributionBounds,
+    partitions: Partitions | None,
+) -> tuple[Metric, ...]:
+    """Return the metrics as released for rows with several owners: by their removal profile.
+
+    They are released in two phases, except distinct counts, which seldom gain by two phases.
+
+    A person's new rows belong to other people too: bounding them would move rows of other people,
+    and counting people would count those. So neither is offered.
 
     Raises:
-        TypeError: if it cannot be pickled and unpickled.
+        TypeError: for a metric that has no proved loss for several owners.
+        ValueError: for bounds, and for private partitions.
     """
-    try:
-        made(pickler.dumps(function))
-    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
-        raise checks.ParameterTypeError(
-            owner,
-            name,
-            "be picklable, to be sent to workers",
-            "Write a function that holds no open file, lock or generator.",
-        ) from None
+    checks.require(
+        bounds == ContributionBounds(None),
+        owner,
+        "bounds",
+        "be left out where rows have several owners: cutting the rows of one would "
+        "move those of another",
+    )
+    checks.require(
+        not isinstance(partitions, PrivatePartitions),
+        owner,
+        "partitions",
+        "be public where rows have several owners",
+        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
+    )
+    return tuple(_as_released(owner, metric) for metric in asked)
+
+
+def _as_released(owner: str, metric: Metric) -> Metric:
+    if metric.several_owners:
+        check_not_preprocessed(owner, metric)
+        return metric.for_several_owners()
+    names = names_of(lambda kind: kind.several_owners)
+    raise checks.ParameterTypeError(
+        owner,
+        "a metric of rows with several owners",
+        f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
+        "most 1 when any owner is removed",
+    )
+
+
+def check_functions(asked: Sequence[Metric]) -> None:
+    """Refuse metrics with functions that workers could not make of a pickle, and make anew.
+
+    Args:
+        asked: the metrics.
+
+    Raises:
+        TypeError: names the metric, and says how to mend the call.
+    """
+    for metric in asked:
+        for name in metric.functions:
+            try:
+                made(pickler.dumps(vars(metric)[name]))
+            except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
+                raise checks.ParameterTypeError(
+                    type(metric).__name__,
+                    name,
+                    "be picklable, to be sent to workers",
+                    "Write a function that holds no open file, lock or generator.",
+                ) from None
 
 
 class UnusualParameters(UserWarning):

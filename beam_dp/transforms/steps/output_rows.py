@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 from apache_beam.coders import Coder, registry
 from apache_beam.coders.row_coder import RowCoder
@@ -24,7 +25,7 @@ from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 from beam_dp.transforms.public_partitions import CollectedPartitions, PublicPartitions
 from beam_dp.transforms.steps import quick_steps
-from beam_dp.transforms.steps.released_block import Block, typed
+from beam_dp.transforms.steps.draw import Block
 
 
 class _OpenRow(GeneratedClassRowTypeConstraint):
@@ -58,6 +59,7 @@ def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
     return _OpenRow(fields) if unknown else RowTypeConstraint.from_fields(fields)
 
 
+_LARGEST = 2**63 - 1
 _TAKEN = ("self", "")
 _BEFORE = "of_"
 """What stands for the word that a metric puts before the name of a column."""
@@ -138,8 +140,7 @@ def shown_name(metric: Metric) -> str:
 
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
     """Refuse batches where a key column has no single type that is known beforehand."""
-    if type(batches) is not bool:
-        raise checks.ParameterTypeError(owner, "batches", f"be True or False, not {batches!r}")
+    checks.boolean(owner, "batches", batches)
     checks.require(
         not (batches and isinstance(partitions, (PrivatePartitions, CollectedPartitions))),
         owner,
@@ -252,6 +253,19 @@ def _part(keys: pa.Array, indexes: pa.Array) -> pa.Array:
     """Return one part of the keys at these indexes, with the type that a file of rows has."""
     taken = keys.take(indexes)
     return taken.cast(pa.string()) if pa.types.is_large_string(taken.type) else taken
+
+
+def typed(column: np.ndarray, whole: bool) -> np.ndarray:
+    """Return released numbers as int64, where they are whole, or as float64.
+
+    Whole numbers saturate at 64 bits: a default grid ends at 2^63, and noise may pass it. That
+    happens after the noise, so it tells nothing.
+    """
+    if not whole:
+        return column.astype(np.float64)
+    if column.dtype == np.int64:
+        return column
+    return np.array([max(-_LARGEST, min(_LARGEST, int(number))) for number in column], np.int64)
 
 
 def _typed(block: Block, wholes: Sequence[bool]) -> Block:

@@ -1,10 +1,10 @@
 """Steps that Beam builds quickly: it is told what it would look for.
 
 Beam asks which states and timers a step has eight times while it builds and starts a pipeline. It
-then reads the signatures of all methods that `dir` names, some thirty, though only six of them are
+then reads the signatures of all methods that `dir` names, some thirty, though only five of them are
 ever called with states and timers. And three times it derives the type of the output from
 annotations; each comparison of two types parses the options of the pipeline anew. Together that is
-a third of what a small job takes. Here `dir` names those of the six that the step has of its own,
+a third of what a small job takes. Here `dir` names those of the five that the step has of its own,
 and nothing is derived: where the type of the output matters to coders, the step says it by
 `with_output_types`.
 """
@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apache_beam as beam
 from apache_beam.typehints import typehints
 
-_CALLED = ["process", "process_batch", "setup", "start_bundle", "finish_bundle", "teardown"]
+_CALLED = ["process", "setup", "start_bundle", "finish_bundle", "teardown"]
 """The methods of a `DoFn` that a runner calls for elements and bundles."""
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -38,30 +38,15 @@ class QuickStep(beam.DoFn):
 
 
 class _Asking(QuickStep):
-    """The base of the steps that ask a function."""
+    """Ask a function for the one element, or for the elements, that come of each element."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def display_data(self) -> dict[str, str]:
-        """Return the name of the function."""
-        return {"fn": getattr(self._function, "__name__", type(self._function).__name__)}
-
-
-class _Mapped(_Asking):
-    """Ask for the one element that comes of each element."""
-
-    def process(self, element: Any, *given: Any, **named: Any) -> Iterable[Any]:
-        """Take one element."""
-        return (self._function(element, *given, **named),)
-
-
-class _FlatMapped(_Asking):
-    """Ask for the elements that come of each element."""
+    def __init__(self, function: Callable[..., Any], several: bool) -> None:
+        self._function, self._several = function, several
 
     def process(self, element: Any, *given: Any, **named: Any) -> Any:
         """Take one element."""
-        return self._function(element, *given, **named)
+        found = self._function(element, *given, **named)
+        return found if self._several else (found,)
 
 
 def mapped(
@@ -76,7 +61,7 @@ def mapped(
         given: its further arguments, also side inputs.
         named: the same by name.
     """
-    return beam.ParDo(_Mapped(function), *given, **named)
+    return beam.ParDo(_Asking(function, several=False), *given, **named)
 
 
 def flat_mapped(
@@ -91,4 +76,4 @@ def flat_mapped(
         given: its further arguments, also side inputs.
         named: the same by name.
     """
-    return beam.ParDo(_FlatMapped(function), *given, **named)
+    return beam.ParDo(_Asking(function, several=True), *given, **named)

@@ -13,9 +13,9 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -75,11 +75,11 @@ def threads() -> int:
     return min(cores(), MOST_CORES)
 
 
-def cores(root: Path = Path("/")) -> int:
-    """Return how many cores this process may use, by its affinity and its control groups.
+def cores(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many cores this process may use, by its affinity and the limit of its container.
 
     Args:
-        root: where `proc` and `sys` are.
+        limit: the file in which a container on Linux sees its share of the processor's time.
     """
     here = getattr(os, "process_cpu_count", None)  # from Python 3.13 on, with its own option
     affinity = getattr(os, "sched_getaffinity", None)
@@ -87,36 +87,10 @@ def cores(root: Path = Path("/")) -> int:
         seen = here() or 1
     else:
         seen = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    return max(1, min([seen, *(math.ceil(share) for share in _shares(root))]))
-
-
-def _shares(root: Path) -> Iterator[float]:
-    """Yield each limit of the processor's time that holds for this process, in cores; Linux only.
-
-    A limit holds for all groups below. In a container the path of a group can be that of the host:
-    then only the top of what is mounted is there, which is the container's own group.
-    """
-    try:
-        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
-        return
-    for line in groups:
-        number, kind, path = (*line.split(":", 2), "", "")[:3]
-        if number and (kind == "" or "cpu" in kind.split(",")):  # version 2, version 1
-            top = root / "sys/fs/cgroup" / ("cpu" if kind else "")
-            group = PurePosixPath(path.lstrip("/"))
-            for folder in (group, *group.parents):
-                yield from _share(top / folder)
-
-
-def _share(folder: Path) -> Iterator[float]:
-    """Yield the limit of one group, in either version of its files, if it has one."""
-    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
-        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
-            words = " ".join((folder / name).read_text(encoding="ascii") for name in names)
-            quota, period = map(int, words.split())
-            if quota > 0 and period > 0:
-                yield quota / period
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):  # no such file, or "max"
+        quota, period = map(int, limit.read_text(encoding="ascii").split())
+        seen = min(seen, math.ceil(quota / period))
+    return max(1, int(seen))
 
 
 def pool() -> futures.ThreadPoolExecutor | None:

@@ -172,11 +172,6 @@ def open_bucket(
     return merge(summaries or [_nothing()], measures), owner_lines.merge(lines, measures)
 
 
-def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:
-    """Return the merged summary of a bucket without relations."""
-    return open_bucket(packed, measures)[0]
-
-
 def _nothing() -> Summary:
     empty = np.empty(0, np.int64)
     return Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)

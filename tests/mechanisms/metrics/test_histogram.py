@@ -1,16 +1,12 @@
-"""`Histogram`: its bins and names, its exact privacy, and its jobs.
+"""`Histogram`: its bins and names, and its exact privacy.
 
 Where numbers are compared epsilon is 100 or more: noise is not 0 with a chance below e^-99.
 """
 
-import csv
 import itertools
-import json
 import math
 import pickle
-from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -20,7 +16,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.base import Context, Metric
 from beam_dp.mechanisms.metrics.clipped import people_of
 from beam_dp.mechanisms.metrics.histogram import HistogramRelease
 from beam_dp.mechanisms.metrics.released import ALPHA, Crowd, Released
@@ -48,9 +44,7 @@ def released(*asked: Metric, budget: dp.Budget | None = None) -> list[beam.Row]:
         dp.ContributionBounds(2),
         dp.PublicPartitions(["a", "b"]),
     )
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        kept = support.keep(pipeline | beam.Create(ROWS) | transform)
-    return sorted(kept, key=lambda row: row.day)
+    return sorted(support.released(ROWS, transform), key=lambda row: row.day)
 
 
 def bins(row: beam.Row, metric: Metric) -> list[int]:
@@ -223,7 +217,9 @@ def test_people_who_were_cut_may_have_been_in_any_bin() -> None:
     """As for a number of people: what is cut can only be missing."""
     drawn = release_of(Budget(1)).draw(view_of([10] * 40 + [20] * 4), ZeroNoise())
     cut = release_of(Budget(1)).with_lost(drawn, 0.5)
-    plain = people_of(Budget(1)).with_lost(Released.within(drawn.values, drawn.above), 0.5)
+    plain = people_of(Context(()), Budget(1)).with_lost(
+        Released.within(drawn.values, drawn.above), 0.5
+    )
     assert cut.below.tolist() == drawn.below.tolist()
     assert (cut.above > drawn.above).all() and cut.above.tolist() == plain.above.tolist()
     assert release_of(Budget(1)).with_lost(drawn, 0.0).above.tolist() == drawn.above.tolist()
@@ -239,56 +235,10 @@ def test_a_guess_is_spread_evenly_over_the_bins() -> None:
 def test_the_plan_says_the_noise_of_one_bin() -> None:
     said = release_of(Budget(0.5), 0, 4).describe()
     assert said.mechanism == "discrete Laplace on each of 4 bins, with nobody in two"
-    assert (said.noise_scale, said.shift, said.expected_error) == ("2", 0, "2")
+    assert (said.noise_scale, said.expected_error) == ("2", "2")
 
 
 # ------------------------------------------------------------------------- the command line
-
-
-def job(tmp_path: Path, *words: str) -> list[dict[str, str]]:
-    """Return the rows that the job releases of both days."""
-    source, out = tmp_path / "visits.csv", tmp_path / "released.csv"
-    lines = [f"{row['person']},{row['day']},{row['age']}" for row in ROWS if row["age"] is not None]
-    source.write_text("\n".join(["person,day,age", *lines]) + "\n")
-    given = ["--input", str(source), "--output", str(out), "--person", "person"]
-    given += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
-    assert aggregate.main([*given, *words, "--epsilon", "400", "--runner", "FnApiRunner"]) == 0
-    return list(csv.DictReader(out.open()))
-
-
-def test_the_job_releases_it(tmp_path: Path) -> None:
-    asked = {"histogram": "age", "edges": [0, 18, 30.5, "inf"], "person_value": "max"}
-    (tmp_path / "release.json").write_text(json.dumps({"metrics": [asked]}))
-    first, second = job(tmp_path, "--config", str(tmp_path / "release.json"))
-    names = ["0_18", "18_30_5", "30_5_inf"]
-    columns = [f"histogram_age_{name}{end}" for name in names for end in ("", "_low", "_high")]
-    assert list(first) == ["day", *columns]
-    assert [first[f"histogram_age_{name}"] for name in names] == ["3", "4", "2"]
-    assert [second[f"histogram_age_{name}"] for name in names] == ["0", "0", "3"]
-
-
-@pytest.mark.parametrize("word", ["age", "age:1", "age:5:1", "age:1:x", "age:0:nan", ":0:1"])
-def test_the_job_says_what_edges_are(word: str, capfd: pytest.CaptureFixture[str]) -> None:
-    words: Sequence[str] = ["--person", "p", "--histogram", word, "--epsilon", "1", "--plan"]
-    with pytest.raises(SystemExit):
-        aggregate.main(words)
-    said = capfd.readouterr().err
-    assert said.count("\n") == 1 and " must " in said
-
-
-def test_the_job_refuses_an_option_that_it_does_not_take(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for more, said in (
-        ({"last_by": "t"}, "not have the word 'last_by'"),
-        ({"person_value": "last"}, "last"),
-    ):
-        asked = {"person": "p", "budget": {"epsilon": 1}}
-        asked["metrics"] = [{"histogram": "age", "edges": [0, 1], **more}]
-        (tmp_path / "release.json").write_text(json.dumps(asked))
-        with pytest.raises(SystemExit) as ended:
-            aggregate.main(["--config", str(tmp_path / "release.json"), "--plan"])
-        assert ended.value.code == 2 and said in capfd.readouterr().err
 
 
 def test_it_is_no_statistic_for_preprocessing() -> None:

@@ -106,19 +106,3 @@ def release_step(delta):
     """Return how many steps of the grid a unit has, as `preprocessed.grid` chooses."""
     coarse, resolution = preprocessed.grid(delta, 1)
     return Fraction(resolution, 1 << coarse)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PersonalisedStatistic("v", "mean", "e", (1,)), "statistic must be"),
-        (lambda: PersonalisedStatistic("v", "sum", "e", ()), "epsilons must be a list"),
-        (lambda: PersonalisedStatistic("v", "sum", "e", 1), "epsilons must be a list"),
-        (lambda: PersonalisedStatistic("v", "sum", "e", (0, 1)), "epsilons must be positive"),
-        (lambda: PersonalisedStatistic("v", "sum", "e", (1e-7,)), "epsilons must be positive"),
-        (lambda: PersonalisedStatistic("v", "sum", "", (1,)), "person_epsilon must"),
-    ],
-)
-def test_wrong_calls_are_refused(make, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        make()

@@ -6,7 +6,6 @@ What rows with several owners pack at a price that is chosen privately, with noi
 """
 
 import dataclasses
-import functools
 import itertools
 import math
 import time
@@ -18,7 +17,6 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import profiled
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import (
@@ -37,7 +35,6 @@ from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, price_search
-from beam_dp.mechanisms.search.choose import build_search
 from beam_dp.mechanisms.search.price_search import (
     STEP,
     Narrowed,
@@ -52,26 +49,11 @@ from tests import laws
 LINEAR = dp.Candidates.linear(0, 20, 1)
 
 
-def test_outputs_are_the_users_or_wide_and_mirrored_for_a_smallest():
-    unit = Fraction(1, 10**6)
-    assert dp.Max("x").grid is default_values(unit)
-    assert dp.Sum("x", one_sided=True).grid is default_totals(unit)
-    assert dp.SumOfSquares("x").grid is default_totals(Fraction(1))
-    assert dp.Max("x", candidates=LINEAR).grid is LINEAR
-    mirrored = dp.Min("x", candidates=LINEAR).grid
-    assert list(mirrored) == [-y for y in LINEAR][::-1]
-
-
 def test_the_lowest_candidate_stands_for_nobody_on_the_default_grid_of_values_only():
     assert dp.Max("x").blank and dp.KthLargest("x", 3).blank
     assert not dp.Max("x", candidates=LINEAR).blank
     assert not dp.Count(one_sided=True).blank
     assert not dp.SumOfSquares("x").blank
-
-
-def test_only_scale_then_choose_spends_a_delta():
-    wants = {search: dp.Max("x", search=search).wants_delta for search in SEARCHES}
-    assert [search for search, wanted in wants.items() if wanted] == [dp.ScaleThenChoose]
 
 
 SEARCHES = [
@@ -97,25 +79,6 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
         assert release.search.cap(size) + 1 == release.profiler.measure.keep
         assert (release.chosen_with is None) == (search != "auto")
         assert getattr(release.search, "gate", release.blank) == release.blank
-
-
-def test_from_below_is_one_sided_and_refuses_what_has_no_effect():
-    found = dp.Count().from_below("Owner", {"beta": 0.2, "search": "auto"})
-    assert found == dp.Count(one_sided=True, beta=0.2, search="auto")
-    assert dp.Max("x").from_below("Owner", {"beta": 0.2}) == dp.Max("x", beta=0.2)
-    with pytest.raises(ValueError, match="^Count: clip must be left out in Owner, which searches"):
-        dp.Count(clip="partition").from_below("Owner", {})
-    with pytest.raises(ValueError, match='^Owner: method must not be "preprocessing"'):
-        dp.Max("x", method="preprocessing").from_below("Owner", {})
-
-
-def test_searches_are_built_with_their_budget():
-    for kind in (dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch):
-        for budget in (dp.Budget(1.0), dp.Budget.zcdp(0.5)):
-            search = build_search(kind, budget, 0.1, 1000)
-            assert type(search) is kind and search.cost == budget and search.shift(10) > 0
-    budget = dp.Budget(1.0)
-    assert build_search("auto", budget, 0.1, 1000) == dp.AboveThreshold(budget, 0.1)
 
 
 PRICES = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
@@ -321,20 +284,6 @@ def test_prices_beyond_the_usual_ones_are_rarely_passed_over():
     assert laws.prices(search, none, 4, -1)[0] >= 1 - 0.05 * 1e-4
 
 
-@pytest.mark.parametrize(
-    ("make", "rule"),
-    [
-        (lambda: PriceSearch(1.0), "budget must be a Budget"),
-        (lambda: PriceSearch(Budget(1.0), alarm=0), "above 0"),
-        (lambda: PriceSearch(Budget(1.0), missed=1), "missed must be above 0 and below 1"),
-        (lambda: PriceSearch(Budget(1.0)).shift(0), "prices must be"),
-    ],
-)
-def test_what_is_no_price_search_is_refused(make, rule):
-    with pytest.raises((TypeError, ValueError), match=rf"^PriceSearch: .*{rule}"):
-        make()
-
-
 def release_of(metric, budget=None, others=(), partitions=1):
     given = Budget(1.0) if budget is None else budget
     program = compile_program([metric], given, 1, partitions=partitions, others=others)
@@ -366,28 +315,6 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     assert spent == cost_of(release).amount <= program.composed.amount
     assert spent > program.composed.amount * Fraction(999, 1000)
     assert cost_of(release).is_zcdp == program.composed.is_zcdp and not cost_of(release).delta
-
-
-LISTED = functools.partial(dp.Count, candidates=Candidates.linear(0, 100, 1))
-
-
-@pytest.mark.parametrize("kind", [LISTED, functools.partial(dp.DistinctCount, "x")])
-def test_several_owners_are_released_in_two_phases_too(kind):
-    _, release = release_of(kind(one_sided=True, search="two_phase"), others=["y"])
-    assert type(release) is TwoPhase and release.removals == release.profiler.removals
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        dp.Count(one_sided=True, search="two_phase"),
-        dp.Sum("x", one_sided=True, search="two_phase"),
-        dp.DistinctCount("x", one_sided=True, search="two_phase"),
-    ],
-)
-def test_one_sided_and_two_phases_exclude_each_other(metric):
-    with pytest.raises(ValueError, match='must not be "two_phase" with one_sided=True where'):
-        release_of(metric)
 
 
 def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
@@ -703,7 +630,7 @@ FREQUENT = MostFrequentItem(Relation(others=(1, 2)), 1)
 
 
 def release(epsilon, unit=Fraction(1)):
-    return Priced.of(COUNTED, unit, Budget(epsilon), ALPHA)
+    return Priced.of(dataclasses.replace(COUNTED, unit=unit), Budget(epsilon), ALPHA)
 
 
 def rows(size=2_000, people=400):
@@ -718,7 +645,7 @@ def released_as(metric, others=("y", "z")):
 @pytest.mark.parametrize("profiler", [COUNTED, FREQUENT])
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
 def test_both_draws_spend_the_whole_budget(profiler, budget):
-    made = Priced.of(profiler, Fraction(1), budget, ALPHA)
+    made = Priced.of(profiler, budget, ALPHA)
     [spent] = made.spends
     assert spent.cost.amount == budget.amount and spent.cost.is_zcdp == budget.is_zcdp
     assert made.prices.cost.amount + made.noise_cost.amount == budget.amount
@@ -730,8 +657,7 @@ def test_at_much_epsilon_it_is_the_number_and_its_interval_holds():
     packed = PackedRows(owners, None, weights)
     value, below = release(10**6, Fraction(1, 10)).draw_one(packed, Noise())
     # Few people may be cut, by at most a price each, and V is off by a part of it.
-    assert abs(value - packed.total) < packed.total / 50
-    assert packed.total / 10 - value / 10 < packed.total / 10 / 50 and below < packed.total
+    assert 0 <= packed.total / 10 - value < packed.total / 10 / 50 and below < packed.total
 
 
 @pytest.mark.parametrize(("profiler", "price"), [(COUNTED, 48), (FREQUENT, 32)])
@@ -742,7 +668,7 @@ def test_a_release_takes_a_price_before_the_chosen_one(profiler, price):
 
     owners, weights = rows()
     packed = PackedRows(owners, None, weights)
-    chosen = Priced(profiler, Fraction(1), Chosen(Budget(1)), Budget(10**9))
+    chosen = Priced(profiler=profiler, prices=Chosen(Budget(1)), noise_cost=Budget(10**9))
     value, _ = chosen.draw_one(packed, Noise())
     assert abs(value - float(packed(Fraction(price)))) <= 1
 
@@ -758,15 +684,6 @@ def test_what_is_known_is_enough_for_every_answer_of_the_search(seed):
             packed = PackedRows(owners, None, weights)
             assert isinstance(packed, Narrowed)
             assert price_search._is_at_most(packed, j, most) == (exact <= most)
-
-
-def test_low_prices_take_no_program():
-    """Where thousands of people are cut, bounds from how much people have are enough."""
-    owners, weights = rows(20_000, 4_000)
-    packed = PackedRows(owners, None, weights)
-    release(1).draw_one(packed, Noise())
-    solved = {*packed._known, *packed._searches}
-    assert all(price >= 4 for price in solved)
 
 
 def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
@@ -786,8 +703,8 @@ def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
 def test_candidates_are_released_in_two_phases_and_distinct_counts_too():
     outputs = dp.Candidates.linear(0, 100, 1)
     for metric in (dp.Count(candidates=outputs), dp.DistinctCount("v"), dp.Max("v")):
-        wanted = metric.for_several_owners("PrivateAggregate")
+        wanted = metric.for_several_owners()
         assert isinstance(released_as(wanted), TwoPhase)
     for metric in (dp.Count(), dp.Sum("v"), dp.MaxFrequency("v")):
-        wanted = metric.for_several_owners("PrivateAggregate")
+        wanted = metric.for_several_owners()
         assert isinstance(released_as(wanted), Priced)

@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.extremes import ExtremeRelease, KthRelease
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
-from beam_dp.mechanisms.metrics.quantiles import RankRelease, RowClip, RowClips, stated
+from beam_dp.mechanisms.metrics.quantiles import (
+    ExtremeRelease,
+    KthRelease,
+    RankRelease,
+    RowClip,
+    RowClips,
+    stated,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.doubles import ZeroNoise
@@ -189,8 +195,9 @@ def test_without_noise_a_walk_stops_where_the_floor_says():
 
 def test_plans_say_what_is_passed_over():
     for metric, word in ((dp.Max("value"), "walk"), (dp.Median("value"), "rank search")):
-        described = released(metric, budget=dp.Budget(1))[0].describe()
-        assert word in described.mechanism and described.shift > 0
+        release, *_ = released(metric, budget=dp.Budget(1))
+        described = release.describe()
+        assert word in described.mechanism and release.shift > 0
     assert "clips of rows" in described.expected_error
     several = released(dp.Quantiles("value", [0.25, 0.5, 0.75]), budget=dp.Budget(1))[0].describe()
     assert several.reason == "3 of a column for the price of 2"

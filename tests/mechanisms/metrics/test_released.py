@@ -34,29 +34,12 @@ def ends(released: Released) -> list[tuple[float, float]]:
     return list(zip(released.low.tolist(), released.high.tolist(), strict=True))
 
 
-def test_within_is_as_far_below_as_above() -> None:
-    found = Released.within(VALUES, np.array([2.0, 0.5, 0.0]))
-    assert ends(found) == [(3, 7), (-3.5, -2.5), (0, 0)]
-    assert found.values is VALUES and not found.rank.any()
-
-
-def test_between_has_two_sides() -> None:
-    found = Released.between(VALUES, np.array([1.0, 0.0, INF]), np.array([0.0, INF, 2.0]))
-    assert ends(found) == [(4, 5), (-3, INF), (-INF, 2)]
-
-
 @pytest.mark.parametrize(("below", "above"), [(1.0, 2.0), (0.0, 0.0), (INF, 1.0)])
 def test_of_no_number_nothing_is_known(below: float, above: float) -> None:
     """Whatever is said of its sides: the ends are infinite, never NaN."""
     values, sides = np.array([math.nan, 1.5]), (np.full(2, below), np.full(2, above))
     assert ends(Released.between(values, *sides)) == [(-INF, INF), (1.5 - below, 1.5 + above)]
     assert ends(Released.at_least(values, sides[0])) == [(-INF, INF), (1.5 - below, INF)]
-
-
-def test_at_least_is_open_on_the_other_side() -> None:
-    below = np.array([2.0, INF, 0.5])
-    assert ends(Released.at_least(VALUES, below)) == [(3, INF), (-INF, INF), (-0.5, INF)]
-    assert ends(Released.at_least(VALUES, below, -1)) == [(-INF, 7), (-INF, INF), (-INF, 0.5)]
 
 
 def test_ranks_say_nothing_of_a_distance() -> None:
@@ -76,30 +59,11 @@ def test_integers_of_any_size_have_ends() -> None:
     assert ends(found) == [(2.0**70 - 2.0**60, 2.0**70 + 2.0**60), (-(2.0**70), -(2.0**70))]
 
 
-def test_no_partitions_are_no_numbers() -> None:
-    none = np.empty(0)
-    for found in (Released.within(none, none), Released.ranked(none, 3.0)):
-        assert {len(column) for column in (*found.columns, found.low, found.high)} == {0}
-
-
 KINDS = [
     Released.within(VALUES, np.array([1.0, 2.0, 3.0])),
     Released.at_least(np.array([2**80, 1], object), np.array([1.0, INF]), -1),
     Released.ranked(np.array([math.nan, 0.5]), 4.0),
 ]
-
-
-def same(first: Released, second: Released) -> bool:
-    """Return whether all columns are equal; NaN is NaN."""
-    pairs = zip(first.columns, second.columns, strict=True)
-    return all(str(one.tolist()) == str(other.tolist()) for one, other in pairs)
-
-
-def test_columns_go_through_a_shuffle_and_back() -> None:
-    columns = [column for released in KINDS for column in released.columns]
-    again = Released.from_columns(columns, [None] * len(KINDS))
-    assert len(again) == len(KINDS) and all(map(same, again, KINDS))
-    assert Released.from_columns([], []) == []
 
 
 # --------------------------------------------------------------------- the claim, exactly

@@ -348,11 +348,3 @@ def test_it_is_taken_where_it_keeps_more() -> None:
     large = best_selection(Budget.zcdp(10**6, 1e-6), 1)
     assert isinstance(large, TruncatedGeometric) and large.threshold <= 3
     assert isinstance(best_selection(Budget.zcdp(0.001, 0.9), 1), TruncatedGeometric)
-
-
-def test_the_words_of_the_plan() -> None:
-    selection = GaussianThreshold(Fraction(0.009), Fraction(5e-7))
-    assert selection.certainty == "kept nearly always from 63 people on, half of the time with 38"
-    table = TruncatedGeometric(Fraction(1), Fraction(1e-6))
-    assert table.certainty == "kept for sure from 28 people on"
-    assert selection.name != table.name

@@ -47,10 +47,6 @@ def test_every_kind_has_its_limit(metric, most):
     assert program.keep_rows == (most is not None)
 
 
-def test_what_takes_longer_has_the_lower_limit():
-    assert worker_limits.VALUES < worker_limits.EDGES < worker_limits.LINES
-
-
 @pytest.mark.parametrize("owners", ["person", ["person", "other"]])
 def test_a_size_that_is_not_known_or_small_is_taken(owners):
     for rows in (None, 1, worker_limits.EDGES):
@@ -155,20 +151,6 @@ def aggregate_of_one(person, metrics, budget):
         return dp.PrivateAggregate(person, metrics, budget)
     clips = {"one_sided": False} if "one_sided" in vars(metric) else {}
     return dp.ShiftedInverse(dataclasses.replace(metric, **clips), person, budget)
-
-
-def test_the_most_removals_are_those_of_the_search():
-    """The least budget that is not refused: its search looks at fewer, the next at more."""
-    grid = dp.Candidates.linear(0, 10, 1)
-    low, high = 1, 1 << 20  # budgets in units of 1e-9
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = dp.AboveThreshold(dp.Budget(middle * 1e-9)).cap(grid.size) <= worker_limits.REMOVALS
-        low, high = (low, middle) if fits else (middle, high)
-    fine = dp.Max("a", candidates=grid, search=dp.AboveThreshold)
-    assert dp.PrivateAggregate("person", [fine], dp.Budget(high * 1e-9)).plan().rows
-    with pytest.raises(ValueError, match="Max: budget must be larger"):
-        dp.PrivateAggregate("person", [fine], dp.Budget(low * 1e-9))
 
 
 def test_more_partitions_per_person_need_a_larger_budget():

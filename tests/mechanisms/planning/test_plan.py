@@ -23,14 +23,12 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
-from beam_dp.mechanisms.metrics import clipped, extremes, mean, profiled, totals
+from beam_dp.mechanisms.metrics import clipped, mean, profiled, quantiles, totals
 from beam_dp.mechanisms.metrics.mean import StandardDeviation, Variance
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
-from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.metrics.released import Foreseen
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
 from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, record_of, several_owners
@@ -46,7 +44,7 @@ ASKED = [
     totals.Count(),
     totals.Sum("spent", weight=2),
     mean.Mean("spent", own_count=True, name="average"),
-    extremes.Max("age", candidates=Candidates.linear(0, 120, 1)),
+    quantiles.Max("age", candidates=Candidates.linear(0, 120, 1)),
     totals.Count(candidates=Candidates.of([4]), name="visits"),
     totals.PeopleCount(),
 ]
@@ -106,7 +104,7 @@ def test_the_text_has_a_line_per_part_and_a_total():
     assert lines[-1].startswith("visits: the interval holds the true number if nobody counts for")
     few = "max_age: NaN where fewer than about [0-9]+ people are"
     assert re.fullmatch(few, lines[-2])
-    of_any = describe(compile_program([extremes.Max("age")], Budget(1.0), 1))
+    of_any = describe(compile_program([quantiles.Max("age")], Budget(1.0), 1))
     assert re.search(few, str(of_any))
     assert total.startswith("in all: ") and total.endswith("one person in at most 3 partitions")
     assert all(line == line.rstrip() for line in text.splitlines())
@@ -132,15 +130,6 @@ def test_the_mechanisms_are_named_with_their_scales():
     }
     assert [row.mechanism for row in alone.values()] == ["discrete Laplace", "discrete Gaussian"]
     assert [row.noise_scale for row in alone.values()] == ["0.5", "0.5"]
-
-
-def test_the_total_names_the_composition():
-    assert (
-        plan(Budget(1.0)).total
-        == "epsilon 1.0, delta 0.0; pure composition, one person in at most 3 partitions"
-    )
-    assert "zCDP composition" in plan(Budget.zcdp(0.5)).total
-    assert plan(Budget.zcdp(0.5)).total.startswith("rho 0.5")
 
 
 def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
@@ -182,23 +171,6 @@ def test_several_owners_are_named_in_one_line():
     )
     made = PrivateAggregate(["VisitorId", "Day"], [totals.Count()], Budget(1.0))
     assert str(made.plan()).splitlines()[-1] == several_owners(["VisitorId", "Day"])
-
-
-def test_what_passes_over_nobody_has_no_shift():
-    rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
-    assert rows["people_count"].shift == 0 and rows["people_count"].cells[3] == "-"
-    assert rows["count"].cells[3] == short(rows["count"].shift) != "-"
-
-
-@pytest.mark.parametrize(
-    ("per", "depth", "words"),
-    [("person", None, "at most 1 row per person"), ("row", 4, "at most 4 rows per person")],
-)
-def test_a_ratio_is_told_in_words(per, depth, words):
-    asked = Ratio("clicked", per=per, method="kulesza_suresh_wang")
-    program = compile_program([asked], Budget(1.0), 1, depth=depth)
-    [row] = describe(program).rows
-    assert row.mechanism == f"ratio, noise on both counts (Kulesza, Suresh, Wang), {words}"
 
 
 def test_the_table_is_cut_to_the_terminal_and_explains_what_is_left() -> None:
@@ -258,12 +230,6 @@ def test_figures_are_those_of_a_few_bounds(limit, bounds):
     assert made.rows[1].noise_scale == " / ".join(row.noise_scale for row in each)
     assert made.rows[1].expected_error == " / ".join(row.expected_error for row in each)
     assert len(made.rows) == 3
-
-
-def test_words_that_agree_stand_once():
-    _, made = chosen_plan()
-    assert made.rows[2].noise_scale.endswith(" clips") and made.rows[2].noise_scale.count("c") == 1
-    assert made.rows[2].mechanism.count("clip") == 1
 
 
 def test_both_kinds_of_noise_are_shown():
@@ -375,7 +341,7 @@ def outlook(people: int, epsilon: float = 1.0, partitions: int = 7, **assume: fl
 def test_every_release_has_a_row_and_the_people_are_shared_out() -> None:
     found = outlook(7000)
     assert found.people == 3000
-    assert found.metrics == (
+    assert tuple(each.metrics for each in found.expected) == (
         *("count", "sum_spent", "mean_spent (sum)", "mean_spent (number of rows)"),
         *("max_minutes", "median_minutes"),
     )
@@ -479,14 +445,6 @@ def test_the_plan_of_a_release_takes_the_guess() -> None:
     assert one.outlook is not None and one.outlook.hopeless == ("max_spent",)
 
 
-def test_the_numbers_are_rounded_to_their_interval() -> None:
-    found = outlook(7000)
-    _, _, count, total, *_, meaning = str(found).splitlines()
-    assert re.fullmatch(r"count +3,000 +2,9\d\d to 3,0\d\d +\d+", count)
-    assert re.fullmatch(r"sum_spent.* 150,000 +1[34]\d,\d00 to 1[56]\d,\d00 +\d+", total)
-    assert meaning.startswith("a number like: ") and "people needed: " in meaning
-
-
 @pytest.mark.parametrize(
     ("value", "low", "high", "cells"),
     [
@@ -502,13 +460,6 @@ def test_ends_are_rounded_outwards(
 ) -> None:
     shown = Expected(Foreseen(value, low, high), 12).cells
     assert shown[:2] == cells
-
-
-def test_the_outlook_fits_the_terminal() -> None:
-    for columns in (60, 80):
-        lines = outlook(400).text(columns).splitlines()
-        assert max(map(len, lines)) <= columns
-    assert outlook(400).text(60) != str(outlook(400))
 
 
 METRICS = [dp.Count(), dp.Sum("spent"), dp.Max("minutes"), dp.PeopleCount()]
@@ -590,7 +541,7 @@ def test_a_table_for_a_terminal_is_aligned_and_loses_its_last_columns() -> None:
         "a      12,345  words",
         "bcdef  1",
     ]
-    assert text_table(heading, rows, 24, ">") == [
+    assert text_table(heading, rows, 24, "<>") == [
         "name       of",
         "a      12,345",
         "bcdef       1",

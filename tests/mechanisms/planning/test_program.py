@@ -27,7 +27,6 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.histogram_choice.reach import (
     FIRST,
     LADDER,
@@ -37,10 +36,9 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     choose,
     edges_up_to,
 )
-from beam_dp.mechanisms.metrics import REGISTRY, base, extremes, mean, totals
+from beam_dp.mechanisms.metrics import REGISTRY, base, mean, quantiles, totals
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise
-from beam_dp.mechanisms.metrics.released import ALPHA
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
@@ -72,15 +70,17 @@ METRICS = {
     "one-sided": [
         totals.Count(one_sided=True, candidates=SMALL),
         totals.Sum("x", one_sided=True, candidates=SMALL, search=ExponentialMechanism),
-        extremes.Max("y", candidates=SMALL, search=NoisyBinarySearch),
+        quantiles.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
-    "extremes": [extremes.Max("x", candidates=SMALL), extremes.Min("x", candidates=SMALL)],
+    "extremes": [quantiles.Max("x", candidates=SMALL), quantiles.Min("x", candidates=SMALL)],
     "mean of rows and sum": [mean.Mean("x"), totals.Sum("x"), mean.Mean("y", per="person")],
+    "ranks": [dp.KthLargest("x", 3), dp.Median("x"), dp.Quantile("x", 0.9, per="row")],
+    "of values": [dp.DistinctCount("x"), dp.MaxFrequency("x"), dp.SumOfSquares("x")],
     "all": [
         totals.Count(weight=3),
         totals.Sum("x", weight=0.1),
         totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
-        extremes.Max("x", candidates=SMALL, search=AboveThreshold),
+        quantiles.Max("x", candidates=SMALL, search=AboveThreshold),
         totals.PeopleCount(),
         mean.Mean("x", own_count=True, name="m"),
     ],
@@ -189,7 +189,7 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
 
 def test_weights_share_the_budget():
     program = compile_program(
-        [totals.PeopleCount(weight=3), totals.Count(), extremes.Max("x", weight=0.5)],
+        [totals.PeopleCount(weight=3), totals.Count(), quantiles.Max("x", weight=0.5)],
         Budget(9.0),
         1,
     )
@@ -208,16 +208,6 @@ def test_selection_has_its_weight_too():
         "partition selection": 1,
         "0 people: noise": 2,
     }
-
-
-def test_a_shared_clip_is_paid_once_and_noise_in_every_partition():
-    for clip, times in (("shared", 1), ("partition", 5)):
-        program = compile_program([totals.Count(clip=clip, clip_share=0.25)], Budget(4.0), 5)
-        assert [entry for entry in program.entries if "clip" in entry[0]] == [
-            ("0 rows: clip", Budget(Fraction(1, times)), times)
-        ]
-        assert ("0 rows: noise", Budget(Fraction(3, 5)), 5) in program.entries
-        assert len(program.shared_measures) == (clip == "shared")
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
@@ -282,31 +272,6 @@ def test_candidates_of_a_clip_are_rounded_up_to_units():
         [totals.Sum("x", unit=0.25, candidates=candidates)], Budget(1.0), 1
     ).steps
     assert step.release.thresholds == (1, 3, 28)  # each at least twice the one before
-
-
-@pytest.mark.parametrize("search", [AboveThreshold, ExponentialMechanism, NoisyBinarySearch])
-@pytest.mark.parametrize("budget", [Budget(2.0), Budget.zcdp(0.5)], ids=str)
-def test_one_sided_releases_keep_what_their_search_can_look_at(search, budget):
-    asked = [extremes.Min("x", search=search, candidates=SMALL, beta=0.2)]
-    [step] = compile_program(asked, budget, 2).steps
-    release = step.release
-    assert release.search.beta == 0.2 and release.search.cost == budget.scaled(Fraction(1, 2))
-    assert release.profiler.measure.keep == release.search.cap(SMALL.size) + 1
-    assert (
-        list(release.candidates) == [-y for y in SMALL][::-1]
-        and release.profiler.measure.sign == -1
-    )
-
-
-def test_the_default_candidates_are_multiples_of_the_unit_and_wide():
-    grid = default_totals(Fraction(1, 4))
-    values = [grid[i] for i in (0, 1, 2, 100, grid.size - 1)]
-    assert values[0] == 0 and values[1] == 0.25 and values[-1] >= 2**60
-    assert all(Fraction(value) % Fraction(1, 4) == 0 for value in values)
-    grid = default_values(Fraction(1))
-    assert grid[0] == -grid[grid.size - 1] and grid[grid.size - 1] == 1e24
-    assert 0 in list(grid)
-    assert list(grid.mirrored()) == list(grid)
 
 
 def test_the_smaller_noise_is_taken():
@@ -411,7 +376,7 @@ def test_a_program_releases_every_metric_in_order():
     drawn = program.release(*cells_of(program, swapped), ZeroNoise())
     assert len(drawn) == len(program.steps)
     columns = program.combine(drawn, program.sums(drawn))
-    assert len(columns) == len(program.outputs)
+    assert len(columns) == sum(len(metric.outputs) for metric in program.metrics)
     found = list(zip(columns[::3], columns[1::3], columns[2::3], strict=True))
     for place in range(2):
         inside = [row for row in rows if row.partition[0] == place]
@@ -442,37 +407,11 @@ def test_partitions_are_selected_by_their_people():
 
 
 def test_the_loss_of_a_statistic_needs_no_budget():
-    loss = compile_loss(extremes.Min("x", unit=0.5), 3)
+    loss = compile_loss(quantiles.Min("x", unit=0.5), 3)
     assert loss.columns == (Column("x", Role.VALUE, Fraction(1, 2)),)
     measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
     assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE
-
-
-HALF = Fraction(1, 2)
-
-
-def test_a_metric_gives_its_requests_parts_of_its_weight_and_shared_ones_add_up() -> None:
-    asked = [dp.Mean("x", low=0, high=9, weight=5), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
-    [distances, valid] = dp.Mean("x", low=0, high=9).parts()
-    [total], [people] = dp.Sum("x").parts(), dp.PeopleCount().parts()
-    # What chooses a centre is paid before: 15% of the metric's part.
-    parts = {distances: Fraction(17, 8), valid: Fraction(17, 8)}
-    assert weights_of(asked) == {**parts, total: Fraction(1), people: HALF}
-    both = weights_of([dp.Mean("x", weight=5), dp.Mean("x", name="again", weight=5)])
-    assert sum(both.values()) == Fraction(17, 20) * 10 and len(both) == 2
-
-
-@pytest.mark.parametrize("budget", [dp.Budget(1.0), dp.Budget.zcdp(Fraction(1, 3))], ids=str)
-@pytest.mark.parametrize("reach", [1, 7])
-def test_the_shares_are_the_whole_by_weight(budget: dp.Budget, reach: int) -> None:
-    weights = weights_of([dp.Count(weight=2), dp.PeopleCount()])
-    whole, shares = share_out(budget, weights, reach, None)
-    assert whole == budget and list(shares) == list(weights)
-    assert [share.amount for share in shares.values()] == [
-        budget.amount * Fraction(2, 3),
-        budget.amount * Fraction(1, 3),
-    ]
 
 
 def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> None:
@@ -488,11 +427,6 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     assert shares[None] == dp.Budget(Fraction(1, 4), Fraction(1, 8 * 10**6))
 
 
-def test_a_selection_needs_a_delta() -> None:
-    with pytest.raises(ValueError, match="^PrivatePartitions: delta must be above 0"):
-        share_out(dp.Budget(1.0), {}, 1, SelectionRequest(Fraction(1), 1))
-
-
 ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
 
 
@@ -504,26 +438,6 @@ def built(asked, budget=None, reach=2):
     return steps, account.entries
 
 
-def test_labels_are_numbers_words_and_columns():
-    steps, _ = built(ASKED)
-    assert [step.label for step in steps] == [
-        "0 rows",
-        "1 max x",
-        "2 distances x",
-        "3 valid x",
-        "4 people",
-    ]
-
-
-def test_measures_follow_each_other_behind_the_people():
-    steps, _ = built(ASKED)
-    at = 1
-    for step in steps:
-        assert step.first == at
-        at += len(step.release.measures)
-    assert [step.shared for step in steps] == [0, None, 1, 2, None]
-
-
 def test_everything_that_a_release_spends_is_entered_as_often_as_a_person_pays_it():
     steps, entries = built(ASKED, reach=5)
     wanted = [
@@ -533,12 +447,6 @@ def test_everything_that_a_release_spends_is_entered_as_often_as_a_person_pays_i
     ]
     assert list(entries) == wanted
     assert sum(cost.amount * times for _, cost, times in wanted) == 4
-
-
-def test_error_bounds_of_one_output_hold_together():
-    steps, _ = built(ASKED)
-    alphas = [getattr(step.release, "alpha", None) for step in steps]
-    assert alphas == [ALPHA, None, ALPHA, ALPHA, ALPHA]
 
 
 def test_a_refusal_names_the_metric_that_asks():
@@ -702,7 +610,7 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
     for reach, share in itertools.product(programs.edges[::3], (FIRST, SECOND)):
         program = programs.at_bound(reach, share)
         assert program.columns == model.columns and program.fields == model.fields
-        assert program.keep_rows == model.keep_rows and program.outputs == model.outputs
+        assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
         assert len(program.shared_measures) == len(model.shared_measures)
         assert [step.part for step in program.steps] == [step.part for step in model.steps]
         assert [s.shared for s in program.steps] == [s.shared for s in model.steps]

@@ -306,20 +306,3 @@ def test_noise_of_a_release_has_the_scale_of_delta():
     gaussian = noisy(statistic, *given, Budget.zcdp(0.5))
     chance = 1 / sum(math.exp(-k * k / 8) for k in range(-60, 61))
     assert abs((gaussian == 1).mean() - chance) < 0.06
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind", "rule"),
-    [
-        (("mode", 1), ValueError, "statistic must be one of"),
-        (("mean", 0), ValueError, "sensitivity must be an int of at least 1"),
-        (("mean", 1.0), TypeError, "sensitivity must be an int"),
-        (("mean", 1, 0.5), TypeError, "empty must be an int"),
-        (("variance", 1, 3), ValueError, "empty must be 0 for a variance"),
-        (("mean", 1, 0, 0), ValueError, "resolution must be an int of at least 1"),
-        (("mean", 1, 0, 1, 0.5), ValueError, "trim must be from 0 to below 1/2"),
-    ],
-)
-def test_bad_releases_are_refused(arguments, kind, rule):
-    with pytest.raises(kind, match=rule):
-        PreprocessedStatistic(*arguments)

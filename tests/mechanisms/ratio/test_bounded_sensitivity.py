@@ -93,19 +93,6 @@ def test_too_little_noise_is_seen() -> None:
     assert delta_of(5, scale=0.5) > q**6 / (1 + q)  # the broken twin: half of the noise
 
 
-@pytest.mark.parametrize(
-    ("budget", "share", "error", "message"),
-    [
-        (Budget(1.0), 0.1, ValueError, "delta must be above 0, not 0"),
-        (BUDGET, 1, ValueError, "share must be above 0 and below 1, not 1"),
-        (BUDGET, "a", TypeError, "share must be a real number"),
-    ],
-)
-def test_wrong_shares_are_refused(budget, share, error, message) -> None:
-    with pytest.raises(error, match=message):
-        shares("Test", budget, share)
-
-
 def test_the_costs_are_the_budget() -> None:
     assert shares("Test", BUDGET, 0.25) == (
         Budget(Fraction(1, 4), Fraction(1, 1000)),

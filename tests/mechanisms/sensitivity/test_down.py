@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import extremes as extreme_metrics
+from beam_dp.mechanisms.metrics import quantiles as quantile_metrics
 from beam_dp.mechanisms.metrics import totals as total_metrics
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.sensitivity import down, down_sensitivity
@@ -190,8 +190,8 @@ def test_a_kth_largest_of_rows_for_people_is_noticed(monkeypatch):
     def of_lines(people, *others):
         return profile(np.arange(len(people)), *others)
 
-    profile = extreme_metrics.kth_largest.profile
-    monkeypatch.setattr(extreme_metrics.kth_largest, "profile", of_lines)
+    profile = quantile_metrics.kth_largest.profile
+    monkeypatch.setattr(quantile_metrics.kth_largest, "profile", of_lines)
     rows = [{"id": n // 3, "x": n} for n in range(12)]
     assert down_sensitivity(dp.KthLargest("x", 1), rows, 1, person="id") != 3
 

@@ -228,14 +228,6 @@ def test_histograms_are_all_of_them_once() -> None:
     assert list(histograms(2, 2, least=2)) == [(0, 2), (1, 1), (2, 0)]
 
 
-def test_there_is_no_chain_rule() -> None:
-    def h(t):
-        return round(math.sin(math.pi * t / 2) ** 2)
-
-    assert max(abs(math.pi / 2 * math.sin(math.pi * t)) for t in range(9)) < 1e-14
-    assert global_sensitivity(lambda x: h(int(x[0])), histograms(1, 8)) == 1
-
-
 def test_looking_never_backwards_is_noticed() -> None:
     """The broken twin: neighbours above only, as in the article."""
 

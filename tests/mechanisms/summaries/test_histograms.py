@@ -16,7 +16,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import base, extremes
+from beam_dp.mechanisms.metrics import base, quantiles
 from beam_dp.mechanisms.metrics import totals as total_metrics
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
@@ -30,8 +30,8 @@ UNIT = Fraction(1)
 STATISTICS = [
     total_metrics.Count(),
     total_metrics.Sum("x", unit=UNIT),
-    extremes.Max("x", unit=UNIT),
-    extremes.Min("x", unit=UNIT),
+    quantiles.Max("x", unit=UNIT),
+    quantiles.Min("x", unit=UNIT),
     total_metrics.PeopleCount(),
 ]
 VALUES = [None, -9, -1, 0, 0, 1, 2, 2, 5, 70]
@@ -79,9 +79,9 @@ def value_of(statistic: base.Metric, rows: list[Row]) -> float:
             return len(rows)
         case total_metrics.PeopleCount():
             return len({row.person for row in rows})
-        case extremes.Max():
+        case quantiles.Max():
             return max(present, default=-math.inf)
-        case extremes.Min():
+        case quantiles.Min():
             return max((-value for value in present), default=-math.inf)
     totals: dict = {}
     for row in rows:
@@ -166,7 +166,7 @@ def test_profiles_interlace_and_losses_move_together_by_one(statistic):
         profiles(part, loss) for part in (rows, [row for row in rows if row.person[0] % 9])
     )
     candidates = Candidates.of([-80, -71, -10, -5, -1, 0, 1, 2, 3, 4, 5, 7, 70, 72, 90, 300])
-    extreme = isinstance(statistic, (extremes.Max, extremes.Min))
+    extreme = isinstance(statistic, (quantiles.Max, quantiles.Min))
     nobody = Profile([-math.inf if extreme else 0] * 4)
     moved = set()
     for place, large in more.items():
@@ -325,17 +325,6 @@ def test_cells_show_partitions_in_any_order_and_empty_ones():
     assert list(loss.profiler.profiles(part))[1].values == (0, 0, 0)
 
 
-def test_lines_merge_by_identities_of_two_words():
-    rows = [Row((person, 0), (7, second), (1,)) for second in (0, 1, 3) for person in range(4)]
-    measures = [Measure(PEOPLE)]
-    parts = [
-        histograms.summarise(settled(rows[start : start + 4], ()), measures) for start in (0, 4, 8)
-    ]
-    summary = histograms.reduce(table_module.concatenate([*parts, parts[0]]), measures)
-    assert summary.partition.tolist() == [[7, 7, 7], [0, 1, 3]]
-    assert PartitionView.of_all(summary).people(0).tolist() == [8, 4, 4]
-
-
 def test_the_packed_sort_orders_like_the_full_one():
     generator = np.random.default_rng(8)
     for top in (5, 1 << 39, 1 << 60):
@@ -346,20 +335,6 @@ def test_the_packed_sort_orders_like_the_full_one():
         order = histograms._order(summary)
         lines = list(zip(partition[0][order], measure[order], bucket[order], strict=True))
         assert lines == sorted(lines)
-
-
-def test_nothing_gives_nothing():
-    measures = [Measure(PEOPLE), Measure(0, 1, GRID), Measure(0, 1, (), 3)]
-    table = settled([], (Field(0, "sum"),))
-    for summary in (
-        histograms.summarise(table, measures),
-        histograms.summarise_people(table, measures),
-    ):
-        assert len(summary) == 0
-        cells = PartitionView(summary, np.empty(0, np.int64), 2)
-        assert cells.people(0).tolist() == [0, 0]
-        assert cells.histogram(1, 3)[1].tolist() == [[0] * 3] * 2
-        assert cells.largest(2, 3) == [[], []]
 
 
 def test_totals_do_not_wrap():

@@ -117,13 +117,6 @@ def test_merging_is_associative_and_commutative(roles: int) -> None:
         assert twice == {line: 2 * count for line, count in summed(first).items()}
 
 
-@pytest.mark.parametrize("roles", [1, 3])
-def test_nothing_is_neutral(roles: int) -> None:
-    lines = made(cases(roles)[5])
-    assert len(owner_lines.merge([])) == len(owner_lines.merge([Owned.nothing()])) == 0
-    assert plain(owner_lines.merge([Owned.nothing(), lines])) == plain(owner_lines.merge([lines]))
-
-
 @pytest.mark.parametrize("lines", [*cases(), *cases(3)], ids=len)
 def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[Line]) -> None:
     names = {(place, word): b"%d %d" % (place, word) for place in range(9) for word in (0, 3)}
@@ -228,10 +221,6 @@ def test_owners_have_one_form_whatever_their_order(roles: int) -> None:
         for row, ordered in zip(rows, found.T.tolist(), strict=True):
             people = sorted({*row} - {integers.LOWEST})
             assert ordered == [*people, *[integers.LOWEST] * (roles - len(people))]
-
-
-def test_an_empty_table_has_a_form_too() -> None:
-    assert owner_lines.in_order(np.empty((3, 0), np.int64)).shape == (3, 0)
 
 
 def namesakes(purpose: str) -> np.ndarray:

@@ -83,12 +83,3 @@ def test_a_summary_comes_back(words, total):
     for name in ("partition", "measure", "bucket", "people", "total"):
         one, other = getattr(summary, name), getattr(unpacked, name)
         assert one.dtype == other.dtype and (one == other).all() and one.shape == other.shape
-
-
-def test_an_empty_summary_comes_back():
-    nothing = np.empty(0, np.int64)
-    summary = Summary(
-        np.empty((1, 0), np.uint64), nothing, nothing, nothing, nothing, {(1, 1): b"x"}
-    )
-    unpacked = wire.unpack_summary(wire.pack_summary(summary))
-    assert len(unpacked) == 0 and unpacked.partition.shape == (1, 0) and unpacked.names == {}

@@ -21,7 +21,6 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import partition_keys, public_keys
 from beam_dp.transforms.columns.layout import Layout, RowBuffer
-from beam_dp.transforms.columns.row_fields import FieldLists
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -100,60 +99,6 @@ def test_public_keys_drop_the_other_rows() -> None:
     [table] = [table for table in collected(rows, found) if len(table)][:1]
     places = [place for table in collected(rows, found) for place in table.partition[0].tolist()]
     assert sorted(places) == [0, 0, 0, 0, 1] and not table.names
-
-
-class Loud(dict):
-    """A dict whose own methods raise."""
-
-    def get(self, *args: object) -> object:
-        raise RuntimeError
-
-    items = __getitem__ = __iter__ = get
-
-
-class Short(NamedTuple):
-    person: int
-
-
-class Odd:
-    """No row; it fails whatever is asked of it."""
-
-    __class__: Any = property(lambda self: 1 / 0)
-
-    def __getattribute__(self, name: str) -> object:
-        raise RuntimeError
-
-
-def fields_of(row: object) -> dict[str, object]:
-    """Return the fields that a row has."""
-    lists = FieldLists(Visit._fields)
-    lists.add(row)
-    found = zip(Visit._fields, lists.drain(), strict=True)
-    return {name: value for name, [value] in found if value is not None}
-
-
-def test_fields_of_rows_that_are_none() -> None:
-    assert fields_of(Loud(person=1)) == {"person": 1}
-    assert fields_of(Short(1)) == {"person": 1}
-    assert fields_of(tuple.__new__(Visit, (1,))) == {"person": 1}
-    assert fields_of(tuple.__new__(Visit, (1, 2, 3, 4))) == {"person": 1, "day": 2, "value": 3}
-    for row in (Odd(), None, 1, "person", [1], (1, 2), {1}, object(), iter([1]), Visit, int):
-        assert fields_of(row) == {}
-
-
-def test_rows_that_are_none_vanish() -> None:
-    good = Visit(1, "a", 1)
-    bad = [Odd(), None, 5, "text", b"", (1, "a", 1), [1, "a", 1], {}, Short(1), beam.Row(x=1), len]
-    bad += [{"day": "a", "value": 1}, {"person": 1, "value": 1}, (part for part in good)]
-    assert lines(collected([*bad, good, *bad], layout())) == lines(collected([good], layout()))
-    extra = {**good._asdict(), "more": Odd(), 5: 5}
-    assert lines(collected([extra], layout())) == lines(collected([good], layout()))
-
-
-def test_a_row_without_its_value_is_a_row() -> None:
-    assert lines(collected([{"person": 1, "day": "a"}], layout())) == lines(
-        collected([Visit(1, "a", None)], layout())
-    )
 
 
 def test_a_buffer_flushes_itself() -> None:

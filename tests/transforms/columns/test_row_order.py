@@ -5,7 +5,6 @@ import random
 import statistics
 from fractions import Fraction
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -54,9 +53,7 @@ def released(rows, statistic, shards=64, **options):
         shards=shards,
         **options,
     )
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = support.keep(pipeline | beam.Create(rows) | transform)
-    return {row.day: vars(row) for row in found}
+    return {row.day: vars(row) for row in support.released(rows, transform)}
 
 
 @pytest.mark.sampled(2)
@@ -79,10 +76,8 @@ def test_batches_and_other_metrics_and_black_boxes_too():
     box = dp.BlackBox("v", np.max, blocks=5, person_value="last", last_by="t")
     of_people = {"method": "preprocessing", "person_value": "last", "last_by": "t"}
     metrics = [box, dp.Variance("v", **of_people), dp.Count(), dp.Sum("v")]
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        given = pipeline | beam.Create([pa.Table.from_pylist(rows)])
-        found = support.keep(given | dp.PrivateAggregate("p", metrics, MANY))
-    [row] = found
+    release = dp.PrivateAggregate("p", metrics, MANY)
+    [row] = support.released([pa.Table.from_pylist(rows)], release)
     assert row.count == 8000 and abs(row.variance_v) < 0.1
     assert 7 <= row.black_box_v < 7.1
 

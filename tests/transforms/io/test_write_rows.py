@@ -103,11 +103,6 @@ def test_named_tuples_carry_their_schema(tmp_path: Path) -> None:
     assert read(tmp_path / "out.csv") == [["day", "count"], ["a", "1"]]
 
 
-def test_nothing_is_left_beside_the_file(tmp_path: Path) -> None:
-    write(tmp_path / "out.csv", ROWS)
-    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
-
-
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = write(tmp_path / "out.csv", ROWS)
     before = path.read_bytes()

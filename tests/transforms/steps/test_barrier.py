@@ -24,7 +24,7 @@ from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.steps import barrier as barriers
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import guards
-from beam_dp.transforms.steps.released_block import Block
+from beam_dp.transforms.steps.draw import Block
 from beam_dp.transforms.steps.summarise import Summarise
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal

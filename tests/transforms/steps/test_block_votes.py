@@ -50,12 +50,6 @@ def test_the_median_of_the_blocks_comes_out():
     assert math.isnan(found[9]["black_box_value"]) or any(map(math.isnan, nobody))
 
 
-def test_a_function_of_the_number_of_people_sees_one_block():
-    """Blocks have 1000 / 10 people on average; half of them stray by less than 60 (6 deviations)."""
-    found = released(black_box(lambda values: float(len(values)), blocks=10))
-    assert all(40 < found[day]["black_box_value"] < 160 for day in range(3))
-
-
 @pytest.mark.audit
 def test_however_rows_are_cut_into_bundles_and_shards_the_votes_are_the_same(monkeypatch):
     """At this budget the rank moves by a vote with a chance below 1e-10."""
@@ -67,18 +61,6 @@ def test_however_rows_are_cut_into_bundles_and_shards_the_votes_are_the_same(mon
     for rows, shards, keyed in ((shuffled, 1, False), (shuffled, 16, True), (ROWS, 2, True)):
         found = released(black_box(np.var, shards=shards, **odd), rows, keyed)
         assert all(found[day] == first[day] for day in range(3))
-
-
-def test_several_black_boxes_and_other_metrics_share_the_rows():
-    metrics = [
-        dp.BlackBox("value", np.min, name="low", candidates=GRID, blocks=5),
-        dp.BlackBox("value", np.max, name="high", candidates=GRID, blocks=8, person_value="max"),
-        dp.Count(),
-        dp.Median("value"),
-    ]
-    found = released(dp.PrivateAggregate("person", metrics, MANY, ["day"], None, DAYS))
-    assert all(found[day]["low"] == 10 and found[day]["high"] == 17 for day in (0, 1, 2))
-    assert sum(found[day]["count"] for day in (0, 1, 2)) == len(ROWS)
 
 
 class Counting:
@@ -128,22 +110,6 @@ def test_a_function_that_always_fails_does_not_stop_the_job(capfd):
 
     found = released(black_box(leaving, dp.Budget(1.0)))
     assert len(found) == 4 and "canary" not in "".join(capfd.readouterr())
-
-
-def test_private_partitions_too():
-    metrics = [dp.BlackBox("value", np.median, candidates=GRID, blocks=9)]
-    budget = dp.Budget(10_000.0, 1e-6)
-    found = released(
-        dp.PrivateAggregate("person", metrics, budget, ["day"], dp.ContributionBounds(1))
-    )
-    assert set(found) == {0, 1, 2}
-    assert all(12 <= row["black_box_value"] <= 14.5 for row in found.values())
-
-
-def test_the_plan_says_how_many_blocks():
-    [line] = black_box(budget=dp.Budget(1.0)).plan().rows
-    assert f"{10 * line.shift} blocks" in line.mechanism and line.epsilon == 1.0
-    assert line.expected_error == f"at most {line.shift} blocks"
 
 
 def test_wrong_calls_are_refused():

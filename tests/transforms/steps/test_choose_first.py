@@ -30,15 +30,15 @@ from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import barrier, guards
 from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps.choose_first import (
+from beam_dp.transforms.steps.draw import Block
+from beam_dp.transforms.steps.kept_draws import Barriers
+from beam_dp.transforms.steps.summarise import (
     VOTES,
     ReduceShards,
+    Summarise,
     pieces,
     summarise_and_choose,
 )
-from beam_dp.transforms.steps.kept_draws import Barriers
-from beam_dp.transforms.steps.released_block import Block
-from beam_dp.transforms.steps.summarise import Summarise
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
@@ -172,20 +172,6 @@ def released(rows: list[dict[str, Any]], **given: Any) -> list[dict[str, Any]]:
     return seen("rows")
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("budget", [SURE, dp.Budget.zcdp(1e9), dp.Budget(1e5, 1e-6)])
-@pytest.mark.parametrize("rows", [visits(), visits(2, 20)])
-def test_with_a_large_budget_the_default_cuts_nobody(
-    budget: dp.Budget, rows: list[dict[str, Any]]
-) -> None:
-    partitions: Any = dp.PublicPartitions(DAYS) if not budget.delta else None
-    found = released(rows, budget=budget, partitions=partitions)
-    pairs = {(row["person"], row["day"]) for row in rows if row["day"] < 20}
-    # Selected partitions are also 77, by its one person, with a chance below 1e-6.
-    true = collections.Counter(day for _, day in pairs)
-    assert {row["day"]: row["people_count"] for row in found if row["day"] < 20} == true
-
-
 @pytest.mark.audit
 def test_limits_on_rows_hold_beside_a_chosen_bound() -> None:
     rows = visits(many=600, reach=15)
@@ -193,22 +179,6 @@ def test_limits_on_rows_hold_beside_a_chosen_bound() -> None:
     found = released(rows, bounds=bounds)
     assert sum(row["people_count"] for row in found) == 600 * 6
     assert sum(row["sum_value"] for row in found) == pytest.approx(600 * 6, abs=0.1)
-
-
-def test_one_partition_needs_no_choice() -> None:
-    found = released(visits(), partition=(), partitions=None)
-    assert [row["people_count"] for row in found] == [600]
-
-
-def test_metrics_of_rows_are_released_beside_a_chosen_bound() -> None:
-    metrics = [
-        dp.Median("value"),
-        dp.DistinctCount("value", name="values"),
-        dp.MaxFrequency("value"),
-    ]
-    found = released(visits(), metrics=metrics)
-    assert len(found) == 20 and {row["median_value"] for row in found} == {1.0}
-    assert {row["values"] for row in found} == {1}
 
 
 class Wandering(Noise):

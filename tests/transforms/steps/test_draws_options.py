@@ -7,7 +7,6 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.testing import without_noise
-from beam_dp.transforms.steps import guards
 from beam_dp.transforms.steps.kept_draws import RESTARTING, DrawsFolder, draws_of
 from tests.transforms.steps.test_barrier import (
     RELEASES,
@@ -38,12 +37,6 @@ def test_a_cluster_that_may_restart_needs_a_folder(runner: str, tmp_path: Path) 
     built(runner, "--cluster_never_restarts")
     built(runner, f"--draws_folder={tmp_path}")
     assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize("runner", sorted({*guards.RUNNERS} - {*RESTARTING, "DataflowRunner"}))
-def test_no_other_runner_needs_one(runner: str) -> None:
-    if runner in ("FnApiRunner", "DirectRunner", "SparkRunner", "PrismRunner"):
-        built(runner)
 
 
 @pytest.mark.sampled(3)

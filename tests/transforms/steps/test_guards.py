@@ -58,8 +58,7 @@ WINDOWS = [window.FixedWindows(1), window.SlidingWindows(2, 1), window.Sessions(
 def test_windows_are_refused(
     windows: window.WindowFn, transform: beam.PTransform, rows: beam.PCollection
 ) -> None:
-    match = f"global window, not {type(windows).__name__}.*make time a partition column"
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises(ValueError, match="global window.*make time a partition column"):
         rows | beam.WindowInto(windows) | transform
 
 

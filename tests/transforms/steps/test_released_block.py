@@ -17,7 +17,8 @@ import beam_dp as dp
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.steps import output_rows
-from beam_dp.transforms.steps.released_block import Block, cut, typed
+from beam_dp.transforms.steps.draw import Block, cut
+from beam_dp.transforms.steps.output_rows import typed
 
 SEEN: list[Any] = []
 

@@ -1,6 +1,5 @@
 """The road to the summaries: the same bits however the rows are cut, spread and repeated."""
 
-import collections
 import threading
 import typing
 from collections.abc import Iterator, Sequence
@@ -8,23 +7,19 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_dp.mechanisms.bounding import accumulator
-from beam_dp.mechanisms.bounding.accumulator import Accumulator
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.numerics import hashing
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import block_votes, runtime, settle
+from beam_dp.transforms.steps import runtime, settle
 from beam_dp.transforms.steps.collect import Collect
 from beam_dp.transforms.steps.settle import SHARED, Settle
 from beam_dp.transforms.steps.summarise import Summarise
@@ -61,7 +56,7 @@ def visits(size: int = 400) -> list[Visit]:
 
 def facts(packed: Sequence[bytes], measures: Sequence[Measure]) -> list[tuple[Any, ...]]:
     """Return the merged, reduced summary of a bucket as plain lines."""
-    found = settle.open_summary(packed, measures)
+    found = settle.open_bucket(packed, measures)[0]
     columns = [found.measure, found.bucket, found.people, found.total]
     return sorted(
         (tuple(partition), *line)
@@ -137,15 +132,6 @@ def test_buckets_only_spread(expected: dict[int, Any]) -> None:
     found = run(visits(), buckets=1)
     assert set(found) == {0, SHARED} and merged(found) == merged(expected)
     assert len([bucket for bucket in expected if expected[bucket]]) > 2
-
-
-def test_the_bounds_hold(expected: dict[int, Any]) -> None:
-    people = collections.Counter(visit.person for visit in visits())
-    lines = merged(expected)
-    reached = sum(line[3] for line in lines if line[1] == 0)
-    rows = sum(line[4] for line in lines if line[1] == 1)
-    assert reached == 2 * len(people)
-    assert rows <= 3 * len(people)
 
 
 class GiveTables(beam.DoFn):
@@ -228,12 +214,6 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     assert sum(len(table) for table in wrong if table is not None) == 4
 
 
-def test_an_empty_summary() -> None:
-    found = settle.open_summary([b"", b""], MEASURES)
-    assert isinstance(found, Summary) and len(found) == 0
-    assert np.array_equal(block_votes.bucket_of(np.empty((1, 0), np.uint64), 4, KEY), [])
-
-
 HOSTILE_PEOPLE = (0, 1, 2, -1, (1 << 63) - 1, -(1 << 63), None)
 HOSTILE_VALUES = (0.0, -1e300, 1e300, float("inf"), float("nan"), None, 4.6e12, 1e-9)
 
@@ -248,42 +228,6 @@ def hostile_batches() -> list[pa.RecordBatch]:
     kind = pa.schema([("person", pa.int64()), ("day", pa.string()), ("value", pa.float64())])
     parts = [[], rows[:1], rows, heavy, [], rows[::-1], heavy[::3], []]
     return [pa.RecordBatch.from_pylist(part, kind) for part in parts]
-
-
-def bundled(bounder: Bounder, batches: list[pa.RecordBatch]) -> dict[int, list[tuple[Any, ...]]]:
-    """Return the facts of each bucket, by the steps alone: one bundle of each."""
-    collect, settle_ = Collect(layout(), bounder, 4), Settle(bounder, MEASURES, SHARED_MEASURES, 3)
-    collect.start_bundle()
-    packed = [element for batch in batches for element in collect.process(batch)]
-    packed += [element.value for element in collect.finish_bundle()]
-    shards, buckets = collections.defaultdict(list), collections.defaultdict(list)
-    for shard, blob in packed:
-        shards[shard].append(blob)
-    settle_.start_bundle()
-    summaries = [element for shard in shards.items() for element in settle_.process(shard)]
-    for bucket, blob in [*summaries, *(element.value for element in settle_.finish_bundle())]:
-        buckets[bucket].append(blob)
-    return dict(check(bucket) for bucket in buckets.items())
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("bounds", [BOUNDS, ContributionBounds(2), ContributionBounds(None)])
-@pytest.mark.parametrize("mask", [0, 0xF << 60, 2**64 - 1])
-def test_threads_change_no_summary(
-    monkeypatch: pytest.MonkeyPatch, bounds: ContributionBounds, mask: int
-) -> None:
-    """The same facts of hostile rows in one thread and in two, whichever hashes collide."""
-    mixed = hashing.mix
-    monkeypatch.setattr(hashing, "mix", lambda *words: mixed(*words) & np.uint64(mask))
-    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0)
-    monkeypatch.setattr(Accumulator.__init__, "__defaults__", (100, 200, None, 0))
-    bounder = Bounder(bounds, FIELDS, KEY)
-    found = []
-    for threads in ("1", "2"):
-        monkeypatch.setenv(runtime.THREADS, threads)
-        found.append(bundled(bounder, hostile_batches()))
-    whole = [pa.Table.from_batches(hostile_batches()).combine_chunks().to_batches()]
-    assert found[0] == found[1] == bundled(bounder, *whole) and found[0]
 
 
 def test_a_batch_that_fails_ends_the_bundle_and_its_threads(

@@ -1,4 +1,4 @@
-"""Unusual parameters are warned of where a pipeline is built, planned, and run as a job."""
+"""Unusual parameters are warned of where a pipeline is built and planned; what a job shows of all."""
 
 import warnings
 
@@ -39,12 +39,6 @@ def test_the_plan_knows_the_people() -> None:
     assert made.plan().cautions == ()
     [line] = made.plan(people=20_000).cautions
     assert str(made.plan(people=20_000)).endswith(f"\nWarning: {line}")
-
-
-def test_a_job_says_it_in_one_line(tmp_path: object, capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["--person", "person", "--count", "--epsilon", "100", "--plan"]
-    assert aggregate.main(words) == 0
-    assert capfd.readouterr().out.count("Warning: epsilon 100.0 is above 10") == 1
 
 
 def test_a_job_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overloa
 
 from apache_beam.pvalue import DoOutputsTuple, PBegin, PCollection
 from apache_beam.transforms.ptransform import PTransform
-from apache_beam.transforms.trigger import TriggerFn
 from apache_beam.transforms.window import WindowFn
 
 _A = TypeVar("_A")
@@ -14,13 +13,10 @@ _V = TypeVar("_V")
 _P = ParamSpec("_P")
 _A_contra = TypeVar("_A_contra", contravariant=True)
 _B_co = TypeVar("_B_co", covariant=True)
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class Windowing:
     windowfn: WindowFn
-    triggerfn: TriggerFn
-    accumulation_mode: int
-    timestamp_combiner: int
+    def is_default(self) -> bool: ...
 
 class DoFn:
     def setup(self) -> None: ...
@@ -28,8 +24,6 @@ class DoFn:
     def process(self, element: Any, *args: Any, **kwargs: Any) -> Any: ...
     def finish_bundle(self) -> Any: ...
     def infer_output_type(self, input_type: object) -> object: ...
-    @staticmethod
-    def yields_elements(fn: _Function) -> _Function: ...
 
 # What a DoFn takes and gives, as its own `process` says.
 class _Processes(Protocol[_A_contra, _B_co]):

@@ -5,6 +5,3 @@ class WindowFn: ...
 class GlobalWindows(WindowFn):
     @classmethod
     def windowed_value(cls, value: object) -> WindowedValue: ...
-
-class TimestampCombiner:
-    OUTPUT_AT_EOW: int

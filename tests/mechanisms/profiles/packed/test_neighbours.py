@@ -1,7 +1,5 @@
 """The search for wrong neighbours finds what is wrong."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -9,22 +7,6 @@ from beam_dp.mechanisms.packing import packing_cells
 from beam_dp.mechanisms.packing.packing_program import Packing
 from tests.mechanisms.profiles.packed import neighbours
 from tests.mechanisms.profiles.packed.neighbours import SHARED, STATISTICS, Rows, Statistic
-
-
-def test_neighbours_differ_by_one_person() -> None:
-    generator = np.random.default_rng(1)
-    for _ in range(20):
-        rows = list(neighbours.chain(generator, 3))
-        for more, less in itertools.pairwise(rows):
-            assert set(map(tuple, less.owners.T)) <= set(map(tuple, more.owners.T))
-        assert (rows[-1].owners < 0).all()
-
-
-def test_interlacing_is_what_it_is() -> None:
-    assert neighbours.interlace([3, 1, 0], [4, 3, 0])
-    assert not neighbours.interlace([3, 1, 0], [2, 1, 0])  # falls with a person more
-    assert not neighbours.interlace([3, 1, 0], [4, 4, 0])  # rises by two steps
-    assert neighbours.falls([3, 3, -1]) and not neighbours.falls([1, 2])
 
 
 def marginals(rows: Rows) -> list[int]:

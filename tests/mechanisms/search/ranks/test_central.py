@@ -1,7 +1,6 @@
-"""CentralSearch: its formula, its draws, its answer for too few, and what it refuses."""
+"""CentralSearch: its formula, its draws, and its answer for too few."""
 
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -123,22 +122,3 @@ def test_the_stated_rank_error():
     errors = [CentralSearch(Budget(e), p).usual_error for e, p in ((1, 0.5), (0.2, 0.5), (1, 0.75))]
     assert errors == [4, 20, 6]
     assert CentralSearch(Budget.zcdp(0.5)).usual_error == 2  # epsilon = 2
-
-
-def test_what_it_costs_and_how_it_travels():
-    search = CentralSearch(Budget(1, 1e-6))
-    assert search.cost == Budget(1)
-    assert pickle.loads(pickle.dumps(search)) == search
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: CentralSearch(1.0), TypeError, "budget must be a Budget, not 1.0"),
-        (lambda: CentralSearch(Budget(1), 1), ValueError, "p must be above 0 and below 1, not 1"),
-        (lambda: CentralSearch(Budget(1), resolution=0), ValueError, "resolution must be an int"),
-    ],
-)
-def test_what_is_refused(make, error, message):
-    with pytest.raises(error, match=message):
-        make()

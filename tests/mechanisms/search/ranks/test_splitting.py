@@ -1,7 +1,6 @@
-"""SplitSearch: its parts, its draws, its order, and what it refuses."""
+"""SplitSearch: its parts, its draws and its order."""
 
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -101,23 +100,3 @@ def test_without_a_root_the_part_nearest_to_the_middle_goes_on(monkeypatch):
     found = chosen(SplitSearch(Budget(40), (0.5, 0.9, 0.99)), node, candidates)
     assert abs(found[0] - 15) < 5  # a rank 5 off has a chance below e^-90
     assert math.isnan(found[1]) and math.isnan(found[2])
-
-
-def test_what_it_costs_and_how_it_travels():
-    search = SplitSearch(Budget(1, 1e-6), (0.5, 0.9))
-    assert search.cost == Budget(1)
-    assert pickle.loads(pickle.dumps(search)) == search
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: SplitSearch(1.0, (0.5,)), TypeError, "budget must be a Budget, not 1.0"),
-        (lambda: SplitSearch(Budget(1), ()), ValueError, "shares must have at least one p"),
-        (lambda: SplitSearch(Budget(1), (0.5, 0.2)), ValueError, "shares must rise"),
-        (lambda: SplitSearch(Budget(1), (0.5, 1.0)), ValueError, "above 0 and below 1"),
-    ],
-)
-def test_what_is_refused(make, error, message):
-    with pytest.raises(error, match=message):
-        make()

@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -232,27 +231,6 @@ def test_one_candidate():
     many = whole([0] * 500, alone)
     assert laws.chances_at(TailSearch(Budget(1), resolution=1), many, alone)[0] > 0.99
     assert math.fsum(chances) == pytest.approx(1)
-
-
-def test_what_it_costs_and_how_it_travels():
-    search = TailSearch(Budget(1, 1e-6), 0.1)
-    assert search.cost == Budget(1)
-    assert pickle.loads(pickle.dumps(search)) == search
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: TailSearch(1.0), TypeError, "budget must be a Budget, not 1.0"),
-        (lambda: TailSearch(Budget(1), 1), ValueError, "share must be from 0 to below 1, not 1"),
-        (lambda: TailSearch(Budget(1), 0, -1), ValueError, "rank must be at least 0, not -1"),
-        (lambda: TailSearch(Budget(1), stray=0), ValueError, "stray must be above 0 and below 1"),
-        (lambda: TailSearch(Budget(1), resolution=0), ValueError, "resolution must be an int"),
-    ],
-)
-def test_what_is_refused(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
 
 
 def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():

@@ -13,8 +13,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.inputs import frames, shard_number
-from beam_dp.transforms.steps import collect, trial
+from beam_dp.transforms.io import frames
+from beam_dp.transforms.steps import collect, shard_number, trial
 from tests.hostile import support
 from tests.row_files import write
 

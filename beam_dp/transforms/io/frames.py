@@ -183,7 +183,7 @@ def held(frame: Frame) -> Iterator["ReadFrame"]:
     token = uuid.uuid4().hex
     _held[token] = frame
     try:
-        yield ReadFrame(token, frame.columns, bool(frame.lists))
+        yield ReadFrame(token, frame.columns, frame.types, bool(frame.lists))
     finally:
         del _held[token]
 
@@ -195,11 +195,13 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     Args:
         token: under which name it is held.
         columns: the names of its columns.
+        types: their types, of those that have one.
         loose: whether its rows are dicts.
     """
 
     token: str
     columns: Sequence[str]
+    types: dict[str, pa.DataType]
     loose: bool
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
@@ -207,7 +209,7 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         read = quick_steps.flat_mapped(_rows, self.token)
         typed = read.with_output_types(dict if self.loose else pa.RecordBatch)
         return known_columns.remember(
-            pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns, {}
+            pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns, self.types
         )
 
     def size_in_bytes(self) -> int:

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.inputs import released_files
-from beam_dp.transforms.io import table_files
+from beam_dp.transforms.io import released_files, table_files
 
-COLUMNS = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"]]}
+COLUMNS = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"], ["mean"]]}
 TABLE = pa.table(
     {
         "day": ["a", "=b"],
         "count": [4, -3],
         "count_low": [0.5, -math.inf],
         "count_high": [7.25, math.nan],
+        "mean": [math.nan, math.nan],
     }
 )
 
@@ -38,8 +38,10 @@ def test_a_released_file_is_read_back(tmp_path: Path, extension: str) -> None:
         "count": [4, -3],
         "count_low": [0.5, None if extension == "jsonl" else -math.inf],
         "count_high": [7.25, None],
+        "mean": [None, None],
     }
     assert released.table.schema.field("count").type == pa.int64()
+    assert released.table.schema.field("mean").type == pa.float64()
 
 
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])

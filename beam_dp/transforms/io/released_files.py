@@ -72,8 +72,8 @@ def table_of(path: str, columns: dict[str, Any]) -> pa.Table:
 
 
 def _numbers(cells: list[float | None]) -> pa.Array:
-    whole = bool(cells) and all(cell is None or type(cell) is int for cell in cells)
-    return pa.array(cells, pa.int64() if whole else pa.float64())
+    kinds = {type(cell) for cell in cells if cell is not None}
+    return pa.array(cells, pa.int64() if kinds == {int} else pa.float64())
 
 
 def number(cell: object) -> float | None:

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.inputs import progress
-from beam_dp.transforms.io import open_files, parquet
+from beam_dp.transforms.io import open_files
 
 TABLE = pa.table({"who": [f"person {at}" for at in range(20_000)], "n": list(range(20_000))})
 
@@ -30,19 +29,19 @@ def written(path: Path) -> str:
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
 def test_at_the_end_all_was_read(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / name)
-    with progress.watched(path) as reading:
+    with open_files.watched(path) as reading:
         assert reading.share == 0
         with beam.Pipeline("FnApiRunner") as p:
             _ = p | dp.ReadRows(path, ["who", "n"], ["n"] if "csv" in name else [])
         # A Parquet file has a footer beside its rows, and these are in proportion to its bytes.
         assert 0.99 <= reading.share <= 1
-    assert progress._watched == []
+    assert open_files._watched == []
 
 
 def test_an_open_file_counts_as_far_as_it_was_read(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv")
     size = Path(path).stat().st_size
-    with progress.watched(f"{path},{path}") as reading:
+    with open_files.watched(f"{path},{path}") as reading:
         with open_files.opened(path) as stream:
             stream.read(size // 2)
             assert reading.share == pytest.approx(1 / 4, abs=1e-4)
@@ -51,19 +50,11 @@ def test_an_open_file_counts_as_far_as_it_was_read(tmp_path: Path) -> None:
         assert reading.share == pytest.approx(1 / 2)
 
 
-def test_some_row_groups_are_a_part_of_a_file(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.parquet")
-    with progress.watched(path) as reading:
-        [part] = parquet.ranges([path], path, ["n"])
-        list(parquet.read_parquet(part._replace(last=1), path, ["n"]))
-        assert reading.share == pytest.approx(1 / 2)
-
-
 def test_nothing_is_counted_where_nobody_watches(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv")
     with open_files.opened(path) as stream:
         stream.read()
-    progress.add(5)
-    with progress.watched(str(tmp_path / "none*.csv")) as reading:
-        progress.add(5)
+    open_files.count(5)
+    with open_files.watched(str(tmp_path / "none*.csv")) as reading:
+        open_files.count(5)
         assert reading.share == 0

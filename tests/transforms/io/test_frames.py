@@ -17,7 +17,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.inputs import frames
+from beam_dp.transforms.io import frames
 from tests.hostile.inserted import layouts
 
 CANARY = "canary-2b9d"

@@ -1,0 +1,292 @@
+"""One statistic per transform, as `PrivateAggregate` releases it: ShiftedInverse,
+PreprocessSensitivity and PrivateRatio."""
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, OfNumbers, shown, takes
+from beam_dp.mechanisms.metrics.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
+from beam_dp.mechanisms.metrics.profiled import Profiled
+from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.options import refuse
+from beam_dp.mechanisms.planning.plan import Plan, Record
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
+from beam_dp.transforms import release_record
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.partitions import Partitions
+
+_TAKEN = ("column", "name", "unit", "weight", "method")
+_MEND = "It is released in another way here: see person_value and sensitivity."
+
+
+class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
+    """The base of transforms that release one metric: `PrivateAggregate` with their fields."""
+
+    def __post_init__(self) -> None:
+        shared = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
+        fields = {name: vars(self)[name] for name in shared}
+        self._aggregate = PrivateAggregate(metrics=[self._metric()], **fields)
+
+    @abc.abstractmethod
+    def _metric(self) -> Metric:
+        """Return the metric that the fields ask for."""
+
+    def plan(
+        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
+    ) -> Plan:
+        """Return what each release would spend, as `PrivateAggregate.plan`; reads no row."""
+        return self._aggregate.plan(people, assume)
+
+    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
+        """Return what was spent on what, as `PrivateAggregate.record`."""
+        return self._aggregate.record(job)
+
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
+        return self._aggregate.pieces()
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
+        """Release the one metric."""
+        return rows | "Release" >> self._aggregate
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return release_record.shown(self)
+
+
+@dataclasses.dataclass(eq=False)
+class ShiftedInverse(OneMetric):
+    """Release one monotone statistic per partition by the shifted inverse mechanism.
+
+    The steps are the removal loss of every partition, a search over it (one small step per
+    partition), and a barrier. With probability 1 - beta the released y satisfies
+    f without its T largest people <= y <= f (f rounded up to the candidates; the mirror for
+    `Min`), where T is the shift that `plan()` shows. The whole output costs `budget`.
+
+    Output as of `PrivateAggregate` with this one metric. For several statistics use
+    `PrivateAggregate` directly: it computes them in one pass.
+
+    Args:
+        statistic: `Count()`, `Sum(column)`, `Max(column)`, `Min(column)`, `KthLargest(column, k)`,
+            `DistinctCount(column)`, `MaxFrequency(column)`, `SumOfSquares(column)` or a
+            `CustomProfile`.
+        person: the column that identifies a person, or several (see `PrivateAggregate`).
+        budget: what all partitions together may cost.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: how much of the data one person may reach.
+        partitions: public ones, or how to select private ones.
+        candidates: the public outputs; None: those of the statistic, by default a geometric grid
+            that is wide enough for anything.
+        search: `AboveThreshold`, `ExponentialMechanism`, `NoisyBinarySearch`, `ScaleThenChoose`, or
+            "auto" for the smallest proved shift; None: the search of the statistic, if it has one,
+            else `AboveThreshold`.
+        beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `steps.shard_number`).
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Fang, Dong, Yi, "Shifted Inverse" (CCS 2022); Steinke, "Beyond Local Sensitivity via
+    Down Sensitivity" (2023).
+    """
+
+    statistic: Metric
+    person: str | Sequence[str]
+    budget: Budget
+    partition: Sequence[str] = ()
+    bounds: ContributionBounds | None = None
+    partitions: Partitions | None = None
+    candidates: Candidates | None = None
+    search: SearchKind | None = None
+    beta: float | None = None
+    shards: int | None = None
+    partition_rows: int | None = None
+    columns: Sequence[str] | None = None
+
+    def _metric(self) -> Metric:
+        """Return the statistic as a metric that is released by a search."""
+        checks.require(
+            self.search not in (TWO_PHASE, WALK),
+            "ShiftedInverse",
+            "search",
+            f'be a search over the removal loss, not "{self.search}", which is none',
+            "Write dp.PrivateAggregate(metrics=[...]) for that.",
+        )
+        search = self.search
+        if search is None and getattr(self.statistic, "search", None) in (TWO_PHASE, WALK):
+            search = AboveThreshold
+        fields = {"search": search, "beta": self.beta, "candidates": self.candidates}
+        options: dict[str, Any] = {
+            name: value for name, value in fields.items() if value is not None
+        }
+        if isinstance(self.statistic, Profiled):
+            return self.statistic.from_below("ShiftedInverse", options)
+        names = names_of(lambda kind: issubclass(kind, Profiled))
+        raise checks.ParameterTypeError(
+            "ShiftedInverse",
+            "statistic",
+            f"be {names}, not {shown(self.statistic)}",
+            "The number of people moves by 1 per person, and quantiles have a search of "
+            "their own: release these by PrivateAggregate(metrics=[...]).",
+        )
+
+
+def _is_of_people(kind: type[Metric]) -> bool:
+    """Return whether a metric is, or can be, a statistic of one number per person."""
+    has_both = takes(kind, "method") and kind.of_people is not Metric.of_people
+    return has_both or takes(kind, "last_by")  # which all of them take that reduce a person
+
+
+@dataclasses.dataclass(eq=False)
+class PreprocessSensitivity(OneMetric):
+    """Release one statistic per partition by sensitivity preprocessing.
+
+    Each person becomes one number per partition (`person_value`), the statistic is replaced by the
+    closest one that no person moves by more than Delta, and noise of that size is added: see
+    `Preprocessing`. The whole output costs `budget`. Output as of `PrivateAggregate`; for several
+    statistics use `PrivateAggregate` with `Variance`, `StandardDeviation`, `TrimmedMean` or
+    `Preprocessed`.
+
+    Args:
+        statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
+            column, name and unit are taken, other options are refused), `Variance(column)`,
+            `StandardDeviation(column)`, `TrimmedMean(column)`, `Preprocessed(column, of)` or
+            `BlackBox(column, function)`.
+        person: the column that identifies a person.
+        budget: what all partitions together may cost.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: how much of the data one person may reach.
+        partitions: public ones, or how to select private ones.
+        person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
+            statistic, by default the mean, for `Max` the largest, for `Min` the smallest and for
+            `Sum` the total.
+        person_epsilon: the column of each person's epsilon, which is a public attribute, the same
+            in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
+            these only column, name and unit are taken, and of `Median` candidates and beta) and
+            `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
+            Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
+            public ones are dropped; if a person's rows disagree, they pay at most the largest, and
+            the smallest of the rows that the bounds leave is used.
+        epsilons: the public epsilons that may be in that column.
+        last_by: for "last": the column that says when a row was (numbers, dates, times).
+        sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `steps.shard_number`).
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Cummings, Durfee, "Individual Sensitivity Preprocessing for Data Privacy" (SODA 2020).
+    """
+
+    statistic: Metric
+    person: str
+    budget: Budget
+    partition: Sequence[str] = ()
+    bounds: ContributionBounds | None = None
+    partitions: Partitions | None = None
+    person_value: str | None = None
+    sensitivity: float | str | None = None
+    last_by: str | None = None
+    person_epsilon: str | None = None
+    epsilons: Sequence[float] | None = None
+    shards: int | None = None
+    partition_rows: int | None = None
+    columns: Sequence[str] | None = None
+
+    def _metric(self) -> Metric:
+        names = ("person_value", "last_by", "sensitivity")
+        options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
+        statistic = self.statistic
+        if self.person_epsilon is not None or self.epsilons is not None:
+            return personalised(statistic, self.person_epsilon, self.epsilons, options)
+        if not isinstance(statistic, Metric) or not _is_of_people(type(statistic)):
+            raise checks.ParameterTypeError(
+                "PreprocessSensitivity",
+                "statistic",
+                f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
+                'Write statistic=dp.Mean("minutes").',
+            )
+        if isinstance(statistic, OfNumbers) and takes(statistic, "method"):
+            if not isinstance(statistic, Preprocessing):
+                others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
+                refuse(statistic, others, "in PreprocessSensitivity", _MEND)
+            statistic = preprocessed(statistic)
+        for name in options:
+            checks.require(
+                takes(statistic, name),
+                "PreprocessSensitivity",
+                name,
+                f"be left out: a {type(statistic).__name__} needs none",
+            )
+        return dataclasses.replace(statistic, **options)
+
+
+@dataclasses.dataclass(eq=False)
+class PrivateRatio(OneMetric):
+    """Release per partition which share of the rows, or people, has a given value.
+
+    The share is a / b, with b the rows that have a value in `column`, and a those of them whose
+    value equals `equals`: each person adds to b, or to a and b. The output is in [0, 1], and costs
+    `budget` in all. Output as of `PrivateAggregate` with `Ratio(column)`; beside other metrics use
+    that directly.
+
+    Args:
+        column: the column; its values are compared, not computed with.
+        person: the column that identifies a person.
+        budget: what all partitions together may cost.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: how much of the data one person may reach; `per="row"` needs rows_per_partition.
+        partitions: public ones, or how to select private ones.
+        equals: the value that counts, or a function of a value that says whether it does.
+        per: "row" or "person".
+        method: as in `Ratio`.
+        neighbours: "add-remove", or "substitution".
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `steps.shard_number`).
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: the docstring of `mechanisms.ratio`.
+    """
+
+    column: str
+    person: str
+    budget: Budget
+    partition: Sequence[str] = ()
+    bounds: ContributionBounds | None = None
+    partitions: Partitions | None = None
+    equals: Comparison = 1
+    per: str = "row"
+    method: str = "clip"
+    neighbours: str = "add-remove"
+    shards: int | None = None
+    columns: Sequence[str] | None = None
+
+    def _metric(self) -> Metric:
+        """Return the ratio."""
+        return Ratio(
+            self.column,
+            equals=self.equals,
+            per=self.per,
+            method=self.method,
+            neighbours=self.neighbours,
+        )

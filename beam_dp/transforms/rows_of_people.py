@@ -1,0 +1,56 @@
+"""What transforms of rows about people check, and how they lay out the columns that they read."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms.bounding.columns import Column
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms import known_columns, release_record
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.partitions import Partitions
+from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.steps import guards, shard_number
+
+
+class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
+    """The base of transforms of rows about people: dataclasses of public parameters."""
+
+    person: str | Sequence[str]
+    partition: Sequence[str]
+    partitions: Partitions | None
+    shards: int | None
+    columns: Sequence[str] | None
+
+    def _check_names(self, several: bool = False) -> None:
+        """Check the columns of the partition, and of the person, or of several owners of rows."""
+        name = type(self).__name__
+        if not several:
+            checks.column(name, "person", self.person)
+        self._owner, self._others = guards.check_person(name, self.person)
+        self.person = (self._owner, *self._others) if self._others else self._owner
+        self.partition = self._partition = checks.columns(name, "partition", self.partition)
+
+    def _check_read(self, read: Iterable[str]) -> None:
+        """Check the columns that are read, beside those of the person and the partition."""
+        name = type(self).__name__
+        self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *read)))
+        known_columns.declared(name, self.columns, self._wanted)
+        shard_number.check(name, self.shards)
+
+    def _check_input(self, rows: beam.PCollection[Any]) -> None:
+        """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
+        guards.check_input(type(self).__name__, rows)
+        known_columns.check(type(self).__name__, rows, self._wanted, self.columns)
+
+    def _laid_out(self, columns: tuple[Column, ...], key: bytes | None = None) -> layouts.Layout:
+        """Return which columns hold what in one run, which has a fresh key if none is given."""
+        asked = self.partitions
+        public = asked.index if isinstance(asked, PublicPartitions) else None
+        key = layouts.fresh_key() if key is None else key
+        return layouts.Layout(self._owner, self._partition, columns, public, key)
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return release_record.shown(self)

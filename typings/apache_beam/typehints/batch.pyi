@@ -1,3 +1,0 @@
-class BatchConverter:
-    @staticmethod
-    def from_typehints(*, element_type: object, batch_type: object) -> BatchConverter: ...
