@@ -14,20 +14,18 @@ import abc
 import dataclasses
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-
-if TYPE_CHECKING:
-    from beam_dp.mechanisms.metrics.clipped import ClippedSum
 
 ALPHA = Fraction(48, 1000)
 """Chance that the noise strays further than an interval says; the rest of 5% is for what comes
@@ -244,6 +242,29 @@ class Foreseen:
         return not self.high - self.low < abs(self.value)
 
 
+class Chooser(Protocol):
+    """A release, or a part of one, that chooses one clip for all partitions."""
+
+    @property
+    def shared_measure(self) -> Measure | None:
+        """The measure that the clip is chosen on; None where no clip is shared."""
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut at the clip."""
+
+    def choose_shared(self, view: PartitionView, noise: Noise) -> Choice:
+        """Return what is drawn to choose the clip."""
+
+    def told(self, choice: Choice, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
+        """Return what was drawn to choose the clip, in words and numbers, for the record.
+
+        Args:
+            choice: what was drawn.
+            taken: the clips that were taken, each with the scale of its noise, in the user's scale.
+        """
+
+
 class Profiler(Protocol):
     """Computes the removal profiles of one statistic."""
 
@@ -278,7 +299,7 @@ class Release(abc.ABC):
         return 0
 
     @property
-    def chooser(self) -> "ClippedSum | None":
+    def chooser(self) -> Chooser | None:
         """What chooses a clip for all partitions, before any draw; None: no shared clip."""
         return None
 

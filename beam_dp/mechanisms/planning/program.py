@@ -47,7 +47,7 @@ from beam_dp.mechanisms.metrics.base import (
     MetricPart,
 )
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, draw_together
-from beam_dp.mechanisms.metrics.released import Profiler, Released
+from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -197,7 +197,7 @@ class Program:
         return tuple(measure for measure in measures if measure is not None)
 
     @property
-    def _choosers(self) -> list[ClippedSum]:
+    def _choosers(self) -> list[Chooser]:
         choosers = (step.release.chooser for step in self.steps)
         return [chooser for chooser in choosers if chooser is not None]
 
