@@ -248,8 +248,8 @@ class ClippedSum(Release):
 
     *Nobody shown.* Where no bucket shows people, there is no clip: a sum is NaN. A number of rows
     is taken with C = 1, which needs no choice: it is at least the released number - n, and nothing
-    is known on the other side. So are distances from a centre, where most people may have none: and
-    nothing is known on either side.
+    is known on the other side. So are distances from a chosen centre, where most people may have
+    none: and nothing is known on either side.
 
     Attributes:
         source: the field or ROWS.
@@ -486,9 +486,8 @@ class ClippedSum(Release):
         """Return what is known where nobody was shown, and the smallest clip was taken."""
         if self.anchored:
             return Released.at_least(values, bound)
-        if self.folded or self.totals is not None:
-            return Released.within(values, np.full(len(values), math.inf))
-        return Released.within(np.full(len(values), math.nan), np.full(len(values), math.inf))
+        known = values if self.folded and self.centre else np.full(len(values), math.nan)
+        return Released.within(known, np.full(len(values), math.inf))
 
     def _edges(self, indexes: np.ndarray) -> np.ndarray:
         """Return the clips of these indexes, in units."""

@@ -16,7 +16,6 @@ each person.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -71,8 +70,8 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
     The interval joins, by squares, how far the interval of each part moves the quotient, of the
     rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN. So
-    it is where too few people have a distance to choose a clip, unless a centre was chosen: then it
-    is the centre, and its interval is open.
+    it is where too few people show how far values are from 0. Where too few show how far they are
+    from a centre that was chosen, it is that centre, with an open interval.
     The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
     0 or more, or up to a `high` of 0 or less.
 
@@ -130,9 +129,8 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         """Return the quotient and its interval; of a preprocessed mean what was released."""
         if self.is_preprocessed:
             return super().combine(released)
-        centre = released[0].origin
-        found = over_rows(np.divide, released, 0.0 if centre else math.nan)
-        value = centre + found.values
+        found = over_rows(np.divide, released)
+        value = released[0].origin + found.values
         ends = ends_of_totals(self.ends) if self.by_person else self.ends
         return Released.between(value, found.below, found.above).inside(*ends)
 
@@ -141,21 +139,13 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         return OfPeople("mean", "sum" if self.by_person else "mean")
 
 
-def over_rows(
-    function: Callable[..., np.ndarray], parts: Sequence[Released], guess: float = math.nan
-) -> Released:
-    """Return a function of sums and of a number of rows, the last; empty where that may be 0.
-
-    Args:
-        function: takes the values of all parts.
-        parts: what was released for them.
-        guess: what stands where it may be as large as one likes.
-    """
+def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
+    """Return a function of sums and of a number of rows, the last, where these are above 0."""
     found, count = joined(function, parts), parts[-1]
-    closed = np.isfinite([count.high, found.low, found.high]).all(axis=0)
-    unknown = np.where(count.low > 0, guess, np.nan)
-    nothing = np.full(unknown.shape, np.inf)
-    return found.where(closed & (count.low > 0), Released.within(unknown, nothing))
+    known = (count.low > 0) & np.isfinite(count.high)
+    nothing = np.full(len(known), np.inf)
+    unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
+    return found.where(known, unknown)
 
 
 def check_ends(metric: OfNumbersBetween) -> None:
@@ -280,8 +270,8 @@ class Variance(Preprocessing, OfNumbersBetween):
     rows; all three share one draw of noise, and no bound on values or rows is asked for. The centre
     is chosen privately, as for a `Mean`.
     The interval joins, by squares, how far the interval of each part moves the variance, of the
-    rows that bounds leave. Where the number of rows may be 0, or too few people are shown to choose
-    a clip, it is NaN.
+    rows that bounds leave. Where the number of rows may be 0, or too few people show how far values
+    are from the centre, it is NaN.
 
     Attributes:
         column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.

@@ -336,6 +336,19 @@ def test_nobody_shown_is_no_sum_and_a_bound_for_rows():
         assert found.low.tolist() == [1.0 - laplace_bound(1, ALPHA), -laplace_bound(1, ALPHA)]
 
 
+@pytest.mark.parametrize("centre", [0, 3])
+def test_nobody_shown_is_no_distance_but_from_a_centre_that_was_chosen(centre):
+    """Where most people are at the centre, that is what is known. Of 0, noise was shown."""
+    sums = dataclasses.replace(clipped_sum(True), folded=True, centre=centre)
+    squares = dataclasses.replace(clipped_sum(False), totals=0, centre=centre)
+    for release in (sums, squares):
+        nobody = Choice(np.zeros((1, 1, len(GRID) + 1), np.int64), 0)
+        rows = [Row((1, 0), (0, 0), (3,))]
+        found = release.draw(cells_of(rows, release.measures, 2).at(0, nobody), ZeroNoise())
+        assert np.isnan(found.values).all() == (release is squares or not centre)
+        assert (found.low == -math.inf).all() and (found.high == math.inf).all()
+
+
 def test_a_bound_on_rows_opens_the_interval():
     rows = random_rows(random.Random(4), 400, 2)
     for signed in (False, True):

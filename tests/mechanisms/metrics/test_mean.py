@@ -253,19 +253,6 @@ def test_few_rows_give_no_warning() -> None:
             dp.release(data, person="who", metrics=metrics, budget=dp.Budget(4))
 
 
-@pytest.mark.parametrize("metric", [dp.Mean("x"), dp.Variance("x"), dp.StandardDeviation("x")])
-def test_a_number_without_a_clip_is_empty_or_the_centre(metric) -> None:
-    """Noise of a unit was released for 20 people: 0.0000005 [-?, ?]."""
-    rows = Released.within(np.array([20.0]), np.array([8.0]))
-    unknown = Released.within(np.array([1e-6]), np.array([np.inf]))
-    for centre in (0.0, 7.5):
-        about = dataclasses.replace(unknown, origin=centre)
-        kept = metric.combine([*[about] * (len(metric.parts()) - 1), rows])
-        known = isinstance(metric, dp.Mean) and centre
-        assert np.array_equal(kept.values, [centre if known else np.nan], equal_nan=True)
-        assert kept.high == np.inf
-
-
 def moves_by_at_most_the_clips() -> bool:
     """A person moves each number by its clip at most, whatever the clips and the centre are."""
     source = random.Random(8)
