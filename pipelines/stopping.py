@@ -148,18 +148,18 @@ def is_ending() -> bool:
 
 def _clean(running: threading.Lock) -> None:
     """End the workers, then delete: the last that was asked for goes first; then free the lock."""
-    _end_children()
-    for worker in _workers:
-        worker.kill()
-    for worker in _workers:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            worker.wait(PATIENCE / 2)
     processes = {os.getpid(), *(worker.pid for worker in _workers)}
     with contextlib.ExitStack() as stack:  # where one fails, the others are called
         stack.callback(running.release)
         stack.callback(_end_children)  # one was forked before, and was not known yet
         for clean in _cleanings:
             stack.callback(clean, processes)
+        _end_children()
+        for worker in _workers:
+            worker.kill()
+        for worker in _workers:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.wait(PATIENCE / 2)
 
 
 def _end_children() -> None:

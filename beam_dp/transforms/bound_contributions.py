@@ -6,7 +6,6 @@ hash of that tells rows apart, so that equal rows are one line with a multiplici
 """
 
 import dataclasses
-import itertools
 import marshal
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -18,7 +17,8 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -47,13 +47,24 @@ class _Lines:
     table: Table
     rows: dict[tuple[int, int], bytes]
 
+    def reduced(self, bounder: Bounder) -> "_Lines":
+        table = bounder.reduce(self.table)
+        return _Lines(table, {digest: self.rows[digest] for digest in _digests(table)})
+
 
 def _digests(table: Table) -> list[tuple[int, int]]:
     return list(zip(*(column.view(np.uint64).tolist() for column in table.values), strict=True))
 
 
+def _join(lines: Sequence[_Lines]) -> _Lines:
+    rows: dict[tuple[int, int], bytes] = {}
+    for part in lines:
+        rows.update(part.rows)
+    return _Lines(tables.concatenate([part.table for part in lines]), rows)
+
+
 class _CollectRows(quick_steps.QuickStep):
-    """Turn rows into packed lines by shard, each batch of them reduced."""
+    """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
 
     def __init__(self, layout: Layout, kept: Sequence[str], bounder: Bounder, shards: int) -> None:
         self._layout, self._keys = layout, len(layout.names) - 1
@@ -63,6 +74,7 @@ class _CollectRows(quick_steps.QuickStep):
     def start_bundle(self) -> None:
         """Begin a bundle with no rows."""
         self._lists = FieldLists(self._names)
+        self._held: list[_Lines] = []
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -72,7 +84,7 @@ class _CollectRows(quick_steps.QuickStep):
         else:
             self._lists.add(element)
         if len(self._lists) >= BATCH_LINES // 4:
-            yield from self._flush()
+            yield from self._reduce(HELD_LINES)
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         columns = {name: layouts.column_of(batch, name) for name in self._names}
@@ -81,13 +93,17 @@ class _CollectRows(quick_steps.QuickStep):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the lines that are still held."""
-        for element in self._flush():
+        for element in self._reduce(0):
             yield GlobalWindows.windowed_value(element)
 
-    def _flush(self) -> Iterator[tuple[int, bytes]]:
-        for lines in self._take_lists():
-            table = self._bounder.reduce(lines.table)
-            yield from _packed(_Lines(table, lines.rows), self._bounder, self._shards)
+    def _reduce(self, room: int) -> Iterator[tuple[int, bytes]]:
+        self._held += [part.reduced(self._bounder) for part in self._take_lists()]
+        if self._held and sum(len(part.table) for part in self._held) > room:
+            merged = _join(self._held).reduced(self._bounder)
+            self._held = [merged]
+            if len(merged.table) > room // 2:
+                self._held = []
+                yield from _packed(merged, self._bounder, self._shards)
 
     def _take_lists(self) -> Iterator[_Lines]:
         """Return the collected rows as lines; the digest of each row is its value columns."""
@@ -130,20 +146,45 @@ class _SettleRows(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all lines of one shard, twice: rows are restored once it is settled which stay."""
+        if self._bounder.bounds.depth is None:
+            yield from self._rows_of_pairs(element[1])
+            return
         lines = gather((marshal.loads(blob)[0] for blob in element[1]), self._bounder)
         if lines is None:
             return
         settled = self._bounder.settle(lines)
-        left = dict(zip(_digests(settled), settled.rows.tolist(), strict=True))
+        wanted = set(_digests(settled))
+        rows: dict[tuple[int, int], bytes] = {}
         for blob in element[1]:
-            for digest, text in _unpacked(blob).rows.items():
-                copies = left.pop(digest, 0)  # a row may be in several blobs
-                if copies:
-                    yield from itertools.repeat(self._restored(text), copies)
+            found = _unpacked(blob).rows
+            rows.update((digest, found[digest]) for digest in wanted & found.keys())
+        yield from self._restore(settled, rows)
 
-    def _restored(self, text: bytes) -> beam.Row:
-        values = map(plain_values.restored, marshal.loads(text)[self._skip :])
-        return beam.Row(**dict(zip(self._names, values, strict=True)))
+    def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
+        """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
+        pairs = dataclasses.replace(self._bounder, keep_rows=False)
+        kept: Table | None = None
+        for blob in packed:
+            table = dataclasses.replace(_unpacked(blob).table, values=[])
+            kept = pairs.reduce(tables.concatenate([kept, table] if kept else [table]))
+        chosen = set(_pairs(kept)) if kept is not None else set()
+        for blob in packed:
+            lines = _unpacked(blob)
+            stay = np.array([pair in chosen for pair in _pairs(lines.table)], bool)
+            yield from self._restore(lines.table.take(stay), lines.rows)
+
+    def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
+        for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
+            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
+            row = beam.Row(**dict(zip(self._names, values, strict=True)))
+            for _ in range(copies):
+                yield row
+
+
+def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
+    person = tables.two_words(table.person)
+    partition = tables.two_words(table.partition)
+    return zip(*person.tolist(), *partition.tolist(), strict=True)
 
 
 @dataclasses.dataclass(eq=False)

@@ -248,8 +248,8 @@ class ClippedSum(Release):
 
     *Nobody shown.* Where no bucket shows people, there is no clip: a sum is NaN. A number of rows
     is taken with C = 1, which needs no choice: it is at least the released number - n, and nothing
-    is known on the other side. So are distances from a chosen centre, where most people may have
-    none: and nothing is known on either side.
+    is known on the other side. So are distances from a centre other than 0, where most people
+    may have none: and nothing is known on either side.
 
     Attributes:
         source: the field or ROWS.

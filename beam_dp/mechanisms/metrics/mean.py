@@ -71,7 +71,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     The interval joins, by squares, how far the interval of each part moves the quotient, of the
     rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN. So
     it is where too few people show how far values are from 0. Where too few show how far they are
-    from a centre that was chosen, it is that centre, with an open interval.
+    from a chosen centre other than 0, it is that centre, with an open interval.
     The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
     0 or more, or up to a `high` of 0 or less.
 

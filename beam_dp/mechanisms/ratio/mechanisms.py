@@ -170,8 +170,8 @@ class BoundedLocalSensitivity(Mechanism):
 
     (epsilon, delta)-DP by the theorem of `local_bound`: the counts cost epsilon_1 =
     share epsilon, and all lie within t of the truth but for probability delta, t from the exact
-    tail of the discrete Laplace distribution; `local_bound` is then an upper bound of the local
-    sensitivity.
+    tail of the discrete Laplace distribution; `largest_bound` is then an upper bound of the
+    local sensitivity.
 
     The counts, between add-remove neighbours, are the parts a and b - a with noise for epsilon_1
     each: a person moves both by at most `rows` together. (The article's are a and b, with twice the

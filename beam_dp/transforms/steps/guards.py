@@ -60,9 +60,9 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         rows.windowing.is_default(),
         owner,
         "its input",
-        "be in the global window, with the default trigger and the default timestamp combiner: a "
-        "person would be bounded anew in every window and released again at every firing, and "
-        "others put the event time of single rows on what is released",
+        "be in the global window, with the default trigger, no allowed lateness and the default "
+        "timestamp combiner: a person would be bounded anew in every window and released again at "
+        "every firing, and others put the event time of single rows on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
     _check_runner(owner, rows.pipeline)
@@ -137,7 +137,7 @@ def check_several(
 ) -> tuple[Metric, ...]:
     """Return the metrics as released for rows with several owners: by their removal profile.
 
-    They are released in two phases, except distinct counts, which seldom gain by two phases.
+    They are released in two phases.
 
     A person's new rows belong to other people too: bounding them would move rows of other people,
     and counting people would count those. So neither is offered.

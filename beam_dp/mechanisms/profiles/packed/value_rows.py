@@ -69,11 +69,11 @@ class ValueRows:
         row, role = np.nonzero(self.owners >= 0)
         owner, value = self.owners[row, role], self.values[row]
         if self.single:
-            return _sums(owner, np.minimum(self.weights[value], most), self.people)
+            return integers.sums_at(owner, np.minimum(self.weights[value], most), self.people)
         size = int(self.values.max(initial=0)) + 1
         pairs = np.sort(owner.astype(np.int64) * size + value)
         owner, value = np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], size)
-        return _sums(owner, self.weights[value], self.people)
+        return integers.sums_at(owner, self.weights[value], self.people)
 
     def heaviest(self) -> Fraction:
         """Return a price that pays for all values: even shares of their rows load nobody more."""
@@ -129,7 +129,7 @@ class ValueRows:
         alone = np.flatnonzero((self.owners >= 0).sum(axis=1) == 1)
         only = alone[np.bincount(self.values, minlength=1)[self.values[alone]] == 1]
         weights = np.minimum(self.weights[self.values[only]], most)
-        full = _sums(self.owners[only].max(axis=1), weights, self.people + 1) >= most
+        full = integers.sums_at(self.owners[only].max(axis=1), weights, self.people + 1) >= most
         self.removed += int(np.count_nonzero(full))
         self._keep(~full[self.owners].any(axis=1))
 
@@ -137,7 +137,7 @@ class ValueRows:
         """Rule 4."""
         alone = (self.owners >= 0).sum(axis=1) == 1
         people = self.owners[alone].max(axis=1, initial=-1)
-        sums = _sums(people, self.weights[self.values[alone]], self.people)
+        sums = integers.sums_at(people, self.weights[self.values[alone]], self.people)
         merged = np.flatnonzero(sums)
         if len(merged) == len(people):
             return
@@ -163,10 +163,3 @@ class ValueRows:
 
     def _keep(self, rows: np.ndarray) -> None:
         self.owners, self.values = self.owners[rows], self.values[rows]
-
-
-def _sums(codes: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
-    """Return the sum of the weights of each code, exactly."""
-    if float(weights.sum(dtype=np.float64)) < _FLOATS:  # then floats add without rounding
-        return np.bincount(codes, weights, size).astype(np.int64)
-    return integers.sums_at(codes, weights, size)
