@@ -32,7 +32,8 @@ class MostFrequent(Packed):
     rises with D. Parts help where the most frequent values belong to few people, different ones for
     each value; beyond M their programs would be large, and help least.
 
-    At a price, values come in the order of an upper bound, the least over roles of what the people
+    No E_v is above J, where v has all parts: so E is at most J, and where J is known and at most M,
+    E is J. Else values come in the order of an upper bound, the least over roles of what the people
     of that role count for if they share rows with nobody; no more come when the bound of the next
     one is in no higher cell than what is known. So of 200,000 values that are nearly as frequent
     few programs are solved.
@@ -109,14 +110,15 @@ class MostFrequent(Packed):
         return value_at(low, price), value_at(high, price)
 
     def closer(self, price: Fraction) -> None:
-        """Solve the program of the value with the highest bound that is left, or one by parts."""
+        """Solve a program by parts as far as M, or that of the value with the highest bound left."""
         race, (low, high) = self._race(price), self._cells(price)
         if low == high:
             return
-        if race.high > max(low, race.low):
-            self._run(race, price)
+        search, most = self._by_parts.search(price), packing_cells.cell(_PARTS_UP_TO / price)
+        if search.low < search.high and search.low < most and race.low < most:
+            search.step()
         else:
-            self._by_parts.search(price).step()
+            self._run(race, price)
 
     def _cells(self, price: Fraction) -> tuple[int, int]:
         """Return two cells between which that of E(D) is, from what is known."""
@@ -124,7 +126,8 @@ class MostFrequent(Packed):
         if race.low >= most:
             return race.low, race.high
         search = self._by_parts.search(price)
-        return max(race.low, min(search.low, most)), max(race.high, min(search.high, most))
+        low, high = max(race.low, min(search.low, most)), max(race.high, min(search.high, most))
+        return low, min(high, search.high)
 
     def _run(self, race: _Race, price: Fraction) -> None:
         race.low = max(race.low, self._of_item(race.next).number(price))
