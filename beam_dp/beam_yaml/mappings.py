@@ -32,10 +32,7 @@ from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions, cells_of, typed_keys
 
 Transform = TypeVar("Transform")
-RELEASE = (
-    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
-    *("partition_rows", "shards"),
-)
+RELEASE = (*("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),)
 """The names of a mapping that a transform takes."""
 SHARE = ("column", "equals", "per", "method", "neighbours")
 """The names of a share, in place of metrics."""
@@ -78,7 +75,7 @@ def aggregate_of(
 
     Args:
         owner: the name that errors begin with.
-        given: its person, metrics, budget, partition, bounds, partitions, partition_rows, shards.
+        given: its person, metrics, budget, partition, bounds, partitions, shards.
         metrics: those of the mapping, if they are made already.
         further: other parameters of the transform.
     """
@@ -91,7 +88,7 @@ def aggregate_of(
         columns,
         bounds_of(owner, parts.get("bounds")),
         partitions_of(owner, parts.get("partitions"), columns),
-        **{name: parts[name] for name in ("partition_rows", "shards") if name in parts},
+        **{name: parts[name] for name in ("shards",) if name in parts},
         **further,
     )
 

@@ -102,7 +102,12 @@ def test_hardly_any_people_raise_nothing(rows):
 def test_a_variance_is_never_below_0(sample):
     """Nobody is in 200 partitions: noise of Delta = 1, at least 2^-20 in size, goes both ways."""
     metrics = [
-        dp.Variance("value", sample=sample, sensitivity=1.0, method="preprocessing"),
+        dp.Preprocessed(
+            "value",
+            "sample_variance" if sample else "variance",
+            sensitivity=1.0,
+            name="variance_value",
+        ),
         dp.Preprocessed("value", "mean", sensitivity=1.0, name="mean"),
     ]
     keys = dp.PublicPartitions(list(range(200)))

@@ -12,9 +12,9 @@ price (`Priced`).
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     OfNumbersBetween,
     check_candidates,
-    check_not_preprocessed,
 )
 from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
@@ -49,7 +48,13 @@ from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search, why
-from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind, build_search, check_search
+from beam_dp.mechanisms.search.choose import (
+    NO_SEARCHES,
+    TWO_PHASE,
+    SearchKind,
+    build_search,
+    check_search,
+)
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, index_of_price, price_at
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -384,14 +389,9 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
     size_cost: Budget
 
     @classmethod
-    def of(
-        cls, relation: Relation, budget: Budget, share: Fraction | None, alpha: Fraction
-    ) -> "TwoPhaseDistinct":
-        """Return the release for a budget; `share` of it is for the choice of D, if given."""
-        default = sum(COVER_SHARES[:2], Fraction(0))
-        chosen = default if share is None else share
-        first, second = (chosen * weight / default for weight in COVER_SHARES[:2])
-        size, pricing, noise = budget.split((first, second, 1 - chosen))
+    def of(cls, relation: Relation, budget: Budget, alpha: Fraction) -> "TwoPhaseDistinct":
+        """Return the release for a budget."""
+        size, pricing, noise = budget.split(COVER_SHARES)
         return cls(
             relation=relation,
             size_cost=size,
@@ -550,7 +550,7 @@ class Profiled(Searched):
     """A metric that has a removal profile, and is released by it if that is asked for.
 
     Attributes:
-        search: how its loss is searched, or "two_phase", or "walk" for one of the values.
+        search: how its loss is searched, or one of its `words`.
     """
 
     monotone: ClassVar[bool] = True
@@ -558,12 +558,14 @@ class Profiled(Searched):
     """Whether it is one of the values, which may be below 0 (else a number of 0 or more)."""
     priced: ClassVar[bool] = True
     """Whether its packings are quick enough at every price."""
+    words: ClassVar[tuple[str, ...]] = (TWO_PHASE,)
+    """How it is released without a search."""
 
     search: SearchKind = TWO_PHASE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        search = check_search(type(self).__name__, self.search, self.of_values)
+        search = check_search(type(self).__name__, self.search, self.words)
         object.__setattr__(self, "search", search)
 
     @property
@@ -586,28 +588,10 @@ class Profiled(Searched):
         outputs = default(self.exact_unit) if self.given is None else self.given
         return outputs.mirrored() if self.sign < 0 else outputs
 
-    @property
-    def way(self) -> SearchKind:
-        """How its profile is released: as `search`."""
-        return self.search
-
-    def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
-        """Return it as it is released from below, with a search and its options.
-
-        Args:
-            owner: who asks.
-            chosen: search, beta and candidates, where they are given.
-
-        Raises:
-            ValueError: for options that have no effect then.
-        """
-        check_not_preprocessed(owner, self)
-        return dataclasses.replace(self, **chosen)
-
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release by its removal profile: in two phases, or from below."""
         each, candidates = context.each(share), self.grid
-        if self.way in (TWO_PHASE, WALK):
+        if self.search in NO_SEARCHES:
             return self._priced(context, each) or self._two_phase(context, each)
         search = build_search(self.search, each, float(self.beta), candidates.size)
         if isinstance(search, AboveThreshold):

@@ -25,7 +25,6 @@ from beam_dp.mechanisms.metrics.base import (
     check_indexes,
 )
 from beam_dp.mechanisms.metrics.clipped import row_clips
-from beam_dp.mechanisms.metrics.preprocessed import preprocessed
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -39,7 +38,7 @@ from beam_dp.mechanisms.metrics.released import (
 )
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme, present
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
@@ -60,9 +59,7 @@ from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.worker_limits import LINES
 
-_OF_RANK_SEARCH = ("per", "candidates", "beta", "low", "high")
 _COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
 _CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
 _TENTH = 0.1
@@ -70,7 +67,6 @@ _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 _NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
 _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
-_OF_SEARCH = ("candidates", "search", "beta", "low", "high")
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
 """The parts of the budget for how many rows people have, the first walk, the choice of the clip,
@@ -87,7 +83,6 @@ class OfRanks(OfValues, OfRowsOrPeople):
     """
 
     word: ClassVar[str] = "rank"
-    most_rows: ClassVar[int] = LINES
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -227,30 +222,14 @@ class Median(OfRanks):
         column: the value column.
         per: "row" or "person".
         unit: the grid of values.
-        method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
-            whose interval is open; it errs less where values are even and people many.
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("median",)
     command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
-    method: str = "search"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        options.check_method(self, "search", _OF_RANK_SEARCH)
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether its error is one of ranks: if it is searched for."""
-        return not self.is_preprocessed
-
     def parts(self) -> tuple[MetricPart, ...]:
-        """Return the quantile of rows, or of people, or the preprocessed median."""
-        if self.is_preprocessed:
-            return preprocessed(self).parts()
-        kept = {name: value for name, value in vars(self).items() if name != "method"}
-        return Quantile(**kept, p=Fraction(1, 2)).parts()
+        """Return the quantile of rows, or of people."""
+        return Quantile(**vars(self), p=Fraction(1, 2)).parts()
 
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
@@ -473,6 +452,7 @@ class _Ranked(OfValues, Profiled):
 
     several_owners: ClassVar[bool] = True
     of_values: ClassVar[bool] = True
+    words: ClassVar[tuple[str, ...]] = (WALK, TWO_PHASE)
     most_stray: ClassVar[float]
 
     search: SearchKind = WALK
@@ -502,22 +482,10 @@ class _Extreme(_Ranked):
             several owners are released in two phases, or by such a search.
         beta: how often the guarantee of a search may fail.
         unit: the grid of values.
-        method: "search", or "preprocessing": the extreme of one number per person, cut so that
-            nobody moves it far, and noise (see `Preprocessing`; the interval is open then).
     """
 
     most_stray: ClassVar[float] = _STRAY
     statistic: ClassVar[str]
-
-    method: str = "search"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        options.check_method(self, "search", _OF_SEARCH)
-
-    def parts(self) -> tuple[MetricPart, ...]:
-        """Return the extreme, or the preprocessed one."""
-        return preprocessed(self).parts() if self.is_preprocessed else super().parts()
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the walk from the outside; two phases where rows have several owners."""
@@ -594,7 +562,6 @@ class KthLargest(_Ranked):
 
     word: ClassVar[str] = "kth"
     most_stray: ClassVar[float] = STRAY
-    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
     k: int

@@ -18,6 +18,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, SECOND
+from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.base import CENTRE
 from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.released import Released
@@ -28,7 +29,7 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import ZeroNoise, choices
+from tests.doubles import choices
 from tests.mechanisms.metrics.test_clipped import chosen
 from tests.reference import Row, table_of
 
@@ -50,7 +51,7 @@ def clipped_of(rows: list[Row], release: ClippedSum, ends) -> int:
     table = bounder.settle(bounder.prepare(table_of(rows)))
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    return int(release.taken(view.at(0), ZeroNoise()).totals[0])
+    return int(release.taken(view.at(0)).totals[0])
 
 
 @pytest.mark.parametrize("ends", ENDS)
@@ -287,7 +288,7 @@ def cut_at(release: ClippedSum, program: Program, rows: list[Row], place: int) -
     table = settled(program, rows)
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    [total] = release.taken(view.at(0, chosen(release, place)), ZeroNoise()).totals
+    [total] = release.taken(view.at(0, chosen(release, place))).totals
     return int(total)
 
 
@@ -296,8 +297,8 @@ def test_a_person_moves_each_number_by_at_most_its_clip() -> None:
 
 
 def test_a_clip_that_is_one_too_small_is_noticed(monkeypatch) -> None:
-    whole = ClippedSum._edges
-    monkeypatch.setattr(ClippedSum, "_edges", lambda self, indexes: whole(self, indexes) + 1)
+    whole = clipped._clip
+    monkeypatch.setattr(clipped, "_clip", lambda *place: whole(*place[:-1], place[-1] + 1))
     assert not moves_by_at_most_the_clips()
 
 

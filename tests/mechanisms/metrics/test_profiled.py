@@ -52,7 +52,7 @@ LINEAR = dp.Candidates.linear(0, 20, 1)
 def test_the_lowest_candidate_stands_for_nobody_on_the_default_grid_of_values_only():
     assert dp.Max("x").blank and dp.KthLargest("x", 3).blank
     assert not dp.Max("x", candidates=LINEAR).blank
-    assert not dp.Count(one_sided=True).blank
+    assert not dp.Count(search=dp.AboveThreshold).blank
     assert not dp.SumOfSquares("x").blank
 
 

@@ -225,7 +225,7 @@ EVERY = [
     dp.Median("value"),
     dp.Quantile("value", 0.9, per="row"),
     dp.DistinctCount("item"),
-    dp.DistinctCount("item", one_sided=True),
+    dp.DistinctCount("item", search=dp.AboveThreshold),
     dp.DistinctCount("item", clip="partition", clip_share=0.4, name="apart"),
     dp.MaxFrequency("item"),
     dp.SumOfSquares("item"),

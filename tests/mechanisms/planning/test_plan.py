@@ -24,7 +24,6 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
 from beam_dp.mechanisms.metrics import clipped, mean, profiled, quantiles, totals
-from beam_dp.mechanisms.metrics.mean import StandardDeviation, Variance
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.metrics.released import Foreseen
@@ -257,8 +256,8 @@ def numbers(text):
         (Preprocessed("x", "mean"), 2, "R/n"),
         (Preprocessed("x", "median"), 2, "R/n"),
         (TrimmedMean("x", trim=0.25), 4, "R/n"),
-        (Variance("x", method="preprocessing"), 4, "R^2/n"),
-        (StandardDeviation("x", method="preprocessing"), 4, "R^2/n"),
+        (Preprocessed("x", "variance"), 4, "R^2/n"),
+        (Preprocessed("x", "standard_deviation"), 4, "R^2/n"),
     ],
 )
 @pytest.mark.parametrize("reach", [1, 5])
@@ -276,7 +275,7 @@ def test_a_given_sensitivity_is_told_in_numbers():
     found = line(Preprocessed("x", "mean", sensitivity=0.5, empty=3), Budget(0.25))
     assert numbers(found.noise_scale) == [2.0] and numbers(found.expected_error) == [2.0]
     assert "Delta = 0.5; g = f where the range and |mean - 3| are at most n Delta" in found.reason
-    gaussian = line(Variance("x", sensitivity=8, method="preprocessing"), Budget.zcdp(0.5))
+    gaussian = line(Preprocessed("x", "variance", sensitivity=8), Budget.zcdp(0.5))
     assert numbers(gaussian.noise_scale) == [8.0]
     assert numbers(gaussian.expected_error)[0] == pytest.approx(
         8 * math.sqrt(2 / math.pi), rel=1e-3

@@ -65,11 +65,10 @@ SMALL = Candidates.linear(0, 20, 1)
 METRICS = {
     "people": [totals.PeopleCount()],
     "count": [totals.Count()],
-    "clip of a partition": [totals.Sum("x", clip="partition", clip_share=0.3), totals.Count()],
     "one threshold": [totals.Count(candidates=Candidates.of([3]))],
     "one-sided": [
-        totals.Count(one_sided=True, candidates=SMALL),
-        totals.Sum("x", one_sided=True, candidates=SMALL, search=ExponentialMechanism),
+        totals.Count(search=AboveThreshold, candidates=SMALL),
+        totals.Sum("x", candidates=SMALL, search=ExponentialMechanism),
         quantiles.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
     "extremes": [quantiles.Max("x", candidates=SMALL), quantiles.Min("x", candidates=SMALL)],
@@ -79,7 +78,7 @@ METRICS = {
     "all": [
         totals.Count(weight=3),
         totals.Sum("x", weight=0.1),
-        totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
+        totals.Sum("y", search=AboveThreshold, candidates=SMALL, weight=Fraction(2, 7)),
         quantiles.Max("x", candidates=SMALL, search=AboveThreshold),
         totals.PeopleCount(),
         mean.Mean("x", own_count=True, name="m"),
@@ -212,7 +211,7 @@ def test_selection_has_its_weight_too():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
 def test_numbers_of_any_kind_are_taken_exactly(kind):
-    asked = [totals.Sum("x", weight=kind(0.5), clip_share=kind(0.5), unit=kind(0.25))]
+    asked = [totals.Sum("x", weight=kind(0.5), clip=kind(0.5), unit=kind(0.25))]
     program = compile_program([*asked, totals.PeopleCount()], Budget(3.0), 1)
     assert program.columns == (Column("x", Role.VALUE, Fraction(1, 4)),)
     assert ("0 sum x: clip", Budget(Fraction(1, 2)), 1) in program.entries
@@ -330,7 +329,7 @@ def test_a_metric_that_builds_no_release_cannot_be_released():
 def test_many_candidates_are_fine_where_they_cost_nothing():
     wide = Candidates.linear(0, 10**15, 1)
     [step] = compile_program(
-        [totals.Sum("x", one_sided=True, candidates=wide)], Budget(1.0), 1
+        [totals.Sum("x", search=AboveThreshold, candidates=wide)], Budget(1.0), 1
     ).steps
     assert step.release.candidates is wide
 
@@ -493,7 +492,7 @@ def test_each_column_is_read_once_in_each_of_its_roles() -> None:
 
 
 def test_an_owner_stands_apart_even_where_it_is_compared_too() -> None:
-    asked = [dp.DistinctCount("to", one_sided=True), dp.Sum("x")]
+    asked = [dp.DistinctCount("to", search=AboveThreshold), dp.Sum("x")]
     assert columns_of(asked, ["to", "by"]) == (
         Column("x", Role.VALUE, UNIT),
         Column("to", Role.OWNER),
@@ -794,7 +793,7 @@ def test_many_numbers_and_what_is_no_sum_have_draws_of_their_own() -> None:
     most = TOGETHER // 2
     assert programs(dp.Budget(1.0), most).may_draw_jointly
     assert not programs(dp.Budget(1.0), most + 1).may_draw_jointly
-    for other in (dp.Max("spent"), dp.Sum("spent", clip="partition"), dp.DistinctCount("item")):
+    for other in (dp.Max("spent"), dp.DistinctCount("item")):
         assert not programs(dp.Budget(1.0), 3, [dp.Count(), other]).may_draw_jointly
 
 

@@ -69,7 +69,7 @@ def test_a_word_and_its_class_are_the_same_search(word):
     kind = BY_WORD[word]
     assert check_search("Max", word) == check_search("Max", kind) == kind
     assert Max("x", search=word) == Max("x", search=kind)
-    assert Count(one_sided=True, search=word) == Count(one_sided=True, search=kind)
+    assert Count(search=word) == Count(search=kind)
     budget = Budget(1, 1e-6)
     assert build_search(word, budget, 0.05, 64) == build_search(kind, budget, 0.05, 64)
 
