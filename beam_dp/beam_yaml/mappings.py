@@ -42,7 +42,7 @@ _TEXTS = {
     *("column", "name", "equals", "per", "method", "neighbours", "of"),
     *("person_value", "last_by", "person_epsilon"),
 }
-_WORDS_OR_NUMBERS = {"clip", "sensitivity"}
+_WORDS_OR_NUMBERS = {"sensitivity"}
 _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "last_by", "sensitivity")
 _MOST_EDGES = 10_000

@@ -42,7 +42,7 @@ GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
 DAYS = ("a", "b", "c")
-JOINT = {"m6_low", "m6_high"}
+JOINT = {"m4_low", "m4_high"}
 """The ends of a mean over people: what its shared clip cuts is told from all released numbers."""
 Made = list[float]
 

@@ -317,16 +317,8 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     assert cost_of(release).is_zcdp == program.composed.is_zcdp and not cost_of(release).delta
 
 
-def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
-    releases = [release_of(metric)[1] for metric in (dp.Count(), dp.Count(search="two_phase"))]
-    assert releases[0] == releases[1]
-
-
 def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
     assert type(release_of(dp.DistinctCount("x"), partitions=None)[1]) is not TwoPhaseDistinct
-    each = dp.DistinctCount("x", clip="partition", clip_share=0.5)
-    _, release = release_of(each, partitions=None)
-    assert type(release) is TwoPhaseDistinct and release.noise_cost.amount == Fraction(1, 2)
 
 
 GENEROUS = Budget(1_000_000.0)  # so much that a price is passed over with e^-1000 at most
@@ -702,7 +694,11 @@ def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
 
 def test_candidates_are_released_in_two_phases_and_distinct_counts_too():
     outputs = dp.Candidates.linear(0, 100, 1)
-    for metric in (dp.Count(candidates=outputs), dp.DistinctCount("v"), dp.Max("v")):
+    for metric in (
+        dp.Count(search="two_phase", candidates=outputs),
+        dp.DistinctCount("v"),
+        dp.Max("v"),
+    ):
         wanted = metric.for_several_owners()
         assert isinstance(released_as(wanted), TwoPhase)
     for metric in (dp.Count(), dp.Sum("v"), dp.MaxFrequency("v")):

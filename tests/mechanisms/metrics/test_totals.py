@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.beam_yaml import mappings
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.clipped import ClippedSum
@@ -60,19 +59,6 @@ def test_the_noise_of_a_known_clip_is_that_of_all_the_budget() -> None:
     [step] = program_of(dp.Sum("x", clip=2.5), dp.Budget(1)).steps
     assert isinstance(step.release, ClippedSum)
     assert step.release.thresholds == (2_500_000,) and step.release.noise_costs == (dp.Budget(1),)
-
-
-@pytest.mark.parametrize("clip", [5, 2.5, "shared", "partition", True])
-@pytest.mark.parametrize("per", ["row", "person"])
-def test_a_mean_takes_no_clip_for_that_would_limit_totals(clip: object, per: str) -> None:
-    """ "Nobody rates above 5" is of values: people with 10 ratings of 4 would count for 5 of 40."""
-    with pytest.raises(
-        ValueError,
-        match="Mean: clip must be left out for a mean: .* Where no value .* write high=5",
-    ):
-        dp.Mean("rating", per=per, clip=clip)
-    with pytest.raises(ValueError, match="Mean: clip must be left out for a mean"):
-        mappings.metrics_of("P", [{"mean": "rating", "per": per, "clip": clip}])
 
 
 def test_the_clips_of_a_mean_are_shared() -> None:
@@ -194,7 +180,6 @@ APART = {
     "ends of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", low=0, high=9)],
     "one end": [dp.Sum("x"), dp.Count(), dp.Mean("x", high=9)],
     "a count of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", own_count=True)],
-    "preprocessed": [dp.Sum("x"), dp.Count(), dp.Mean("x", method="preprocessing")],
 }
 
 

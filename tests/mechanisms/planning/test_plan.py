@@ -44,7 +44,7 @@ ASKED = [
     totals.Sum("spent", weight=2),
     mean.Mean("spent", own_count=True, name="average"),
     quantiles.Max("age", candidates=Candidates.linear(0, 120, 1)),
-    totals.Count(candidates=Candidates.of([4]), name="visits"),
+    totals.Count(clip=4, name="visits"),
     totals.PeopleCount(),
 ]
 REQUEST = SelectionRequest(Fraction(1), 5)

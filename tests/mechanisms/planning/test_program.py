@@ -65,7 +65,7 @@ SMALL = Candidates.linear(0, 20, 1)
 METRICS = {
     "people": [totals.PeopleCount()],
     "count": [totals.Count()],
-    "one threshold": [totals.Count(candidates=Candidates.of([3]))],
+    "one threshold": [totals.Count(clip=3)],
     "one-sided": [
         totals.Count(search=AboveThreshold, candidates=SMALL),
         totals.Sum("x", candidates=SMALL, search=ExponentialMechanism),
@@ -211,10 +211,11 @@ def test_selection_has_its_weight_too():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
 def test_numbers_of_any_kind_are_taken_exactly(kind):
-    asked = [totals.Sum("x", weight=kind(0.5), clip=kind(0.5), unit=kind(0.25))]
+    asked = [totals.Sum("x", weight=kind(0.5), clip=kind(0.75), unit=kind(0.25))]
     program = compile_program([*asked, totals.PeopleCount()], Budget(3.0), 1)
     assert program.columns == (Column("x", Role.VALUE, Fraction(1, 4)),)
-    assert ("0 sum x: clip", Budget(Fraction(1, 2)), 1) in program.entries
+    assert program.steps[0].release.thresholds == (3,)
+    assert ("0 sum x: noise", Budget(1), 1) in program.entries
     assert ("1 people: noise", Budget(2), 1) in program.entries
 
 
@@ -265,14 +266,6 @@ def test_fields_are_shared_and_measures_have_their_places():
     assert [step.shared for step in program.steps] == [0, 1, None, None, None, 2, 3]
 
 
-def test_candidates_of_a_clip_are_rounded_up_to_units():
-    candidates = Candidates.of([-3, 0, 0.001, 0.5, 0.51, 7])
-    [step] = compile_program(
-        [totals.Sum("x", unit=0.25, candidates=candidates)], Budget(1.0), 1
-    ).steps
-    assert step.release.thresholds == (1, 3, 28)  # each at least twice the one before
-
-
 def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
     many = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1000)
@@ -295,18 +288,6 @@ REFUSED = [
         Budget(1.0),
         SelectionRequest(Fraction(1), 1),
         r"PrivatePartitions: delta must be above 0 .* not 0\. Write Budget\(",
-    ),
-    (
-        [totals.Sum("x", candidates=Candidates.linear(0, 10**6, 1))],
-        Budget(1.0),
-        None,
-        r"Sum: candidates for a clip must be at most 4096, not 1000001\. Write Candidates",
-    ),
-    (
-        [totals.Count(candidates=Candidates.linear(0, 5000, 1))],
-        Budget(1.0),
-        None,
-        r"Count: candidates for a clip must be at most 4096, not 5001\. Write Candidates",
     ),
     ([totals.Count()], Budget(1e-15), None, r"epsilon must be above 0 \(at least 2\^-50\)"),
 ]
@@ -776,8 +757,7 @@ def test_all_numbers_of_all_partitions_are_one_draw(
 
     monkeypatch.setattr(OneDraw, "draw", seen)
     noise = PoolNoise(budget, (False, True), 3)
-    clips = [np.array([2, 2, 2]), np.array([5, 5, 5])]
-    columns = noise.draw(clips, Noise())
+    columns = noise.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())
     assert [len(column) for column in columns] == [3, 3]
     [one] = drawn
     assert one == OneDraw(budget, (2, 2, 2, 5, 5, 5), (False,) * 3 + (True,) * 3)
@@ -786,7 +766,7 @@ def test_all_numbers_of_all_partitions_are_one_draw(
 def test_a_part_of_the_partitions_has_no_draw_of_its_own() -> None:
     noise = PoolNoise(dp.Budget(1.0), (False,), 3)
     with pytest.raises(checks.ParameterError, match="be of all partitions"):
-        noise.draw([np.array([2, 2])], Noise())
+        noise.add([np.zeros(2, np.int64)], [2], Noise())
 
 
 def test_many_numbers_and_what_is_no_sum_have_draws_of_their_own() -> None:
