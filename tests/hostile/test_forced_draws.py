@@ -106,8 +106,8 @@ OWNED = [
     lambda chance: dp.Count(search="two_phase", candidates=NUMBERS),
     lambda chance: dp.Sum("value", search="two_phase", candidates=NUMBERS),
     lambda chance: dp.Max("value", candidates=GRID, search=chance.one(*SEARCHES)),
-    lambda chance: dp.MaxFrequency("word", candidates=NUMBERS),
-    lambda chance: dp.DistinctCount("word", candidates=NUMBERS),
+    lambda chance: dp.MaxFrequency("word", search="two_phase", candidates=NUMBERS),
+    lambda chance: dp.DistinctCount("word", search="two_phase", candidates=NUMBERS),
 ]
 """For rows with two owners."""
 PLAIN = [

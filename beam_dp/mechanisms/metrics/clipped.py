@@ -19,7 +19,6 @@ from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, Histogra
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
-    Crowd,
     Description,
     Foreseen,
     Release,
@@ -437,11 +436,6 @@ class ClippedSum(Release):
         """Return how far the noise strays at the clips of all numbers, in the user's scale."""
         return float(noise.bound(self.place, clips, self.alpha) * self.unit)
 
-    def _foreseen_bound(self, index: int) -> float:
-        """Return the same where all numbers have this clip."""
-        noise = self._usual
-        return self._noise_bound([self.thresholds[index]] * len(noise.signed), noise)
-
     def _cut(
         self, choice: Choice, index: int, partitions: int, bound: float, noise: PoolNoise
     ) -> Cut:
@@ -470,27 +464,12 @@ class ClippedSum(Release):
         """Return the sums with what people had where they were cut."""
         return released.plus_lost(share, self.signed)
 
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
-        """Return the interval that people as they are guessed get, if bounds cut none of them."""
-        value, look, noise = crowd.total, len(self.noise_costs) - 1, self._usual
-        if not self.looks:
-            value = crowd.people if self.sure else value
-            bound = self._foreseen_bound(0)
-            low = value - bound
-            return Foreseen(value, max(low, 0.0) if self.sure else low, value + bound)
-        partitions = crowd.partitions
-        histogram = np.zeros((1, self.choice.sides, self.choice.buckets))
-        histogram[0, 0] = crowd.histogram(self.thresholds, self.unit, crowd.everybody)
-        choice = Choice(histogram, look)
-        indexes = self.choice.clips(choice, self.price, partitions)
-        if indexes[0] < 0:
-            return Foreseen(value, -math.inf, math.inf)
-        index = int(indexes[0])
-        cut = self._cut(choice, index, partitions, self._foreseen_bound(index), noise)
-        size = cut.sizes(np.array([value]))[0]
-        sums = np.array([size, size**2]) * partitions
-        [below], [above] = cut.widths(np.array([value]), sums)
-        return Foreseen(value, value - below, value + above)
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
+        """Return half of the most for each person, and the noise of the clip that cuts nobody."""
+        each, last = 1.0 if self.sure else (most + whole) / 2, self.thresholds[-1]
+        clip = next((edge for edge in self.thresholds if edge * self.unit >= most), last)
+        noise = self._usual
+        return Foreseen(each, self._noise_bound([clip] * len(noise.signed), noise))
 
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
@@ -586,7 +565,7 @@ class ClippedValues(ClippedSum):
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
 
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
         """Return nothing: how many people have the same value is not guessed."""
         return None
 

