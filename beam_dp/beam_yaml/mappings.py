@@ -34,12 +34,12 @@ from beam_dp.transforms.public_partitions import PublicPartitions, cells_of, typ
 Transform = TypeVar("Transform")
 RELEASE = (*("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),)
 """The names of a mapping that a transform takes."""
-SHARE = ("column", "equals", "per", "method", "neighbours")
+SHARE = ("column", "equals", "per", "method")
 """The names of a share, in place of metrics."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
-    *("column", "name", "equals", "per", "method", "neighbours", "of"),
+    *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "last_by", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
@@ -94,7 +94,7 @@ def aggregate_of(
 
 
 def with_share(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description whose metric is a share: column, equals, per, method, neighbours."""
+    """Return a description whose metric is a share: column, equals, per, method."""
     asked = {"ratio": given["column"], **{name: given[name] for name in SHARE[1:] if name in given}}
     return {**{name: part for name, part in given.items() if name not in SHARE}, "metrics": [asked]}
 

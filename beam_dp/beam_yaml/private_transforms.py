@@ -85,7 +85,6 @@ def private_ratio(
     equals: Any = 1,
     per: str = "row",
     method: str = "clip",
-    neighbours: str = "add-remove",
 ) -> beam.PTransform[Any, Any]:
     """Release the share of rows, or of people, that have a value in a column.
 
@@ -99,7 +98,6 @@ def private_ratio(
         equals: The value that counts.
         per: What is counted, row or person.
         method: How the share is drawn.
-        neighbours: What is hidden, add-remove or substitution.
     """
     return _rows_of("PrivateRatio", with_share(locals()))
 

@@ -188,8 +188,8 @@ class PrivateAggregate(PrivateTransform):
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach. None, where there are partitions: how
             many of them a person keeps is chosen privately (`ContributionBounds("auto")`), except
-            for several owners, `BlackBox`, people with an epsilon of their own and `Ratio` under
-            substitution, where it is the number of public partitions.
+            for several owners, `BlackBox` and people with an epsilon of their own, where it is the
+            number of public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size

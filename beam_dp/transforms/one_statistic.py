@@ -252,7 +252,6 @@ class PrivateRatio(OneMetric):
         equals: the value that counts, or a function of a value that says whether it does.
         per: "row" or "person".
         method: as in `Ratio`.
-        neighbours: "add-remove", or "substitution".
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `steps.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
@@ -272,7 +271,6 @@ class PrivateRatio(OneMetric):
     equals: Comparison = 1
     per: str = "row"
     method: str = "clip"
-    neighbours: str = "add-remove"
     shards: int | None = None
     columns: Sequence[str] | None = None
 
@@ -283,5 +281,4 @@ class PrivateRatio(OneMetric):
             equals=self.equals,
             per=self.per,
             method=self.method,
-            neighbours=self.neighbours,
         )
