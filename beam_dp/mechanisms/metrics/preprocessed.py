@@ -372,27 +372,9 @@ class PreprocessedRelease(Release):
         return np.asarray(steps.astype(float) * float(step))
 
     def describe(self) -> Description:
-        """Describe the scale of the noise, how far it strays (95%), and when g = f.
-
-        When g = f: |f - g| is at most the greatest sum, over the orders in which people may come,
-        of the amounts by which each person moves f beyond Delta (Cummings, Durfee 2020, Lemma 3.6).
-
-        *Means*: without its k largest values a mean falls by at most k / n times the range, which
-        is at most k Delta. The same holds upwards, and f(empty) is within n Delta. So the bounds
-        h_- and h_+ of their section 5 are the mean itself.
-
-        *Variances*: each removal from m people lowers the variance by at most range^2 / m and costs
-        Delta. Of the d < variance / Delta removals that may be worth it, none saves more than
-        range^2 / (n - d) <= Delta.
-        """
+        """Describe the scale of the noise, and how far it strays (95%)."""
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
-        unchanged = "g = f where nobody, coming to any others, moves f by more than Delta"
-        if self.metric.statistic == "mean":
-            around = f"|mean - {float(self.metric.exact_empty):g}|"
-            unchanged = f"g = f where the range and {around} are at most n Delta"
-        if self._is_variance:
-            unchanged = "g = f where range^2 + variance is at most n Delta"
         if self.metric.exact_sensitivity is not None:
             delta, per = float(self.metric.exact_sensitivity), ""
         elif self._is_variance:
@@ -403,7 +385,7 @@ class PreprocessedRelease(Release):
             f"preprocessing for a {self.known} sensitivity, then noise",
             f"{adder.mean_error * delta:.4g}{per} + |f - g|",
             f"{adder.scale * delta:.4g}{per}",
-            f"Delta = {delta:.4g}{per}; {unchanged}; noise within {bound * delta:.4g}{per} for 95%",
+            f"Delta = {delta:.4g}{per}; noise within {bound * delta:.4g}{per} for 95%",
         )
 
 

@@ -47,7 +47,7 @@ from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search, why
+from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search
 from beam_dp.mechanisms.search.choose import (
     NO_SEARCHES,
     TWO_PHASE,
@@ -103,13 +103,11 @@ class DirectRelease(OfProfile):
         candidates: the public outputs, in the user's scale, mirrored where the profile is.
         blank: release NaN for the lowest candidate. On the default grid of extremes that is a
             number far below any data, which is chosen where there are fewer than `shift` people.
-        chosen_with: the budget with which the library chose the search; None: the user did.
     """
 
     search: Search
     candidates: Candidates
     blank: bool = False
-    chosen_with: Budget | None = None
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -144,12 +142,9 @@ class DirectRelease(OfProfile):
         return value, self.below(value)
 
     def describe(self) -> Description:
-        """Describe the search, and why it was chosen if the library chose it."""
+        """Describe the search."""
         mechanism = f"shifted inverse, {type(self.search).__name__}"
-        reason = ""
-        if self.chosen_with is not None:
-            reason = why(self.chosen_with, self.candidates.size, self.search.beta)
-        return Description(mechanism, people(self.shift), reason=reason)
+        return Description(mechanism, people(self.shift))
 
 
 def as_array(values: list[Number]) -> np.ndarray:
@@ -351,17 +346,6 @@ class TwoPhase(PricedRelease, OfProfile):
         value = _scaled(units, self.unit)
         low, high = self.candidates[0], self.candidates[-1]
         return low if value < low else min(value, high)
-
-    def describe(self) -> Description:
-        """Describe the noise in clips, and the way of the release for few people."""
-        clipped = super().describe()
-        if not self.blank:
-            return clipped
-        few = self.search.shift(self.candidates.size)
-        left = cost_of_all([self.prices.cost, self.noise_cost])
-        passed = AboveThreshold(left, self.beta).shift(self.candidates.size)
-        reason = f"from below where fewer than about {few} people are: at most {passed} of them "
-        return clipped._replace(reason=f"{reason}are passed over")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -597,8 +581,7 @@ class Profiled(Searched):
         if isinstance(search, AboveThreshold):
             search = dataclasses.replace(search, gate=self.blank)
         profiler = self.profiler(context, context.check_removals(search.cap(candidates.size)))
-        chosen_with = each if self.search == "auto" else None
-        return DirectRelease(profiler, search, candidates, self.blank, chosen_with)
+        return DirectRelease(profiler, search, candidates, self.blank)
 
     def _priced(self, context: Context, each: Budget) -> Priced | None:
         """Return the release by packings, where rows have several owners; None: there is none."""

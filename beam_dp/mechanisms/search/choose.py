@@ -77,13 +77,6 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
     return sorted(searches, key=lambda search: search.shift(n))  # stable
 
 
-def why(budget: Budget, n: int, beta: float = 0.05) -> str:
-    """Return one line that says which search "auto" takes, and what others would guarantee."""
-    best, *others = alternatives(budget, n, beta)
-    shifts = ", ".join(f"{type(search).__name__} {search.shift(n)}" for search in others)
-    return f"{type(best).__name__}, of the smallest proved shift T = {best.shift(n)} ({shifts})"
-
-
 def named(search: SearchKind) -> SearchKind:
     """Return the class of a search that was asked for by its word; all else as it is."""
     return BY_WORD.get(search, search) if isinstance(search, str) else search

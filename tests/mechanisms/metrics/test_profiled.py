@@ -77,7 +77,6 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
     else:
         size = release.candidates.size
         assert release.search.cap(size) + 1 == release.profiler.measure.keep
-        assert (release.chosen_with is None) == (search != "auto")
         assert getattr(release.search, "gate", release.blank) == release.blank
 
 

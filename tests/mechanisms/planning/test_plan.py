@@ -11,7 +11,6 @@ Tables of words: in a notebook every cell is text, on a terminal every line has 
 
 import json
 import math
-import random
 import re
 from fractions import Fraction
 from typing import Any
@@ -36,7 +35,6 @@ from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.aggregate import PrivateAggregate
-from tests.mechanisms.preprocessing import brute
 
 ASKED = [
     totals.Count(),
@@ -185,14 +183,6 @@ def test_the_table_is_cut_to_the_terminal_and_explains_what_is_left() -> None:
     assert made.text(1000) == made.text() == str(made)
 
 
-def test_costs_of_one_unit_have_it_in_the_heading() -> None:
-    assert re.split(" {2,}", str(plan(Budget(1.0))).splitlines()[0])[1] == "epsilon"
-    zcdp = str(plan(Budget.zcdp(0.3))).splitlines()
-    assert re.split(" {2,}", zcdp[0])[1] == "rho" and "rho" not in zcdp[1]
-    both = str(plan(Budget(1.0, 1e-6), selected=True)).splitlines()
-    assert "spends" in both[0] and "delta" in both[2]
-
-
 def test_no_number_of_the_table_has_more_than_three_digits_or_powers_of_ten() -> None:
     large = [totals.Sum("spent", clip=10**9), totals.Count()]
     lines = str(describe(compile_program(large, Budget(0.0123), 3))).splitlines()[1:3]
@@ -211,33 +201,23 @@ def test_the_cost_of_the_search_stands_first():
     _, made = chosen_plan()
     assert made.rows[0].metric == SEARCHED and made.rows[0].epsilon == 0.12
     assert made.rows[0].cells[1] == "epsilon 0.04 to 0.12" and made.rows[0].cells[4] == "25 to 8.33"
-    assert re.search(r"  0\.04 to 0\.12  .*  25 to 8\.33  ", str(made).splitlines()[1])
     assert "--bounds partitions=3" in str(made)
     _, made = chosen_plan(budget=Budget.zcdp(0.5))
     assert "rho 0.02 to 0.06" in made.rows[0].cells and made.rows[0].rho == 0.06
 
 
-@pytest.mark.parametrize(("limit", "bounds"), [(2, (1, 2)), (7, (1, 3, 7)), (None, (1, 3, 12))])
-def test_figures_are_those_of_a_few_bounds(limit, bounds):
+@pytest.mark.parametrize(("limit", "shown"), [(2, 2), (7, 3), (None, 3)])
+def test_figures_are_those_of_one_bound(limit, shown):
     question, made = chosen_plan(limit)
     last = 1024 if limit is None else limit
-    shown = " / ".join(map(str, bounds))
     assert f"in at most 1 to {last} partitions, chosen privately" in made.total
     assert f"the figures are for {shown} of them" in made.total
-    each = [question.at_bound(bound, FIRST).steps[0].release.describe() for bound in bounds]
-    assert made.rows[1].noise_scale == " / ".join(row.noise_scale for row in each)
-    assert made.rows[1].expected_error == " / ".join(row.expected_error for row in each)
-    assert len(made.rows) == 3
-
-
-def test_both_kinds_of_noise_are_shown():
-    few, many = (
-        describe(compile_program([totals.PeopleCount()], Budget(1, 1e-6), edges_up_to(limit)))
-        for limit in (4, 1000)
+    said = question.at_bound(shown, FIRST).steps[0].release.describe()
+    assert (made.rows[1].noise_scale, made.rows[1].expected_error) == (
+        said.noise_scale,
+        said.expected_error,
     )
-    assert few.rows[1].mechanism == "discrete Laplace"
-    assert many.rows[1].mechanism == "discrete Laplace / Gaussian"
-    assert "epsilon" in many.rows[1].spends and "rho" in many.rows[1].spends
+    assert len(made.rows) == 3
 
 
 def line(metric, budget, reach=1):
@@ -273,13 +253,12 @@ def test_a_private_sensitivity_is_told_by_what_it_is_made_of(metric, factor, per
 def test_a_given_sensitivity_is_told_in_numbers():
     found = line(Preprocessed("x", "mean", sensitivity=0.5, empty=3), Budget(0.25))
     assert numbers(found.noise_scale) == [2.0] and numbers(found.expected_error) == [2.0]
-    assert "Delta = 0.5; g = f where the range and |mean - 3| are at most n Delta" in found.reason
+    assert "Delta = 0.5; noise within" in found.reason
     gaussian = line(Preprocessed("x", "variance", sensitivity=8), Budget.zcdp(0.5))
     assert numbers(gaussian.noise_scale) == [8.0]
     assert numbers(gaussian.expected_error)[0] == pytest.approx(
         8 * math.sqrt(2 / math.pi), rel=1e-3
     )
-    assert "range^2 + variance is at most n Delta" in gaussian.reason
 
 
 def test_people_with_their_own_epsilon_are_told_their_part():
@@ -287,39 +266,6 @@ def test_people_with_their_own_epsilon_are_told_their_part():
     found = line(metric, Budget(1.0))
     assert found.noise_scale == "1 Delta" and "at most 0.5, 1 times Delta" in found.reason
     assert "given sensitivity and an epsilon per person" in found.mechanism
-
-
-def moves(f, values, empty):
-    """Return by how much one person can move f of any group of people, at most."""
-    found = {0: Fraction(empty)}
-    for mask in range(1, 1 << len(values)):
-        found[mask] = Fraction(f([v for i, v in enumerate(values) if mask >> i & 1]))
-    places = range(len(values))
-    return max(
-        (abs(found[m] - found[m & ~(1 << i)]) for m in found for i in places if m >> i & 1),
-        default=Fraction(0),
-    )
-
-
-@pytest.mark.sampled(9)
-@pytest.mark.parametrize("name", brute.STATISTICS)
-def test_where_the_plan_says_so_the_statistic_is_unchanged(name):
-    """And one part in a hundred less is not always enough, so that the rules are not idle."""
-    f, chance, changed = brute.STATISTICS[name], random.Random(name), 0
-    for _ in range(300):
-        values = [chance.randint(-9, 9) for _ in range(chance.randint(1, 6))]
-        empty = 0 if "variance" in name else chance.randint(-5, 5)
-        truth, size, spread = f(values), len(values), max(values) - min(values)
-        rules = [moves(f, values, empty)]
-        if name == "mean":
-            rules.append(Fraction(max(spread, abs(truth - empty)), size))
-        if name.endswith("variance"):
-            rules.append(Fraction(spread**2 + truth) / size)
-        for delta in rules:
-            assert brute.preprocessed(f, values, [delta] * size, empty) == truth
-        less = min(rules) * Fraction(99, 100)
-        changed += brute.preprocessed(f, values, [less] * size, empty) != truth
-    assert changed > 20
 
 
 FIVE = [

@@ -1,4 +1,4 @@
-"""The automatic search: the smallest proved shift, always the same, and it says why."""
+"""The automatic search: the smallest proved shift, always the same."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import Count, Max
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import ScaleThenChoose, alternatives, why
+from beam_dp.mechanisms.search import ScaleThenChoose, alternatives
 from beam_dp.mechanisms.search.choose import BY_WORD, build_search, check_search
 
 BUDGETS = [Budget(1), Budget(0.1, 1e-9), Budget(1, 1e-6), Budget.zcdp(0.5), Budget.zcdp(1e-5)]
@@ -40,13 +40,6 @@ def test_it_has_the_smallest_shift_within_the_budget(budget, n, beta):
 )
 def test_which_search_is_taken(budget, n, name):
     assert type(alternatives(budget, n)[0]).__name__ == name
-
-
-def test_it_says_why():
-    assert why(Budget(1), 2**16) == (
-        "AboveThreshold, of the smallest proved shift T = 29 "
-        "(ExponentialMechanism 53, NoisyBinarySearch 162)"
-    )
 
 
 @pytest.mark.sampled(6)
