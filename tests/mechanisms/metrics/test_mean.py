@@ -130,13 +130,6 @@ def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> No
         assert spent == budget.amount
 
 
-def test_the_sum_of_the_entries_notices_a_centre_that_is_not_entered(monkeypatch) -> None:
-    unpaid = property(lambda _: {})
-    monkeypatch.setattr(Program, "centre_costs", unpaid)
-    entries = programs_of([dp.Mean("x")]).entries
-    assert sum(cost.amount * times for _, cost, times in entries) == 1 - CENTRE
-
-
 def test_a_centre_is_between_known_ends() -> None:
     [centre] = programs_of([dp.Mean("x", unit=1, low=10, high=31)]).votes.centres
     assert (centre.candidates[0], centre.candidates[-1]) == (10, 31)
@@ -214,17 +207,6 @@ def test_squared_distances_are_exact_and_cut_first() -> None:
         exact = sum((v - centre) ** 2 for v in cut)
         _, numbers = measure.of(table)
         assert [int(number) for number in numbers] == [exact] * (exact > 0)
-
-
-def test_its_numbers_have_the_same_ends_and_one_draw() -> None:
-    for ends in ({}, {"low": 0, "high": 1e30}, {"low": -1e13, "high": 5}, {"low": -1e30}):
-        program = compile_program([dp.Variance("x", **ends)], dp.Budget(1), 1)
-        cuts = {(field.low, field.high) for field in program.fields if field.operation != "count"}
-        [(low, high)] = cuts
-        assert -WIDEST <= low < high <= WIDEST
-        numbers = [step.release for step in program.steps]
-        assert all(isinstance(number, ClippedSum) for number in numbers)
-        assert {number.pool for number in numbers} == {numbers[0].pool}
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,9 @@ from beam_dp.mechanisms.metrics.quantiles import (
     RankRelease,
     RowClip,
     RowClips,
-    stated,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
-from tests.doubles import ZeroNoise
 from tests.relations import Row, as_dicts, views
 
 SURE = dp.Budget(10**6)
@@ -102,16 +100,6 @@ def test_far_from_the_top_at_most_so_many_rows_of_each_person_count(k):
     assert day[k] <= value <= day[k - 2]
 
 
-def test_a_bound_on_rows_and_k_bound_the_clips():
-    metric = dp.KthLargest("value", 100, candidates=GRID)
-    assert released(metric)[0].rows.clips == (1, 2, 4, 8, 16, 32, 64, 100)
-    assert released(metric, depth=3)[0].rows.clips == (1, 2, 3)
-    median = dp.Median("value", candidates=GRID)
-    assert released(median, depth=3)[0].rows.clips == (1, 2, 3)
-    assert released(median, depth=1)[0].rows is None
-    assert released(dp.Median("value", per="person"))[0].rows is None
-
-
 def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
     """100 rows each, of which one is large: the 300th largest is among these, and C is 1 or 2."""
     rows = [Row(person, 1, float(value)) for person in range(600) for value in range(99)]
@@ -185,26 +173,6 @@ def test_too_few_people_are_empty(metric):
             assert (low, high) == (-math.inf, math.inf) and (rank == math.inf) == metric.is_ranked
 
 
-def test_without_noise_a_walk_stops_where_the_floor_says():
-    rows = [Row(person, 1, float(person)) for person in range(100)]
-    release, found = released(dp.Max("value", candidates=GRID), rows, dp.Budget(1), ZeroNoise())
-    floor = release.search.floor(release.candidates)
-    # The level is compared with a sum of weights, which those reached before are in too.
-    assert 100 - floor <= found[1][0] <= 100 - floor + 2
-
-
-def test_plans_say_what_is_passed_over():
-    for metric, word in ((dp.Max("value"), "walk"), (dp.Median("value"), "rank search")):
-        release, *_ = released(metric, budget=dp.Budget(1))
-        described = release.describe()
-        assert word in described.mechanism and release.shift > 0
-    assert "clips of rows" in described.expected_error
-    several = released(dp.Quantiles("value", [0.25, 0.5, 0.75]), budget=dp.Budget(1))[0].describe()
-    assert several.reason == "3 of a column for the price of 2"
-    kth = released(dp.KthLargest("value", 500), budget=dp.Budget(1))[0].describe()
-    assert "clip on rows" in kth.mechanism and "clips of rows" in kth.expected_error
-
-
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 def test_with_no_noise_to_speak_of_a_quantile_of_rows_is_exact(p):
     release, found = released(dp.Quantile("value", p, candidates=GRID))
@@ -251,11 +219,6 @@ def test_errors_in_rows_are_those_of_ranks_times_the_clip_and_what_is_lost():
     assert chosen.rows == 8 and chosen.error(4.0) <= 40
     cut = RowClips(dp.Budget(10**6), (1, 2, 4)).choose(rows, 4.0, Noise())
     assert cut.rows == 4 and cut.error(4.0, 0.5) >= 16 + 0.5 * 1000
-
-
-def test_a_rank_that_may_be_off_by_more_than_a_tenth_is_marked_by_one_rule():
-    assert stated(10.0, 100.0) == 10 and stated(10.1, 100.0) == math.inf
-    assert stated(math.inf, 100.0) == math.inf and stated(0.0, -3.0) == math.inf
 
 
 ALL_RANKS = [

@@ -23,14 +23,13 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
 from beam_dp.mechanisms.metrics import clipped, mean, profiled, quantiles, totals
-from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
 from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, record_of, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
+from beam_dp.mechanisms.planning.shown_tables import html_table, text_table
 from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -136,14 +135,6 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
     for kind in (clipped.ClippedSum, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
-
-
-def test_the_selection_says_from_when_on_it_is_sure():
-    row = plan(Budget(1.0, 1e-6), selected=True).rows[1]
-    program = compile_program(ASKED, Budget(1.0, 1e-6), 3, selection=REQUEST)
-    assert program.selection is not None and row.mechanism == program.selection.name
-    assert row.expected_error == program.selection.certainty
-    assert "delta" in row.cells[1]
 
 
 def test_a_reach_that_nobody_bound_is_named():
@@ -261,13 +252,6 @@ def test_a_given_sensitivity_is_told_in_numbers():
     )
 
 
-def test_people_with_their_own_epsilon_are_told_their_part():
-    metric = PersonalisedStatistic("x", "sum", "e", (0.5, 1.0), sensitivity=3)
-    found = line(metric, Budget(1.0))
-    assert found.noise_scale == "1 Delta" and "at most 0.5, 1 times Delta" in found.reason
-    assert "given sensitivity and an epsilon per person" in found.mechanism
-
-
 FIVE = [
     dp.Count(),
     dp.Sum("spent"),
@@ -320,11 +304,6 @@ def test_the_people_needed_are_those_from_whom_on_it_is_narrow() -> None:
             assert (2.5 * expected.bound <= needed * of_each) == narrow
 
 
-def test_more_budget_needs_fewer_people() -> None:
-    pairs = zip(outlook(1000).expected, outlook(1000, epsilon=10).expected, strict=True)
-    assert all(much.needed < little.needed / 4 for little, much in pairs)
-
-
 def test_rows_and_partitions_can_be_assumed() -> None:
     program = compile_program([dp.Count()], dp.Budget(1.0), 3)
     one = foresee(program, 1000, {"partitions": 30}, None)
@@ -332,12 +311,6 @@ def test_rows_and_partitions_can_be_assumed() -> None:
     [four] = foresee(program, 1000, {"partitions": 30, "rows": 4}, None).expected
     assert four.value == 100 * (1 + 4) / 2
     assert foresee(program, 1000, {"partitions": 30, "each": 1}, None).people == 1000 / 30
-
-
-def test_a_column_without_a_guess_has_no_interval() -> None:
-    program = compile_program([dp.Sum("spent")], dp.Budget(1.0), 1, partitions=1)
-    [expected] = foresee(program, 1000, {}, 1).expected
-    assert expected.value is None and expected.needed >= 1
 
 
 def test_partitions_that_would_not_be_selected_are_announced() -> None:
@@ -487,13 +460,3 @@ def test_a_table_for_a_terminal_is_aligned_and_loses_its_last_columns() -> None:
     ]
     assert len(text_table(heading, rows, 25)) == 3
     assert text_table(heading, rows, 1)[0] == "name   of", "two columns stay"
-
-
-def test_long_words_are_not_broken() -> None:
-    word = "ContributionBounds(partitions=3),an_even_longer_word"
-    assert wrapped(f"take {word} instead of it", 10).splitlines() == [
-        "take",
-        f"  {word}",
-        "  instead of it",
-    ]
-    assert wrapped(word, None) == word

@@ -36,7 +36,7 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     choose,
     edges_up_to,
 )
-from beam_dp.mechanisms.metrics import REGISTRY, base, mean, quantiles, totals
+from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, totals
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -51,7 +51,6 @@ from beam_dp.mechanisms.planning.program import (
     SEARCH,
     TOGETHER,
     Program,
-    compile_loss,
     compile_program,
 )
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
@@ -209,63 +208,6 @@ def test_selection_has_its_weight_too():
     }
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
-def test_numbers_of_any_kind_are_taken_exactly(kind):
-    asked = [totals.Sum("x", weight=kind(0.5), clip=kind(0.75), unit=kind(0.25))]
-    program = compile_program([*asked, totals.PeopleCount()], Budget(3.0), 1)
-    assert program.columns == (Column("x", Role.VALUE, Fraction(1, 4)),)
-    assert program.steps[0].release.thresholds == (3,)
-    assert ("0 sum x: noise", Budget(1), 1) in program.entries
-    assert ("1 people: noise", Budget(2), 1) in program.entries
-
-
-def test_wrapping_integers_do_not_get_into_the_shares():
-    program = compile_program([totals.Count(weight=np.int64(2**62))], Budget(1.0), 4)
-    assert sum(cost.amount * times for _, cost, times in program.entries) == 1
-    assert all(type(cost.amount.numerator) is int for _, cost, _ in program.entries)
-
-
-def test_a_mean_shares_its_parts():
-    asked = [
-        mean.Mean("x", own_count=True),
-        totals.Sum("x"),
-        mean.Mean("x", per="person", own_count=True, name="per_person"),
-    ]
-    program = compile_program(asked, Budget(15.0), 1)
-    assert [(type(step.part), step.part.word) for step in program.steps] == [
-        (mean.Distances, "distances"),
-        (mean.RowsWithValue, "valid"),
-        (totals.Sum, "sum"),
-        (mean.Distances, "distances"),
-        (mean.PeopleWithValue, "valid"),
-    ]
-    amounts = [
-        sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
-        for place in range(5)
-    ]
-    mean_part = Fraction(17, 40)
-    parts = [mean_part, mean_part, 1, mean_part, mean_part]
-    assert amounts == [5 * part for part in parts]  # 17/20: a centre is paid before
-    twice = [mean.Mean("x"), mean.Mean("x", name="again")]
-    assert len(compile_program(twice, Budget(1.0), 1).steps) == 2
-
-
-def test_fields_are_shared_and_measures_have_their_places():
-    program = compile_program(METRICS["all"], Budget(1.0), 2)
-    assert names_of(program) == ["x", "y"]
-    assert [(field.column, field.operation) for field in program.fields] == [
-        (0, "sum"),
-        (1, "sum"),
-        (0, "max"),
-        (0, "count"),
-    ]
-    assert program.measures[0] == histograms.Measure(histograms.PEOPLE)
-    for step in program.steps:
-        measures = program.measures[step.first : step.first + len(step.release.measures)]
-        assert measures == step.release.measures
-    assert [step.shared for step in program.steps] == [0, 1, None, None, None, 2, 3]
-
-
 def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
     many = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1000)
@@ -297,22 +239,6 @@ REFUSED = [
 def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
     with pytest.raises(ValueError, match=message):
         compile_program(asked, budget, 10, selection=selection)
-
-
-def test_a_metric_that_builds_no_release_cannot_be_released():
-    class Own(base.Metric):
-        pass
-
-    with pytest.raises(TypeError, match="^Own: its parts are released"):
-        compile_program([Own()], Budget(1.0), 1)
-
-
-def test_many_candidates_are_fine_where_they_cost_nothing():
-    wide = Candidates.linear(0, 10**15, 1)
-    [step] = compile_program(
-        [totals.Sum("x", search=AboveThreshold, candidates=wide)], Budget(1.0), 1
-    ).steps
-    assert step.release.candidates is wide
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -386,14 +312,6 @@ def test_partitions_are_selected_by_their_people():
     assert public.select(cells, Noise()).tolist() == [0, 1, 2]
 
 
-def test_the_loss_of_a_statistic_needs_no_budget():
-    loss = compile_loss(quantiles.Min("x", unit=0.5), 3)
-    assert loss.columns == (Column("x", Role.VALUE, Fraction(1, 2)),)
-    measure = loss.profiler.measure
-    assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
-    assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE
-
-
 def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> None:
     selection, budget = SelectionRequest(Fraction(1), 1), dp.Budget(Fraction(2), Fraction(1, 10**6))
     _, shares = share_out(budget, weights_of([dp.PeopleCount()]), 1, selection)
@@ -407,35 +325,12 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     assert shares[None] == dp.Budget(Fraction(1, 4), Fraction(1, 8 * 10**6))
 
 
-ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
-
-
 def built(asked, budget=None, reach=2):
     """Return the steps and the entries of the account."""
     whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), reach, None)
     account, context = Account(whole), Context(columns_of(asked), reach=reach)
     steps = build(asked, shares, context, account)
     return steps, account.entries
-
-
-def test_everything_that_a_release_spends_is_entered_as_often_as_a_person_pays_it():
-    steps, entries = built(ASKED, reach=5)
-    wanted = [
-        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else 5)
-        for step in steps
-        for cost, purpose, once in step.release.spends
-    ]
-    assert list(entries) == wanted
-    assert sum(cost.amount * times for _, cost, times in wanted) == 4
-
-
-def test_a_refusal_names_the_metric_that_asks():
-    with pytest.raises(ValueError, match=r"^Max: budget .* output column most would look"):
-        built(
-            [dp.Count(), dp.Max("x", name="most", search="auto")],
-            dp.Budget(Fraction(1, 10**6)),
-            reach=1,
-        )
 
 
 def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
@@ -639,19 +534,6 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
         assert noise.gauss == budget.is_zcdp
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
         assert noise.scale == pytest.approx(AdditiveNoise(cost).scale)
-
-
-def test_of_several_releases_the_mean_noise_is_weighed():
-    metrics = [dp.PeopleCount(weight=1), dp.Count(clip=1, weight=3)]
-    programs = compile_program(metrics, Budget(1), edges_up_to(64))
-    noise = programs.noise_at(FIRST, 8)
-    assert noise.scale == pytest.approx((8 * 4 + 8 * 4 / 3) / 2 / 0.96)
-
-
-def test_where_partitions_alone_are_selected_their_noise_is_weighed():
-    programs = compile_program([], Budget(1, 1e-6), edges_up_to(64), selection=SELECTION)
-    noise = programs.noise_at(FIRST, 8)
-    assert noise == StepNoise(pytest.approx(8 / 0.96), False)
 
 
 def test_the_choice_reaches_the_program_and_survives_a_pickle():
