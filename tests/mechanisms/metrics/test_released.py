@@ -59,13 +59,6 @@ def test_integers_of_any_size_have_ends() -> None:
     assert ends(found) == [(2.0**70 - 2.0**60, 2.0**70 + 2.0**60), (-(2.0**70), -(2.0**70))]
 
 
-KINDS = [
-    Released.within(VALUES, np.array([1.0, 2.0, 3.0])),
-    Released.at_least(np.array([2**80, 1], object), np.array([1.0, INF]), -1),
-    Released.ranked(np.array([math.nan, 0.5]), 4.0),
-]
-
-
 # --------------------------------------------------------------------- the claim, exactly
 
 
