@@ -582,16 +582,15 @@ class KthLargest(_Ranked):
         return self.search == WALK
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the walk by ranks; a bound of one row per person leaves no clip to choose."""
+        """Return the walk by ranks."""
         if self.search != WALK:
             return super().build(context, share)
         each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
         alone = TailSearch(each, 0, k, True, stray, 1)
-        if context.depth == 1:
-            return ExtremeRelease(self._buckets(context, "max"), alone, candidates, ranked=True)
         lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
-        if alone.is_floored(candidates):  # no clip above 1 comes nearer to such a k
+        # With one row each, or near the top, no clip above 1 comes nearer.
+        if context.depth == 1 or alone.is_floored(candidates):
             one = RowClips(None, (1,))
             return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
         size, first, look, rest = each.split(_KTH_SHARES)
@@ -634,26 +633,23 @@ class KthLargest(_Ranked):
 
 @dataclasses.dataclass(frozen=True)
 class ExtremeRelease(Release):
-    """The largest number of one per person, or the k-th largest, by `TailSearch`.
+    """The largest number of one per person, by `TailSearch`.
 
     With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
     it), the released value is above all data; else the largest number is above the candidate before
-    it. Of the k-th largest the error of its rank is released. Where more than a tenth of the people
-    may be beyond the value, nothing is said of the largest number (`stated`); where more than half
-    of them may be, or people are too few, it is NaN.
+    it. Where more than a tenth of the people may be beyond the value, nothing is said of the largest
+    number (`stated`); where more than half of them may be, or people are too few, it is NaN.
 
     Attributes:
         measure: one number per person, in buckets of the candidates; the sign says whether they
             are mirrored, for the smallest.
         search: the search, with its budget, in whole people.
         candidates: the public outputs, mirrored where the numbers are.
-        ranked: whether the error is one of the rank.
     """
 
     measure: Measure
     search: TailSearch
     candidates: Candidates
-    ranked: bool = False
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -681,12 +677,9 @@ class ExtremeRelease(Release):
             for occupied, numbers in view.tallies(0)
         ]
         sign = self.measure.sign
-        if not self.ranked:
-            drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
+        drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
         errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
-        if self.ranked:
-            return Released.ranked(values, errors)
         steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
         return Released.at_least(values, np.where(np.isfinite(errors), steps, math.inf), sign)
 

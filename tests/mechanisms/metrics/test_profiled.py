@@ -36,7 +36,6 @@ from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, price_search
 from beam_dp.mechanisms.search.price_search import (
-    STEP,
     Narrowed,
     PriceSearch,
     index_of_price,
@@ -202,12 +201,6 @@ def test_prices_are_doubled_in_two_steps():
         assert most < price_at(j + 1)
 
 
-def test_the_query_moves_by_a_step_of_the_mesh():
-    for less, more in pairs():
-        for j in range(8):
-            assert -16 <= query(more, j) - query(less, j) <= 16 * STEP
-
-
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget(8.0), Budget.zcdp(2.0)])
 def test_the_price_is_private(budget):
     """Exact chances; the bound is on their rounding (1e-13 each)."""
@@ -301,9 +294,6 @@ def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
     assert type(release_of(dp.DistinctCount("x"), partitions=None)[1]) is not TwoPhaseDistinct
 
 
-GENEROUS = Budget(1_000_000.0)  # so much that a price is passed over with e^-1000 at most
-
-
 @dataclasses.dataclass(frozen=True)
 class _Signed:
     sign: int
@@ -340,34 +330,6 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     # eight are off with a chance below (15 over 8) 0.0102^8 < 1e-11.
     assert np.median(abs(drawn[:, 0] - 1000)) <= 5
     assert np.median(drawn[:, 1]) <= 3
-
-
-def test_where_hundreds_have_each_value_the_number_is_exact():
-    """100 values of 2,000 people each: a 64th of each pays for it, and rounding takes the noise."""
-    people = np.arange(200_000)
-    twin = PackedRows(people[None], people % 100, each=PARTS)
-    _, release = release_of(dp.DistinctCount("x"))
-    # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
-    drawn = [release.draw_one(twin, Noise())[0] for _ in range(15)]
-    assert sorted(drawn)[7] == 100
-    # The broken twin: with a whole value as the least price, P(noise = 0) is 0.32.
-    whole = dataclasses.replace(release, noise_cost=Budget(Fraction(2, 3 * 64)))
-    assert len({whole.draw_one(twin, Noise())[0] for _ in range(60)}) > 1
-
-
-def test_the_rest_is_searched_where_no_price_is_good_enough():
-    """With much budget the search finds the truth, which is above the candidate before."""
-    candidates = Candidates.linear(0, 8, 1)
-    metric = dp.SumOfSquares("x", search="two_phase", candidates=candidates)
-    _, release = release_of(metric, GENEROUS)
-    assert release.draw_one(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
-
-    class Never(PriceSearch):
-        def choose(self, twin, top, usual=None, noise=None):
-            return None
-
-    release = dataclasses.replace(release, prices=Never(Budget(1.0)))
-    assert release.draw_one(Profile([8] * 600), Noise()) == (8, 1)  # of the candidate before
 
 
 @pytest.mark.parametrize("people", [2000, 100])
@@ -453,20 +415,6 @@ def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch)
     # The broken twin: the noise alone, though the floor may be above f.
     monkeypatch.setattr(TwoPhase, "_below", lambda self, value, error, floor: error)
     assert failures(listed) > 0
-
-
-def test_few_people_are_searched_with_what_is_left():
-    """100 people, where the floor wants some hundreds: from below, as if asked for."""
-    _, release = release_of(dp.Max("x", search="two_phase"))
-    profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
-    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
-    # beta = 5% are beyond f or pass over more people than the shift of nine tenths of the budget
-    # (a grid of 0.025% rounds up by less than one): of 40 more than 20 are with a chance below
-    # (40 over 21) 0.05^21 < 1e-15.
-    most = AboveThreshold(Budget(Fraction(9, 10))).shift(release.candidates.size)
-    assert sum(1000 - most <= value <= 1001 for value, _ in drawn) >= 20
-    # A candidate, and the one before it is at most f: 0.025% apart.
-    assert sum(0 < error < 1 and value - error <= 1000 for value, error in drawn) >= 20
 
 
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])

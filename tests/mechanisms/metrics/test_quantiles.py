@@ -12,8 +12,6 @@ from beam_dp.mechanisms.metrics.quantiles import (
     ExtremeRelease,
     KthRelease,
     RankRelease,
-    RowClip,
-    RowClips,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
@@ -63,20 +61,12 @@ def largest_of(day: int, sign: int = 1) -> list[float]:
 def test_with_no_noise_to_speak_of_the_extreme_is_exact(kind):
     sign = 1 if kind is dp.Max else -1
     release, found = released(kind("value", candidates=GRID))
-    assert isinstance(release, ExtremeRelease) and not release.ranked
+    assert isinstance(release, ExtremeRelease)
     for day in (1, 2):
         truth = sign * largest_of(day, sign)[0]
         value, low, high, _ = found[day]
         assert value == truth
         assert (low, high) == ((truth - 1, math.inf) if sign > 0 else (-math.inf, truth + 1))
-
-
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_with_one_row_each_the_kth_largest_is_exact(k):
-    rows = [Row(person, 1, float(value)) for person, value in enumerate(RANDOM.permutation(80))]
-    release, found = released(dp.KthLargest("value", k, candidates=GRID), rows, depth=1)
-    assert isinstance(release, ExtremeRelease) and release.ranked
-    assert found[1][0] == 80 - k and found[1][3] <= 1
 
 
 def test_rows_of_the_same_person_count_once_below_the_floor():
@@ -207,48 +197,3 @@ def test_the_rank_error_of_a_median_of_rows_holds_beside_people_of_many_rows():
     assert held >= 10 and np.nanmedian(values) >= 100
     people = released(dp.Median("value", per="person"), rows, dp.Budget(1))[1][1][0]
     assert people < 50
-
-
-def test_errors_in_rows_are_those_of_ranks_times_the_clip_and_what_is_lost():
-    nothing = RowClips(None, (1,)).choose(np.array([1, 5]), 3.0, Noise())
-    assert nothing.error(4.0) == 4 and nothing.error(math.inf) == math.inf
-    assert RowClip(8, None).error(4.0) == math.inf
-    assert RowClip(8, nothing.losses).error(4.0) == 32
-    rows = np.full(1000, 6)
-    chosen = RowClips(dp.Budget(10**6), (1, 2, 4, 8, 16)).choose(rows, 4.0, Noise())
-    assert chosen.rows == 8 and chosen.error(4.0) <= 40
-    cut = RowClips(dp.Budget(10**6), (1, 2, 4)).choose(rows, 4.0, Noise())
-    assert cut.rows == 4 and cut.error(4.0, 0.5) >= 16 + 0.5 * 1000
-
-
-ALL_RANKS = [
-    *(dp.Max("value"), dp.Min("value"), dp.KthLargest("value", 3), dp.KthLargest("value", 60)),
-    *(dp.Median("value"), dp.Quantile("value", 0.9), dp.Median("value", per="person")),
-]
-
-
-@pytest.mark.sampled(14)
-@pytest.mark.parametrize("metric", ALL_RANKS, ids=str)
-@pytest.mark.parametrize("people", [60, 3000])
-def test_ranks_say_little_of_few_people_and_much_of_many(metric, people):
-    """Errors are 5 to 18 people at epsilon 1: more than a tenth of 30, and less of 3,000."""
-    epsilon = dp.Budget(Fraction(1, 2)) if people < 100 else dp.Budget(1)
-    rows = [Row(person, 1, 1000.0 + person) for person in range(people)]
-    known = 0
-    for _ in range(20):
-        value, low, high, rank = released(metric, rows, epsilon, depth=1)[1][1]
-        known += not math.isnan(value) and (
-            rank < math.inf if metric.is_ranked else (low, high) != (-math.inf, math.inf)
-        )
-        if math.isnan(value):
-            assert (low, high) == (-math.inf, math.inf) and (rank == math.inf) == metric.is_ranked
-    # Noise that turns this round has a chance of 5% at most: 10 of 20 less than 2e-8 at any rate.
-    assert known < 15 if people < 100 else known > 5
-
-
-def test_an_extreme_that_half_of_the_people_may_be_beyond_is_empty():
-    rows = [Row(person, 1, 1000.0 + person) for person in range(26)]
-    drawn = [released(dp.Max("value"), rows, dp.Budget(1))[1][1] for _ in range(40)]
-    # A floor of 18: some 20 people are at or above what the walk ends at, of 26.
-    assert sum(math.isnan(value) for value, *_ in drawn) >= 25
-    assert all(low == -math.inf and high == math.inf for _, low, high, _ in drawn)

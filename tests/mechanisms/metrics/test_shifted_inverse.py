@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import clipped, quantiles
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
@@ -29,8 +27,6 @@ from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import collect
-from beam_dp.transforms.steps import settle as settling
 from beam_dp.transforms.steps.output_rows import output_type
 from tests.doubles import ZeroNoise, choices
 from tests.relations import (
@@ -41,10 +37,8 @@ from tests.relations import (
     Statistic,
     as_dicts,
     brute,
-    bundle,
     by_day,
     data_of,
-    grouped,
     views,
 )
 
@@ -284,43 +278,6 @@ def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
             assert most < 64 or value == truth
             tight += moved == most
     assert tight > 50
-
-
-def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> list[int]:
-    """Return, per threshold, how many people the shared clip's search sees above it."""
-    layout = Layout("person", ("day",), program.columns, None, KEY)
-    bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
-    packed = grouped([bundle(collect.Collect(layout, bounder, 4), as_dicts(rows))])
-    settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
-    blobs = grouped([bundle(settle, [element]) for element in packed.items()])[settling.SHARED]
-    found = settling.open_bucket(blobs, program.shared_measures)[0]
-    buckets = len(program.shared_measures[0].thresholds) + 1
-    people, _ = PartitionView(found, np.zeros(len(found), np.int64), 1).histogram(0, buckets)
-    return people[0][::-1].cumsum()[-2::-1].tolist()
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("reach", [None, 1, 2])
-def test_the_shared_clip_of_a_distinct_count_sees_everybody_once(reach: int | None) -> None:
-    """It sees a person's most items in any partition; one person moves it by 0 or 1."""
-    statistic = Statistic(dp.DistinctCount("item"), len)
-    program = compile_program([statistic.metric], HUGE, 1)
-    for seed in range(30):
-        made = data_of(statistic, 3, 3, seed)
-        made = made._replace(new=set(list(made.new)[:1]))
-        bounds = ContributionBounds(reach)
-        before, after = (people_above(rows, program, bounds) for rows in (made.before, made.rows))
-        assert {high - low for low, high in zip(before, after, strict=True)} <= {0, 1}
-        seen = after[:3]
-        items: dict[tuple[int, int], set[str]] = {}
-        for row in made.rows:
-            if row.item is not None:
-                items.setdefault((row.person, row.day), set()).add(str(row.item))
-        most: dict[int, int] = {}
-        for (person, _), owned in items.items():
-            most[person] = max(most.get(person, 0), len(owned))
-        expected = [sum(number > y for number in most.values()) for y in (1, 2, 4)]
-        assert reach is not None or seen == expected
 
 
 def true_count(patch: Patch) -> None:

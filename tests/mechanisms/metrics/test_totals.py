@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -110,23 +109,6 @@ def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
     program = compile_program(metrics, dp.Budget(1), 1)
     assert len(program.steps) == 2
     assert sum(cost.amount * times for _, cost, times in program.entries) == 1
-
-
-def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
-    def spent(metrics: Sequence[Metric]) -> list[Fraction]:
-        shares = [Fraction(0)] * 4
-        for label, cost, times in compile_program(metrics, dp.Budget(1), 1).entries:
-            if not label.startswith("centre"):
-                shares[int(label.split()[0])] += cost.amount * times
-        return shares
-
-    twice = [dp.Count(), dp.Sum("x", weight=2)]
-    assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
-    assert spent(twice) == [Fraction(1, 3), Fraction(2, 3), 0, 0]
-    assert spent([*twice, dp.Mean("x", weight=3)]) == [Fraction(5, 12), Fraction(7, 12), 0, 0]
-    own = spent([*SUM_AND_COUNT, dp.Mean("x", own_count=True)])
-    assert own == [Fraction(part, 120) for part in (40, 40, 17, 17)]  # after the centre's 15%
 
 
 APART = {

@@ -174,14 +174,6 @@ def test_the_table_is_cut_to_the_terminal_and_explains_what_is_left() -> None:
     assert made.text(1000) == made.text() == str(made)
 
 
-def test_no_number_of_the_table_has_more_than_three_digits_or_powers_of_ten() -> None:
-    large = [totals.Sum("spent", clip=10**9), totals.Count()]
-    lines = str(describe(compile_program(large, Budget(0.0123), 3))).splitlines()[1:3]
-    numbers = re.findall(r"[\d.,]*\d(?:e\S+)?", " ".join(lines))
-    assert len(numbers) >= 7 and any("," in each for each in numbers)
-    assert all(len(each.replace(",", "").replace(".", "").strip("0")) <= 3 for each in numbers)
-
-
 def chosen_plan(limit=7, budget=None):
     metrics = [totals.PeopleCount(), totals.Sum("v")]
     made = compile_program(metrics, budget or Budget(1), edges_up_to(limit), partitions=limit)
@@ -320,15 +312,6 @@ def test_partitions_that_would_not_be_selected_are_announced() -> None:
     assert "many partitions would not be selected" in found.warning
     [first, _] = found.expected
     assert program.selection is not None and first.needed == program.selection.threshold
-
-
-def test_a_bound_that_is_chosen_is_foreseen_as_it_is_needed() -> None:
-    programs = compile_program([dp.Count()], dp.Budget(1.0), edges_up_to(7), partitions=7)
-    given = compile_program([dp.Count()], dp.Budget(1.0), 3, partitions=7)
-    chosen = foresee(programs, 7000, {"each": 3}, 7)
-    assert chosen.people == 3000
-    [mine], [theirs] = chosen.expected, foresee(given, 7000, {}, 7).expected
-    assert mine.needed >= theirs.needed  # the choice of the bound has its price
 
 
 @pytest.mark.parametrize(

@@ -572,12 +572,6 @@ def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
         assert clip != alike.steps[0].release.looks[-1].amount
         shares.append(clip)
     assert shares[0] > shares[1]
-    public = compile_program([dp.Sum("v")], Budget(1), edges_up_to(None), partitions=50)
-    chosen = choice_of(public, counts, ZeroNoise())
-    assert (
-        public.at(chosen).entries
-        == public.at_bound(chosen.reach.reach, chosen.reach.look.share).entries
-    )
 
 
 def test_few_people_pay_for_a_second_look():
@@ -591,18 +585,6 @@ def test_few_people_pay_for_a_second_look():
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
     made = compile_program([dp.Count()], Budget(1e-14), edges_up_to(8), partitions=8)
     assert not made.chooses and made.reach == 1
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("epsilon", [0.05, 0.02, 0.2])
-def test_the_ladder_ends_where_pure_composition_cannot_be_paid_though_zcdp_could(epsilon):
-    """Every step of the ladder is possible: the largest bounds may have the smaller noise."""
-    made = compile_program(
-        [dp.SumOfSquares("w")], Budget(epsilon, 1e-6), edges_up_to(1024), partitions=1024
-    )
-    for edge in made.edges:
-        for share in (FIRST, SECOND):
-            assert made.at_bound(edge, share).reach == edge
 
 
 ADDED = [dp.Count(), dp.Sum("spent")]
@@ -674,11 +656,3 @@ def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
     for joint in (StepNoise(3.4, False), None):
         chosen = choose(look, edges, bound, 7, joint)
         assert not chosen.jointly and chosen.reach == 3
-
-
-def test_its_noise_is_that_of_a_bound_of_a_part_of_the_partitions() -> None:
-    """By its deviation: 2.75 of 7 and 9.4 of 31 partitions, for one number."""
-    for partitions, bound in ((7, Fraction(26, 10)), (31, Fraction(89, 10))):
-        made = programs(dp.Budget(1.0), partitions, [dp.PeopleCount()])
-        joint = made.noise_at(FIRST, partitions, jointly=True).scale
-        assert joint == pytest.approx(float(bound) * made.noise_at(FIRST, 1).scale, rel=0.1)
