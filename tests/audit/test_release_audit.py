@@ -32,7 +32,7 @@ pytestmark = pytest.mark.audit
 
 GRID = (1, 4)
 ROUNDING = 1e-6
-FAR, NEAR = 14, 6  # the noise that is tried, and how far from the truth outcomes are compared
+FAR, NEAR = 10, 4  # the noise that is tried, and how far from the truth outcomes are compared
 
 
 class Script(ZeroNoise):
