@@ -38,7 +38,7 @@ from tests.doubles import ZeroNoise
 from tests.relations import KEY, bundle, grouped
 
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
-UNITS = [*(Fraction(10) ** power for power in (-22, -6, 0, 19)), LEAST, MOST]
+UNITS = [LEAST, *(Fraction(10) ** power for power in (-22, -6, 0, 19)), MOST]
 GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
