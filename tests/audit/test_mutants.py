@@ -7,8 +7,6 @@ the tests of the module. Random checks draw from the system; their false alarm i
 
 import dataclasses
 import itertools
-import math
-import os
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -17,39 +15,24 @@ import pytest
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
 from beam_dp.mechanisms.metrics import clipped
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
-from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound
-from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.transforms.columns import fixed_point, ids
-from tests.doubles import Asked, ZeroNoise
-from tests.mechanisms.metrics.test_clipped import noise_of_smaller_clips, worst_of_pool
+from tests.doubles import ZeroNoise
 from tests.reference import (
     Row,
-    concatenate,
-    fields_in,
-    reference,
-    rows_in,
     table_of,
 )
 
@@ -58,103 +41,6 @@ GRID = (1, 2, 4, 8)
 
 
 # ---------------------------------------------------------------- checks: True where all is well
-
-
-def the_noise_has_the_scale_of_all_partitions() -> bool:
-    """One person in 4 partitions moves 4 sums by their clips: each has epsilon / 4 to spend."""
-    made = compile_program([Count()], Budget(1.0), 4)
-    [step] = made.steps
-    noise = Asked()
-    view = cells([Row((1, 0), (0, 0), (1,))], step.release.measures)
-    step.release.draw(view.at(0, chosen(step.release, 3)), noise)
-    [rate] = noise.rates
-    [look] = step.release.looks
-    return 4 * rate * 8 + look.amount <= 1  # 4 draws at clip 8, and the choice of the clip
-
-
-def one_person_moves_a_sum_by_at_most_the_clip() -> bool:
-    """10,000 is far above the clip of 8."""
-    release = ClippedSum(0, True, GRID, Fraction(1), (Budget(1.0),), (Budget(1.0),))
-    rows = [Row((person, 0), (0, 0), (person,)) for person in range(20)]
-    rows += [Row((99, 0), (0, 0), (value,)) for value in (9000, 1000)]
-    more, less = (
-        release.draw(cells(part, release.measures).at(0, chosen(release, 3)), ZeroNoise()).values[0]
-        for part in (rows, [row for row in rows if row.person[0] != 99])
-    )
-    return abs(more - less) <= 8
-
-
-def one_person_is_in_at_most_their_partitions() -> bool:
-    bounder = Bounder(ContributionBounds(2), FIELDS, b"key")
-    rows = [Row((1, 0), (place, 0), (1,)) for place in range(9)]
-    settled = bounder.settle(bounder.prepare(table_of(rows)))
-    return len(settled) == 2
-
-
-def bounds_hold_over_shards_and_not_in_each() -> bool:
-    """Every row arrives in a part of its own."""
-    for bounds in (ContributionBounds(2, 3), ContributionBounds(2, None, 4), ContributionBounds(3)):
-        bounder = Bounder(bounds, (), b"key", keep_rows=True)
-        rows = [Row((1, 0), (n % 4, 0), (n,)) for n in range(40)]
-        parts = [bounder.reduce(table_of([row])) for row in rows]
-        if rows_in(bounder.settle(concatenate(parts))) != reference(bounder, rows):
-            return False
-    return True
-
-
-def a_retry_keeps_the_same_rows() -> bool:
-    bounder = Bounder(ContributionBounds(2, 2), FIELDS, b"key")
-    rows = [Row((1, 0), (n % 5, 0), (n,)) for n in range(50)]
-    runs = [fields_in(bounder.settle(bounder.reduce(table_of(rows)))) for _ in range(12)]
-    return all(run == runs[0] for run in runs)
-
-
-def rows_of_a_person_do_not_depend_on_others() -> bool:
-    """Another person has an id of two words, and a value beyond 64 bits."""
-    bounder = Bounder(ContributionBounds(2, 2), FIELDS, b"key")
-    rows = [Row((n % 9, 0), (n % 5, 0), (n % 31,)) for n in range(300)]
-    other = [Row((1, 1), (0, 0), (1 << 90,)), Row((77, 0), (1, 3), (5,))]
-    alone = fields_in(bounder.settle(table_of(rows)))
-    together = fields_in(bounder.settle(table_of(rows + other)))
-    shared = {pair: line for pair, line in together.items() if pair[0] not in ((1, 1), (77, 0))}
-    return alone == shared
-
-
-def one_person_has_one_identity() -> bool:
-    """1, True, "1" and 1.0 are one person; "01" is another; 1.5 is none."""
-    found, valid = ids.identify([1, True, "1", 1.0, "01", 1.5], b"key")
-    same = (found[:, :4] == found[:, :1]).all() and (found[:, 4] != found[:, 0]).any()
-    return bool(same) and valid.tolist() == [True] * 5 + [False]
-
-
-def nan_never_becomes_a_number() -> bool:
-    """A clip before the test for NaN would make it a bound."""
-    units = fixed_point.to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
-    missing = integers.is_missing(units, integers.LOWEST)
-    return missing.tolist() == [True, False, False, False] and units[1] == 3
-
-
-def noise_names_one_person_as_rarely_as_delta_says() -> bool:
-    """The chance that noise is above the threshold for one person, by its whole distribution."""
-    chosen = GaussianThreshold(Fraction(1, 200), Fraction(1, 1000))
-    noise = np.arange(-500, 501)
-    weights = np.exp(-(noise**2) / (2 * float(chosen.variance)))
-    beyond = weights[noise > chosen.slack].sum() / weights.sum()
-    return bool(beyond <= 1e-3)
-
-
-def partitions_are_kept_as_rarely_as_delta_says() -> bool:
-    """With the lowest words whoever can be kept is kept; with the highest, who must be."""
-    chosen = TruncatedGeometric(Fraction(1), Fraction(1, 1000), 3)
-    people = np.arange(60)
-    possible = [chosen.probability(number) > 0 for number in people.tolist()]
-    certain = [chosen.probability(number) == 1 for number in people.tolist()]
-    return (
-        chosen.keep(people, Words(0)).tolist() == possible
-        and chosen.keep(people, Words(2**64 - 1)).tolist() == certain
-        and possible == [number >= 3 for number in people.tolist()]
-        and chosen.probability(3) <= Fraction(1, 1000)
-    )
 
 
 def selection_counts_people() -> bool:
@@ -194,11 +80,6 @@ def dearest(made: Program, reach: int) -> Fraction:
             for looks in itertools.product(*(range(len(number.noise_costs)) for number in numbers))
         )
     return spent
-
-
-def one_draw_covers_what_a_person_moves() -> bool:
-    """The joint law of three numbers of one pool, added up over all levels."""
-    return worst_of_pool(Fraction(2)) <= 2 * (1 + 1e-9)
 
 
 def a_centre_is_entered() -> bool:
@@ -243,68 +124,7 @@ def a_person_is_in_one_bucket() -> bool:
     return True
 
 
-def a_choice_holds_one_look() -> bool:
-    """What is stored of two looks is one of them, and says which."""
-    choice = ClipChoice((Budget(Fraction(1, 4)), Budget(Fraction(2, 5))), GRID)
-    for people in (9000, 9):
-        numbers = np.full((1, 1, 5), 0)
-        numbers[0, 0, 1] = people
-        drawn = choice.draw(numbers, Noise())
-        if drawn.noisy.shape != numbers.shape or len(drawn) != 2:
-            return False
-    return True
-
-
-def the_noise_follows_the_look() -> bool:
-    """After the second look less is left for the number than after the first."""
-    looks, noises = (Budget(1), Budget(2)), (Budget(3), Budget(2))
-    release = ClippedSum(0, False, GRID, Fraction(1), looks, noises)
-    view = cells([Row((1, 0), (0, 0), (1,))], release.measures)
-    for look in (0, 1):
-        noise = Asked()
-        release.draw(view.at(0, Choice(chosen(release, 0).noisy, look)), noise)
-        if noise.rates[0] + looks[look].amount > 4:
-            return False
-    return True
-
-
-def a_person_counts_once_for_a_shared_clip() -> bool:
-    """One person in many partitions is one person to the search for a shared clip."""
-    rows = [Row((person, 0), (place, 0), (3,)) for person in range(5) for place in range(4)]
-    table = settled(rows)
-    summary = histograms.summarise_people(table, [Measure(0, 1, GRID)])
-    return summary.people.tolist() == [5]
-
-
-def each_person_is_kept_by_chance_alone() -> bool:
-    """Uniform over 6 partitions: with 20,000 people Hoeffding allows 1e-10 for t = 0.026."""
-    key = os.urandom(8)
-    rows = np.arange(20_000, dtype=np.uint64)
-    person = np.repeat(rows, 6)[None]
-    partition = np.tile(np.arange(6, dtype=np.uint64), 20_000)[None]
-    table = tables.Table(person, partition, np.ones(120_000, np.int64), [])
-    kept = Bounder(ContributionBounds(1), (), key).settle(table).partition[0]
-    return all(abs((kept == place).mean() - 1 / 6) < 0.026 for place in range(6))
-
-
 # ------------------------------------------------------------------------------- what they need
-
-
-class Words(Noise):
-    """Words that are all the same."""
-
-    def __init__(self, word):
-        object.__setattr__(self, "word", word)
-
-    def words(self, size):
-        return np.full(size, self.word, np.uint64)
-
-
-def chosen(release: ClippedSum, clip: int) -> Choice:
-    """Return a histogram by which the clip is the one of this index: many people are there."""
-    noisy = np.zeros((1, release.choice.sides, release.choice.buckets), np.int64)
-    noisy[0, 0, clip] = 10**9
-    return Choice(noisy, 0)
 
 
 def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table:
@@ -317,11 +137,6 @@ def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Part
 
 
 # -------------------------------------------------------------------------------- the mutants
-
-
-def _noise_of_one_partition(context, share, looks, shared):
-    searches, _ = COSTS(context, share, looks, shared)
-    return searches, tuple(share.split((look, 1 - look))[1] for look in looks)
 
 
 def _whole_noise_after_a_first_look(context, share, looks, shared):
@@ -337,54 +152,6 @@ def _largest_of_each_sign(table, measures):
     summary.bucket = summary.bucket + below * (len(GRID) + 1)
     summary.measure = np.zeros_like(summary.measure)
     return summary
-
-
-def _both_looks(self, people, noise):
-    drawn = DRAW(self, people, noise)
-    whole = HistogramNoise(self.looks[-1]).add(people, noise)
-    return Choice(np.concatenate([drawn.noisy, whole]), drawn.look)
-
-
-def _noise_of_the_first(self, looks=None):
-    return NOISE(self, [0] * len(self.costs))
-
-
-def _without_clip(view, measure, indexes, clip):
-    return view.cut(measure, np.full(view.size, 1 << 62))[0]
-
-
-def _cap_of_each_part(self, table):
-    """Bound a part, and take it for bounded ever after."""
-    return SETTLE(self, table) if len(table) <= 4 else table
-
-
-def _random_choice(self, table, person_hash):
-    return np.frombuffer(os.urandom(8 * len(table)), np.uint64)
-
-
-def _hash_of_the_form(pair, columns, constant):
-    mixed = pair
-    for part in (part for parts in columns for part in parts):
-        mixed = hashing.mix(mixed + part.view(np.uint64), constant)
-    return mixed
-
-
-def _hash_of_the_width(self, table):
-    return hashing.fold(table.person, hashing.salt(self.key, "person"))
-
-
-def _equality(values, key):
-    """Python's ==: 1.0 is 1, and text is another person than its number."""
-    words = [hash(value) % 2**64 for value in values]
-    return np.array([words, [0] * len(words)], np.uint64), np.ones(len(values), bool)
-
-
-def _mask_after_clip(units, present):
-    return units
-
-
-def _one_more(self, people, noise):
-    return KEEP(self, np.asarray(people) + 1, noise)
 
 
 def _rows(self, measure):
@@ -413,58 +180,15 @@ def _float_sums(self, entry, amount, delta):
         raise ValueError("over")
 
 
-def _per_partition(table, measures):
-    return histograms.summarise(table, measures)
-
-
-def _lowest_partition(self, table, person_hash):
-    return table.partition[0]
-
-
-def _bounded_by_one_sensitivity(self, numbers_, sensitivities, noise):
-    return ADD(self, numbers_, np.ones_like(sensitivities), noise)
-
-
-def _root_of_the_sensitivity(self, values, sensitivities, noise):
-    return ADD(self, values, np.array([math.isqrt(each) for each in sensitivities]), noise)
-
-
-def _everything(person, limit):
-    return np.ones(person.shape[1], bool)
-
-
-def _undoubled_alarm(self):
-    return gaussian_bound(self.variance, 4 * self.delta)
-
-
-COSTS, SETTLE, KEEP = clipped._costs, Bounder.settle, TruncatedGeometric.keep
-SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
-PEOPLE, DRAW, NOISE = histograms.summarise_people, ClipChoice.draw, Pool.noise
+COSTS, SHARE_OUT = clipped._costs, allocation.share_out
+PEOPLE = histograms.summarise_people
 
 BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
-    "2 scale by one bound only: the partitions are forgotten": (clipped, "_costs", _noise_of_one_partition, the_noise_has_the_scale_of_all_partitions),
-    "2 scale by one bound only: the clip is forgotten": (AdditiveNoise, "add", _bounded_by_one_sensitivity, the_noise_has_the_scale_of_all_partitions),
-    "3 root of the sensitivity": (AdditiveNoise, "add", _root_of_the_sensitivity, the_noise_has_the_scale_of_all_partitions),
-    "12 clip forgotten": (clipped, "_clip", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
-    "13 L0 forgotten": (ordering, "lowest", _everything, one_person_is_in_at_most_their_partitions),
-    "14 cap per part only": (Bounder, "settle", _cap_of_each_part, bounds_hold_over_shards_and_not_in_each),
-    "15 random choice under retry": (Bounder, "priority", _random_choice, a_retry_keeps_the_same_rows),
-    "15 choice by the form of a column": (ordering, "row_hash", _hash_of_the_form, rows_of_a_person_do_not_depend_on_others),
-    "15 choice by the width of ids": (Bounder, "person_hash", _hash_of_the_width, rows_of_a_person_do_not_depend_on_others),
-    "15 choice by the partition": (Bounder, "priority", _lowest_partition, each_person_is_kept_by_chance_alone),
-    "16 ids by ==": (ids, "identify", _equality, one_person_has_one_identity),
-    "17 NaN clipped": (fixed_point, "_mask", _mask_after_clip, nan_never_becomes_a_number),
-    "20 threshold off by one": (TruncatedGeometric, "keep", _one_more, partitions_are_kept_as_rarely_as_delta_says),
-    "20 threshold for noise, at twice delta": (GaussianThreshold, "slack", property(_undoubled_alarm), noise_names_one_person_as_rarely_as_delta_says),
     "21 rows for people": (PartitionView, "people", _rows, selection_counts_people),
     "23 epsilon spent twice": (program, "share_out", _whole_for_each, the_whole_is_spent_once),
     "24 delta not divided": (program, "share_out", _undivided_delta, delta_is_shared_among_partitions),
     "25 float sums": (Account, "_record", _float_sums, the_ledger_adds_without_rounding),
-    "a person counts in every partition": (histograms, "summarise_people", _per_partition, a_person_counts_once_for_a_shared_clip),
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),
-    "both looks are stored": (ClipChoice, "draw", _both_looks, a_choice_holds_one_look),
-    "the noise of the first look after the second": (Pool, "noise", _noise_of_the_first, the_noise_follows_the_look),
-    "one draw for clips that are one too small": (PoolNoise, "draw", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
     "the centre of a mean is not entered": (Program, "centre_costs", property(lambda self: {}), a_centre_is_entered),
     "the second look is not taken from the noise": (clipped, "_costs", _whole_noise_after_a_first_look, two_looks_spend_the_whole_once),
 }  # fmt: skip

@@ -5,7 +5,6 @@ e^-10000. So the counts tell that no good row was lost and that no row became tw
 """
 
 import collections
-import csv
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -138,27 +137,3 @@ def job(pattern: str, out: Path, capfd: pytest.CaptureFixture[str], *options: st
     words = ["--input", pattern, "--output", str(out), *JOB, *ASKED, "--epsilon", "1000000"]
     assert aggregate.main([*words, "--runner", "FnApiRunner", *options]) == 0
     return capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "extension",
-    [
-        pytest.param(name, marks=[] if name == "csv" else pytest.mark.audit)
-        for name in folders.FORMATS
-    ],
-)
-def test_jobs_say_what_they_say_without_the_inserted_rows(
-    extension: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    said, counts = [], []
-    for inserted in (0, INSERTED):
-        folder = tmp_path / str(inserted)
-        folder.mkdir()
-        pattern = folders.write(folder, extension, random.Random(extension), inserted)
-        out = tmp_path / f"out-{inserted}.csv"
-        said.append(job(pattern, out, capfd).replace(str(folder), "FOLDER"))
-        with out.open(newline="") as file:
-            counts.append([round(float(row["people_count"])) for row in csv.DictReader(file)])
-    assert said[0] == said[1]
-    assert counts[0] == [EACH] * 3
-    assert min(counts[1]) >= EACH and sum(counts[1]) <= folders.GOOD + INSERTED

@@ -60,13 +60,6 @@ def test_rows_are_in_the_order_of_a_full_sort(mask: np.uint64, size: int, seed: 
     assert ordering.changes(pair[None, found]).tolist() == new_pair.tolist()
 
 
-def test_rows_without_values_are_one_per_pair() -> None:
-    order, new_pair, row_hash, _, pair = lines(50, 4, np.uint64(0), 0)
-    found, new_row = ordering.order_rows(order, new_pair, row_hash, [])
-    assert new_row.tolist() == new_pair.tolist()
-    assert (np.diff(pair[found]) >= 0).all()
-
-
 def test_the_test_notices_rows_told_by_their_hash_alone() -> None:
     """The broken twin: one that takes equal hashes for equal rows merges different ones."""
     order, new_pair, _, columns, _ = lines(400, 4, NOTHING_SHARED, 0)
@@ -160,11 +153,6 @@ def test_each_value_keeps_its_share_of_every_small_multiset() -> None:
         limit,
     ), sums in mean.items():  # over all starts, of which there are as many as rows
         assert sums.tolist() == [limit * count for count in counts]
-
-
-def test_a_turn_beyond_the_rows_begins_again() -> None:
-    for turn in (0, 6, 7, 8, 1 << 63, (1 << 64) - 1):
-        assert proportional([(2, 4, 1)], [3], [turn]) == proportional([(2, 4, 1)], [3], [turn % 7])
 
 
 def test_huge_numbers_of_rows_are_shared_out_exactly() -> None:

@@ -71,15 +71,6 @@ def test_the_chance_to_stay_is_enclosed(coarse, fine, bits):
     assert low <= finer[1] and finer[0] <= high  # both enclose the same number
 
 
-@pytest.mark.parametrize("exponent", [-50, -44, -20, 5, 20])
-def test_the_chance_to_stay_is_enclosed_for_every_epsilon(exponent):
-    fine = Fraction(2) ** exponent
-    low, high = _stay_interval(fine, fine * Fraction(5, 8), 64)
-    assert 0 <= low <= high <= 1 and high - low <= Fraction(1, 1 << 64)
-    if exponent < -40:  # (coarse / fine)^2 for continuous noise
-        assert abs(float(low) - 25 / 64) < 1e-9
-
-
 class Coins(ZeroNoise):
     """Noise of 1000 in place of the Laplace noise, where coins of the system come up tails."""
 
@@ -172,14 +163,6 @@ def test_sums_of_gaussian_noise_are_beyond_as_rarely_as_said(rho, buckets, chanc
     assert tail(law, buckets, level) <= chance * (1 + 1e-9)
     if variance > 20:  # and not far above what is needed
         assert tail(law, buckets, level - buckets - 1) > chance
-
-
-def test_the_scale_says_the_deviation():
-    for budget in (Budget(0.4), Budget.zcdp(0.01)):
-        scale = HistogramNoise(budget).scale
-        law = laplace(0.4, 200) if not budget.is_zcdp else gaussian(50.0, 200)
-        deviation = math.sqrt(float((law * np.arange(-200, 201) ** 2).sum()))
-        assert math.sqrt(2) * scale == pytest.approx(deviation, rel=0.01)
 
 
 def test_every_bucket_has_noise_for_one_person():
@@ -318,12 +301,3 @@ def test_zcdp_looks_and_what_follows_cost_rho(alpha, enough):
     wrong = np.where(stops, rest(first), again * rest(second - first))  # forgets the first look
     moment = float((first_moments * wrong).sum())
     assert enough < 0 or math.log(moment) / (alpha - 1) > float(rho) * alpha
-
-
-def test_the_second_zcdp_look_has_the_variance_of_its_cost():
-    """Half of the weight for each of two draws of rho 1/50: the variance of 1/25."""
-    recording = Asked()
-    drawn = Looks(RHOS).draw(np.array([0, 1]), lambda _: False, recording)
-    one, two = map(float, recording.variances)
-    assert one / 4 + two / 4 == pytest.approx(25 / 2)
-    assert drawn.noisy.tolist() == [0, 1]

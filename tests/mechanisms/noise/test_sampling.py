@@ -179,15 +179,6 @@ class TestBrokenTwinsFail:
         for wrong in (Fraction(25 * 25), Fraction(5), Fraction(25 * 121, 100)):
             assert not follows(Noise().discrete_gaussian(wrong, N), gaussian_cdf(25))
 
-    def test_gaussian_without_rejection(self):
-        assert not follows(Noise().discrete_laplace(Fraction(1, 6), N), gaussian_cdf(25))
-
-    def test_rounded_continuous_laplace(self):
-        noise, rate = Noise(), Fraction(2)
-        uniforms = (noise.words(2 * N) >> np.uint64(11)) * 2.0**-53 + 2.0**-54
-        rounded = np.rint((np.log(uniforms[:N]) - np.log(uniforms[N:])) / 2).astype(np.int64)
-        assert not follows(rounded, laplace_cdf(rate))
-
 
 class GivenWords(Noise):
     """Feeds given words, and refuses to go on when they are used up."""
