@@ -195,14 +195,6 @@ def test_two_looks_and_the_number_together_spend_the_budget():
     assert min(ratios) > 0
 
 
-def test_both_branches_are_reached():
-    release = two_looks(4)
-    one = Database(release, crowd(5000))
-    assert {key[0] for key in one.outcomes(0, 0)} == {0, 1}
-    one = Database(release, crowd(5003))
-    assert {key[0] for key in one.outcomes(1, 0)} == {0, 1}
-
-
 @pytest.mark.parametrize("signed", [False, True])
 def test_one_look_and_the_number_together_spend_the_budget(signed):
     release = one_look(Fraction(1), Fraction(3, 2), signed)

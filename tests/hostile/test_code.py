@@ -142,14 +142,6 @@ def made() -> dict[str, tuple[object, bool]]:
     return {name: (make(name), counts) for name, (make, counts) in ROWS.items()}
 
 
-def test_rows_of_every_class(made: dict[str, tuple[object, bool]]) -> None:
-    """Each stands in a partition of its own, beside one good row."""
-    found = run([row for name, (bad, _) in made.items() for row in (good(name), bad)], made)
-    assert {day: (row.people, row.rows, row.sum) for day, row in found.items()} == {
-        name: (1 + counts,) * 3 for name, (_, counts) in made.items()
-    }
-
-
 def test_rows_of_every_class_among_many_that_are_alike(
     made: dict[str, tuple[object, bool]],
 ) -> None:

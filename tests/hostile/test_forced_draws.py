@@ -85,6 +85,8 @@ TOTALS = [
     lambda chance: dp.Variance("value", **ends(chance)),
     lambda chance: dp.StandardDeviation("value", **ends(chance)),
     lambda chance: dp.Variance("value", method="preprocessing", sensitivity=chance.one("auto", 3)),
+    lambda chance: dp.Preprocessed("value", chance.one("median", "maximum"), sensitivity=3),
+    lambda chance: dp.TrimmedMean("value", sensitivity=3, person_value=chance.one("max", "sum")),
 ]
 SEARCHED = [
     lambda chance: dp.Max("value", candidates=GRID, search=chance.one(*SEARCHES)),

@@ -191,23 +191,6 @@ def test_threads_that_meet_at_the_filter_change_nothing(monkeypatch, pool, few):
             assert fields_in(settled) == alone
 
 
-def test_names_of_partitions_stay_with_their_lines(monkeypatch, pool):
-    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0)
-    rows = [Row((place, 0), (place % 40, 1), (1,)) for place in range(400)]
-    tables = [table_of(rows[start : start + 20]) for start in range(0, 400, 20)]
-    for table in tables:
-        table.names = {(number, 1): b"%d" % number for number in table.partition[0].tolist()}
-    for held in (30, 100_000):
-        accumulator_ = Accumulator(Bounder(ContributionBounds(2), (), b"key"), 50, held, pool, 2)
-        handed = [part for table in tables for part in accumulator_.add(table)]
-        handed += accumulator_.drain()
-        for part in handed:
-            assert {int(number) for number in part.partition[0]} <= {
-                int(name) for pair, name in part.names.items() if pair == (int(name), 1)
-            }
-        assert sum(map(len, handed)) == 400
-
-
 def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):
     accumulator_ = Accumulator(Bounder(ContributionBounds(1), (), b"key"), 10, 10, pool, 5)
     table = table_of([ONE])

@@ -95,29 +95,6 @@ def test_a_bucket_stays_with_that_chance_on_its_own():
     assert abs(pairs - stay(0.25, 0.4) ** 2) < tolerance * math.sqrt(2)
 
 
-def test_a_drawn_coarse_look_has_the_law_of_its_rate():
-    # Pearson's chi-square with 9 cells: above 66 with a chance of 3e-11 (8 degrees of freedom,
-    # Laurent and Massart: P(X > d + 2 sqrt(d x) + 2 x) <= e^-x, x = 23.1 gives 81.3).
-    size, people = 8_000, 7
-    fine, coarse = Budget(Fraction(2)), Budget(Fraction(1))
-    whole = HistogramNoise(fine).add(np.full(size, people), Noise())
-    found = coarser(whole, fine, coarse, Noise()) - people
-    law = laplace(1.0, 60)
-    edges = [-3, -2, -1, 0, 1, 2, 3]
-    expected = [law[57 + i] for i in range(7)]
-    counts = [int((found == edge).sum()) for edge in edges]
-    expected += [law[:57].sum(), law[64:].sum()]
-    counts += [int((found < -3).sum()), int((found > 3).sum())]
-    assert sum(counts) == size and math.isclose(sum(expected), 1, abs_tol=1e-12)
-    square = sum(
-        (count - size * p) ** 2 / (size * p) for count, p in zip(counts, expected, strict=True)
-    )
-    assert square < 81.4
-    # The broken twin draws at the finer rate.
-    twin = [laplace(2.0, 60)[57 + i] for i in range(7)]
-    assert any(abs(count / size - p) > 0.1 for count, p in zip(counts[:7], twin, strict=True))
-
-
 RATES = [1e-6, 1e-3, 0.1, 0.4, 1.0, 3.0, 50.0]
 CHANCES = [0.05, 3e-3, 1e-5, 3e-3 / 252, 1e-9]
 

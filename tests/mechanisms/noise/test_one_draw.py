@@ -289,27 +289,6 @@ class TestMarginals:
             assert hull.deviation(place) == pytest.approx(deviation, rel=1e-3)
             assert hull.mean_error(place) == pytest.approx(float(marginal @ steps), rel=1e-3)
 
-    @pytest.mark.parametrize(
-        "numbers, up, both, together",
-        [
-            (2, 0.64, 0.69, 0.85),
-            (3, 0.51, 0.58, 0.79),
-            (5, 0.41, 0.48, 0.72),
-            (7, 0.37, 0.44, 0.69),
-            (12, 0.32, 0.40, 0.64),
-            (31, 0.28, 0.35, 0.59),
-        ],
-    )
-    def test_errors_beside_noise_that_is_split(self, numbers, up, both, together):
-        clips = (10**5 + 7,) * numbers
-        for signed, share in ((UP, up), (BOTH, both)):
-            bound = OneDraw(Budget(1), clips, (signed,) * numbers).bound(0, ALPHA)
-            split = math.log(20) * numbers * clips[0]
-            assert bound / split == pytest.approx(share, abs=0.012)
-        joint = OneDraw(Budget.zcdp(1), clips, (UP,) * numbers).bound(0, ALPHA)
-        split = 1.95996 * math.sqrt(numbers / 2) * clips[0]
-        assert joint / split == pytest.approx(together, abs=0.012)
-
 
 class TestGaussians:
     @pytest.mark.parametrize("rho", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
@@ -402,24 +381,6 @@ class TestGaussians:
             assert sums[strays > bound].sum() <= 0.05 < sums[strays > bound - 3].sum()
             assert noise.deviation(place) ** 2 == pytest.approx(sums @ strays**2, rel=0.02)
 
-    def test_rho_is_split_where_some_numbers_are_signed(self):
-        rho = Fraction(1, 3)
-        noise = one_draw._gaussian(rho, ((2, UP), (3, UP), (5, BOTH), (7, BOTH)))
-        joint, apart = noise.shares
-        assert joint + apart == rho
-        assert noise.apart == Fraction(2) / (2 * apart)
-        # The sum of the variances grows with any other share.
-        a, b = noise.variances
-        whole = float(2 * (a + b) + 2 * noise.apart)
-        for factor in (0.9, 1.1):
-            changed = float(joint) * factor
-            other = 2 * float((a + b) * joint) / changed
-            other += 2 * float(noise.apart * apart) / (float(rho) - changed)
-            assert other > whole
-        drawn = noise.draw(Noise(), 20_000)
-        for place, draws in enumerate(drawn):
-            assert np.std(draws) == pytest.approx(noise.deviation(place), rel=0.06)
-
 
 class TestRecord:
     @pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(Fraction(1, 2))])
@@ -442,9 +403,3 @@ class TestRecord:
             OneDraw(Budget(1), clips, (UP, BOTH))
         with pytest.raises(ValueError, match="OneDraw: signed must "):
             OneDraw(Budget(1), (1, 2), (UP, 2))
-
-    def test_questions_without_a_proved_answer_are_refused(self):
-        draw = OneDraw(Budget(1), (1,) * 6, (UP,) * 6)
-        for alpha in (0, Fraction(1, 2**20), 1):
-            with pytest.raises(ValueError, match="OneDraw.bound: alpha must "):
-                draw.bound(0, alpha)
