@@ -15,7 +15,6 @@ is fails, and its line says so.
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -58,14 +57,12 @@ class Table:
         title: what stands above it.
         lines: the processes.
         references: how many of them are the first ones.
-        slopes: whether what a further million rows costs is printed, too.
         may_fail: whether a peer may fail.
     """
 
     title: str
     lines: list[Line]
     references: int = 1
-    slopes: bool = False
     may_fail: bool = False
 
 
@@ -114,7 +111,7 @@ def heavy() -> Iterator[Table]:
 
 PARTS = {
     "growth": ("time grows linearly with the rows, memory not at all", [1, 3, 10, 30, 100],
-        lambda millions: [Table("Growth with the rows", [*map(ours, millions)], slopes=True)]),
+        lambda millions: [Table("Growth with the rows", [*map(ours, millions)])]),
     "sizes": ("1 to 1,000 million rows beside all peers", [1, 10, 100, 1000], sizes),
     "partitions": ("10 to a million partitions, public or selected privately",
         [10, 100, 1000, 10_000, 100_000, MILLION], partitions),
@@ -159,17 +156,6 @@ class Bench:
         ended = [one for one in contestants[: asked.references] if one.runs] or contestants[-1:]
         reference = min(ended, key=lambda one: one.wall)
         say(f"{table(asked.title, contestants, reference)}\n")
-        if asked.slopes:
-            say(f"{slopes(contestants)}\n\n")
-
-
-def slopes(contestants: Sequence[Contestant]) -> str:
-    """Return what a further million rows costs between neighbouring lines of a growing table."""
-    costs = [
-        f"{(large.wall - small.wall) / (large.rows - small.rows) * MILLION:.3f}"
-        for small, large in itertools.pairwise(contestants)
-    ]
-    return f"Seconds per further million rows, from line to line: {', '.join(costs)}."
 
 
 def numbers(text: str) -> list[int]:
