@@ -126,10 +126,8 @@ def differing(count, seed, most=40):
 
 
 @sized(700, 5_000)
-def test_a_saddle_and_walks_find_the_g_of_all_windows_of_5000_databases(tries, monkeypatch):
+def test_a_saddle_and_walks_find_the_g_of_all_windows_of_5000_databases(tries):
     assert differing(tries, 12) == 0
-    monkeypatch.setattr(means, "_FEW", 8)  # saddles are searched from a guess
-    assert differing(tries // 5, 13) == 0
     assert differing(tries // 50, 5, 400) == 0
 
 
