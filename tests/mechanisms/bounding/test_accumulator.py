@@ -92,20 +92,6 @@ def collide(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     monkeypatch.setattr(hashing, "mix", lambda words, constant: real(words, constant) & kept)
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("bits", [0, 1, 4])
-def test_people_who_share_a_slot_of_the_filter_are_told_apart(monkeypatch, pool, bits, threads):
-    collide(monkeypatch, bits)
-    generator = random.Random(bits)
-    for trial in range(6):
-        bounder = Bounder(ContributionBounds(2), FIELDS, b"%d" % trial)
-        rows = random_rows(generator, 300)
-        tables = [table_of(rows[start : start + 20]) for start in range(0, 300, 20)]
-        settled, _ = through(bounder, tables, 10, 20, pool if threads > 1 else None)
-        assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("bounds", "lines"),

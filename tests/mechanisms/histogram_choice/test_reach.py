@@ -98,31 +98,6 @@ def test_nobody_shows_where_nobody_is(partitions, alarm, budget):
     assert shown <= 80 * alarm / 0.05 + 10
 
 
-@pytest.mark.audit
-def test_the_distribution_of_the_bound_on_two_partitions():
-    """Ten times as many people as noise in the steps 1 and 2: exact, against the library's draws."""
-    counts, partitions, edges = np.array([300, 90]), 2, (1, 2)
-    epsilon, draws = 2, 3000
-    rate = epsilon * float(choice.SECOND)
-    values = np.arange(-400, 401)
-    pmf = np.exp(-rate * abs(values)) * math.tanh(rate / 2)
-    left = epsilon * (1 - float(choice.SECOND))
-    need = choice.threshold(look([0, 0], choice.SECOND, Budget(epsilon)), 1, partitions)
-    x = 90 + values
-    beta, scale = np.maximum(x, 0) / partitions, 1 / left
-    cut_is_worse = beta + scale * np.exp(-beta / scale) > 2 * scale
-    chance_of_two = float(pmf[cut_is_worse & (x > need)].sum())
-    assert 0.05 < chance_of_two  # the counts sum to less than 5,000 / epsilon: the second look
-    found = 0
-    for _ in range(draws):
-        taken = choice.draw(counts, Budget(epsilon), Noise())
-        assert taken.share == choice.SECOND
-        noise = laplace(1 / float(choice.left_after(taken.budget, taken.share).amount))
-        found += choice.choose(taken, edges, noise, partitions).reach == 2
-    # Hoeffding: off by more than 0.063 with a chance below 2 e^(-2 * 3000 * 0.063^2) < 1e-10.
-    assert found / draws == pytest.approx(chance_of_two, abs=0.063)
-
-
 def test_everybody_alike_is_not_cut_and_not_guessed_higher():
     """10,000 people on one step: the noise cannot hide them (a chance far below 1e-10)."""
     for step in (0, 3, 8):
@@ -241,17 +216,3 @@ def test_what_is_spent_and_what_is_left_make_the_budget(budget, people):
     assert taken.spent.amount + left.amount == budget.amount
     assert taken.spent.delta == 0 and left.delta == budget.delta
     assert taken.spent.is_zcdp == left.is_zcdp == budget.is_zcdp
-
-
-@pytest.mark.parametrize(("people", "share"), [(0, choice.SECOND), (10**6, choice.FIRST)])
-def test_noise_of_the_counts_is_that_of_the_share(people, share):
-    """A mean of 5,000 squares strays by 3.2%: 9 deviations, a chance below 1e-10.
-
-    People and 5,000 others without any: their sum strays by 5 10^4 at most, far from 5 10^6.
-    """
-    counts = np.zeros(5_001, np.int64)
-    counts[0] = 10 * people - 10**7 * (people == 0)
-    drawn = choice.draw(counts, Budget(1), Noise())
-    assert drawn.share == share
-    found = float((drawn.counts[1:] ** 2).mean())
-    assert found == pytest.approx(2 / float(share) ** 2, rel=0.3)
