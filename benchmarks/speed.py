@@ -57,13 +57,11 @@ class Table:
         title: what stands above it.
         lines: the processes.
         references: how many of them are the first ones.
-        may_fail: whether a peer may fail.
     """
 
     title: str
     lines: list[Line]
     references: int = 1
-    may_fail: bool = False
 
 
 def ours(million: int, name: str = "beam_dp", data: Words = (), options: Words = ()) -> Line:
@@ -76,7 +74,7 @@ def sizes(millions: Sequence[int]) -> Iterator[Table]:
         slow = [PIPELINEDP] if million <= SMALL_ENOUGH_FOR_ALL else []
         lines = [Line(peer, million) for peer in (*POLARS, DUCKDB, *slow)]
         first = len(POLARS) + 1
-        yield Table(f"{million:,} million rows", [*lines, ours(million)], first, may_fail=True)
+        yield Table(f"{million:,} million rows", [*lines, ours(million)], first)
 
 
 def partitions(numbers: Sequence[int]) -> Iterator[Table]:
@@ -133,7 +131,7 @@ class Bench:
     output: Path
     files: dict[tuple[object, ...], str] = field(default_factory=dict)
 
-    def contestant(self, line: Line, may_fail: bool) -> Contestant:
+    def contestant(self, line: Line) -> Contestant:
         """Return the process of a line; its file is made unless it is there."""
         rows = max(1, round(line.millions * MILLION * self.scale))
         key = rows, *line.data
@@ -146,12 +144,12 @@ class Bench:
         paths = ["--input", self.files[key], "--output", str(self.output)]
         made = Contestant(line.name, [*program, *paths, *line.options], rows)
         made.once = line.name == PIPELINEDP or line.millions > REPEATED
-        made.may_fail = may_fail and line.name in PEERS
+        made.may_fail = line.name in PEERS
         return made
 
     def show(self, asked: Table) -> None:
         """Run the processes and print their table."""
-        contestants = [self.contestant(line, asked.may_fail) for line in asked.lines]
+        contestants = [self.contestant(line) for line in asked.lines]
         interleave(contestants, self.rounds)
         ended = [one for one in contestants[: asked.references] if one.runs] or contestants[-1:]
         reference = min(ended, key=lambda one: one.wall)

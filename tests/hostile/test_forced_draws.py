@@ -21,6 +21,8 @@ from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning import allocation, program
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
 from tests.mechanisms.noise.test_one_draw import SMALL, law
 
@@ -253,6 +255,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 # ---------------------------------------------------------------- mutants
 
 COSTS, CLIP, LOWEST = clipped._costs, clipped._clip, ordering.lowest
+SHARE_OUT, PEOPLE = allocation.share_out, PartitionView.people
 NOISE, DRAW, RELEASED = Pool.noise, PoolNoise.draw, ClippedSum.released
 
 
@@ -297,7 +300,30 @@ def _each_partition_by_itself(self, clips, noise):
     return DRAW(dataclasses.replace(self, partitions=1), clips, noise)
 
 
+def _whole_for_each(budget, weights, reach, selection):
+    whole, parts = SHARE_OUT(budget, weights, reach, selection)
+    return whole, dict.fromkeys(parts, whole)
+
+
+def _second_look_not_taken_from_the_noise(context, share, looks, shared):
+    searches, noises = COSTS(context, share, looks, shared)
+    return searches, noises[:1] * len(noises)
+
+
+def _thousands_for_each_person(self, measure):
+    return 1000 * PEOPLE(self, measure)
+
+
 MUTANTS = {
+    "the whole for each": (program, "share_out", _whole_for_each, "spent", 7),
+    "a second look for nothing": (
+        clipped,
+        "_costs",
+        _second_look_not_taken_from_the_noise,
+        "spent",
+        3,
+    ),
+    "rows for people": (PartitionView, "people", _thousands_for_each_person, "spent", 12),
     "a cost counted twice": (clipped, "_costs", _choice_not_taken_from_the_noise, "spent", 3),
     "a clip one too high": (clipped, "_clip", _clip_one_too_high, "spent", 3),
     "an interval from true counts": (
