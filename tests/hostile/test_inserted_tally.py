@@ -62,13 +62,3 @@ def test_differences_are_noticed(name: str) -> None:
     hostile, found, said = FOUND[name]
     assert tally.difference(BASE, hostile, found[::-1]).startswith(said)
     assert bool(tally.difference(BASE, hostile, found)) == bool(said)
-
-
-def test_a_reader_that_raises_is_a_failed_check() -> None:
-    def read() -> list[object]:
-        raise ValueError("row 7")
-
-    with watch.watching() as heard:
-        found = Tally(heard)
-        found.check(BASE, [ROW, MAYBE], read)
-    assert found.report().startswith("1 of 1 checks failed, 2 rows inserted\nraised ValueError")
