@@ -3,7 +3,6 @@
     python -m benchmarks coverage                   every table, under 10 minutes
     python -m benchmarks coverage --quick           a look at all of them, under a minute
     python -m benchmarks coverage --statistics      other statistics: see `other_statistics`
-    python -m benchmarks coverage --data FILE:PERSON:GROUP,GROUP:VALUE,VALUE     a CSV file, too
 
 A cell has three numbers: the error over that of the best fixed clip, an expert's who knew the data;
 the share of the releases whose interval holds the true number of all rows, in percent; and half the
@@ -33,7 +32,7 @@ import beam_dp as dp
 from benchmarks import draws, other_statistics, questions, tables
 from benchmarks.draws import QUANTILE, Interval
 from benchmarks.questions import Question, Total
-from benchmarks.suites import File, Rows
+from benchmarks.suites import Rows
 from benchmarks.tables import geometric, line, say
 
 SEEN = 40
@@ -344,14 +343,14 @@ def overview(found: Mapping[str, Sequence[Result]]) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Print the tables; return 1 where a goal is missed."""
     given = tables.options(
-        __doc__, words, runs=int, seeds=int, quick=False, only="", statistics=False, data=list
+        __doc__, words, runs=int, seeds=int, quick=False, only="", statistics=False
     )
     runs = given.runs or (30 if given.quick else 240)
     seeds = given.seeds or (1 if given.quick else 4)
     if given.statistics:
         return other_statistics.report(runs, seeds, given.quick, given.only)
     families: dict[str, list[Question]] = {}
-    for question in questions.asked(given.quick, [*map(File.of, given.data)]):
+    for question in questions.asked(given.quick):
         families.setdefault(question.family, []).append(question)
     found: dict[str, list[Result]] = {}
     for family, several in families.items():

@@ -1,12 +1,12 @@
 """Generate the benchmark's rows: people and partitions by Zipf's law, lognormal values.
 
-    python -m benchmarks data --rows 10000000 --output rows.parquet
+    python -m benchmarks data --rows 10000000
 
 The same arguments give the same rows (under one numpy): a chunk of 2^20 rows depends on the seed
 and on its own number alone, so a short file is a prefix of a longer one of the same people and
 partitions. Memory is that of one chunk, so that 100 million rows need no more than one million.
-Without --output the file goes to build/bench under a name that says all its parameters, and is
-kept if it is there already.
+The file goes to build/bench under a name that says all its parameters, and is kept if it is there
+already.
 """
 
 from __future__ import annotations
@@ -130,21 +130,14 @@ def write(shape: Shape, path: Path) -> Path:
     return path
 
 
-def shape_of(words: Sequence[str] | None) -> tuple[Shape, Path | None]:
-    """Return the rows that a command line asks for, one option per field, and where they go."""
-    fields = {field.name: field.default for field in dataclasses.fields(Shape)}
-    given = vars(tables.options(__doc__, words, output=Path, **fields))
-    output = given.pop("output")
-    return Shape(**given), output
-
-
 def main(words: Sequence[str] | None = None) -> None:
-    """Write the file that the command line asks for and print its path."""
-    shape, output = shape_of(words)
-    cached = FOLDER / shape.name
-    if output or not cached.exists():
-        write(shape, output or cached)
-    sys.stdout.write(f"{output or cached}\n")
+    """Write the file that the command line asks for, unless it is there, and print its path."""
+    fields = {field.name: field.default for field in dataclasses.fields(Shape)}
+    shape = Shape(**vars(tables.options(__doc__, words, **fields)))
+    path = FOLDER / shape.name
+    if not path.exists():
+        write(shape, path)
+    sys.stdout.write(f"{path}\n")
 
 
 if __name__ == "__main__":

@@ -30,12 +30,11 @@ COUNTED = ("people", "values", "rows")
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """Our errors of a cell, and an expert's middle and 95% error with the bounds they chose."""
+    """Our errors of a cell, and an expert's middle and 95% error."""
 
     ours: Found
     middle: float
     error: float
-    choice: str
 
     @property
     def cell(self) -> Cell:
@@ -56,17 +55,16 @@ class Compared:
         return f"{ours}{empty} : {short(self.middle)}, {short(self.error)} = {ratio}"
 
 
-def expert(cell: Cell, runs: int, seeds: int) -> tuple[float, float, str]:
-    """Return the middle and 95% error of the best choice, and which that is."""
+def expert(cell: Cell, runs: int, seeds: int) -> tuple[float, float]:
+    """Return the middle and 95% error of the best choice."""
     errors: dict[str, list[np.ndarray]] = {}
     for seed in range(seeds):
         rows, drawn = cell.rows(seed), np.random.default_rng(seed)
         for choice, law in cell.other.experts(cell.kind, rows).items():
             released = law(drawn, -(-runs // seeds))
             errors.setdefault(choice, []).append(cell.other.errors(rows, released))
-    found = {choice: quantiles(np.concatenate(several)) for choice, several in errors.items()}
-    best = min(found, key=lambda choice: found[choice][::-1])
-    return *found[best], best
+    found = [quantiles(np.concatenate(several)) for several in errors.values()]
+    return min(found, key=lambda each: each[::-1])
 
 
 def compare(cell: Cell, runs: int, seeds: int, seconds: float) -> Compared:
@@ -76,17 +74,13 @@ def compare(cell: Cell, runs: int, seeds: int, seconds: float) -> Compared:
 
 
 def table(other: Distance, lines: Sequence[Sequence[Compared]]) -> str:
-    """Return the table of one statistic, and a list of the cells where we are far worse."""
+    """Return the table of one statistic."""
     sizes = (f"{one.cell.people:,}" for one in lines[0])
     text = tables.heads([f"{other.head}, ours : theirs", *sizes])
     for found in lines:
         text += line([found[0].cell.kind, *map(str, found)])
     columns = zip(*lines, strict=True)
-    text += line(["geometric mean", *(short(mean(column)) for column in columns)]) + "\n"
-    for one in (one for found in lines for one in found if one.ratio > WORSE):
-        where = f"{other.name} of {one.cell.people:,} people, {one.cell.kind}"
-        text += f"* {where}: {short(one.ratio)} times the expert's (bounds: {one.choice})\n"
-    return text
+    return text + line(["geometric mean", *(short(mean(column)) for column in columns)])
 
 
 def mean(results: Sequence[Compared]) -> float:

@@ -11,17 +11,14 @@ of the start to the child, so a big parent would hide the peak of a small child.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import IO
 
@@ -93,12 +90,8 @@ def _ratio(mine: Sequence[float], theirs: Sequence[float]) -> float:
     return median(one / other for one, other in zip(mine, theirs, strict=True))
 
 
-def run(command: Sequence[str], first_to_go: bool = False) -> Run:
+def run(command: Sequence[str]) -> Run:
     """Run a command to its end and return what it took.
-
-    Args:
-        command: the words.
-        first_to_go: whether Linux kills this process before all others if memory is short.
 
     Raises:
         RuntimeError: it failed; the message ends with what it wrote to its error stream.
@@ -106,22 +99,14 @@ def run(command: Sequence[str], first_to_go: bool = False) -> Run:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=output, stderr=errors)
-        if first_to_go:
-            with contextlib.suppress(OSError):
-                Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000")
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said = f"{ending(process.returncode)}:\n{text(errors)[-2000:]}"
+            said = f"with code {process.returncode}:\n{text(errors)[-2000:]}"
             raise RuntimeError(f"{' '.join(command)} failed, {said}")
         peak = usage.ru_maxrss * KERNEL_UNIT
         return Run(wall, usage.ru_utime + usage.ru_stime, peak, last_object(text(output)))
-
-
-def ending(code: int) -> str:
-    """Return in words how a process ended that failed."""
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
 
 
 def text(file: IO[bytes]) -> str:
@@ -147,7 +132,7 @@ def interleave(contestants: Sequence[Contestant], rounds: int) -> None:
 def one_run(contestant: Contestant) -> str:
     """Run a contestant once; return what to say of it."""
     try:
-        contestant.runs.append(run(contestant.command, contestant.may_fail))
+        contestant.runs.append(run(contestant.command))
     except RuntimeError as error:
         if not contestant.may_fail:
             raise

@@ -5,9 +5,8 @@
 A cell has the middle and the 95% quantile of the errors, in the unit that heads the table; the
 share of releases of which what they state is true (an interval of values, or a rank error), in
 percent; and what is stated over the 95% error, the middle of all. An "e" is the percentage of
-releases that are empty ("too few people"), which do not count as errors; an "a" that of absurd
-ones, outside of the data by ten times their range. Where one release takes long, only as many are
-drawn as a few seconds allow, but at least 10.
+releases that are empty ("too few people"), which do not count as errors. Where one release takes
+long, only as many are drawn as a few seconds allow, but at least 10.
 
 `benchmarks.experts` asks the same of an expert: of what a careful user of OpenDP or PipelineDP
 releases at epsilon 1, whose bounds come from a million draws of the population, not from the
@@ -31,7 +30,7 @@ from benchmarks.suites import Rows
 from benchmarks.tables import line, say, short
 
 BUDGET = dp.Budget(1.0)
-INSIDE, LEAST, ABSURD = 0.93, 0.80, 0.01
+INSIDE, LEAST = 0.93, 0.80
 SIZES = (300, 1000, 10_000, 100_000)
 VALUES = ("lognormal 1", "lognormal 2", "uniform", "exponential", "Pareto 2", "normal(10, 30)")
 ITEMS = ("100 items, Zipf", "100 items, evenly", "people / 3 items", "own items")
@@ -96,10 +95,6 @@ class Distance:
         half = np.where(np.isinf(drawn.high), drawn.value - drawn.low, (drawn.high - drawn.low) / 2)
         return half / self.size(rows.columns["v"])
 
-    def absurd(self, rows: Rows, released: np.ndarray) -> np.ndarray:
-        """Return whether releases are outside of the data by ten times their range."""
-        return np.zeros(released.shape, bool)
-
 
 @dataclasses.dataclass(frozen=True)
 class Ranked(Distance):
@@ -131,11 +126,6 @@ class Ranked(Distance):
 
     def stated(self, rows: Rows, drawn: Interval) -> np.ndarray:
         return drawn.people
-
-    def absurd(self, rows: Rows, released: np.ndarray) -> np.ndarray:
-        values = rows.columns["v"]
-        slack = 10 * (values.max() - values.min())
-        return (released > values.max() + slack) | (released < values.min() - slack)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,7 +231,6 @@ class Found:
         inside: the share of releases of which what they state is true.
         width: what is stated, over the 95% error.
         empty: the share of releases that are empty.
-        absurd: the share of releases that are absurd.
     """
 
     cell: Cell
@@ -250,13 +239,11 @@ class Found:
     inside: float
     width: float
     empty: float
-    absurd: float
 
     def __str__(self) -> str:
-        marks = [("e", self.empty), ("a", self.absurd)]
-        shares = [f" {mark}{share:.1%}" for mark, share in marks if share > 0.0005]
+        share = f" e{self.empty:.1%}" if self.empty > 0.0005 else ""
         errors = f"{short(self.middle)}, {short(self.error)}"
-        return f"{errors} / {100 * self.inside:.0f} / {short(self.width)}{''.join(shares)}"
+        return f"{errors} / {100 * self.inside:.0f} / {short(self.width)}{share}"
 
 
 def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0, place: int = 0) -> Found:
@@ -277,14 +264,12 @@ def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0, place: int 
         summarised = draws.summarise(rows, [other.metric], BUDGET, other.depth)
         drawn = summarised.draws(-(-runs // seeds), seconds)[place]
         errors, stated = other.errors(rows, drawn.value), other.stated(rows, drawn)
-        absurd = other.absurd(rows, drawn.value)
-        parts.append([errors, other.inside(rows, drawn), stated, drawn.empty, absurd])
+        parts.append([errors, other.inside(rows, drawn), stated, drawn.empty])
     columns = [np.concatenate(column).ravel() for column in zip(*parts, strict=True)]
-    errors, inside, stated, empty, absurd = columns
+    errors, inside, stated, empty = columns
     middle, error = quantiles(errors[~empty])
     width = float(np.median(stated[~empty])) / error if error > 0 else float("nan")
-    shares = [float(share.mean()) for share in (empty, absurd & ~empty)]
-    return Found(cell, middle, error, float(inside.mean()), width, *shares)
+    return Found(cell, middle, error, float(inside.mean()), width, float(empty.mean()))
 
 
 def misses(results: Sequence[Found]) -> list[str]:
@@ -293,7 +278,6 @@ def misses(results: Sequence[Found]) -> list[str]:
     found = {
         "true": sum(inside) / len(inside) >= INSIDE,
         "a true": min(inside) >= LEAST,
-        "absurd": max(one.absurd for one in results) <= ABSURD,
     }
     return [name for name, is_met in found.items() if not is_met]
 
@@ -326,12 +310,12 @@ def overview(
 
 
 def summary(results: Sequence[Found]) -> str:
-    """Return the middle 95% error of a column, how often what is stated is true, and the absurd."""
-    errors, inside, absurd = (
-        np.array([getattr(one, name) for one in results]) for name in ("error", "inside", "absurd")
+    """Return the middle 95% error of a column, how often what is stated is true."""
+    errors, inside = (
+        np.array([getattr(one, name) for one in results]) for name in ("error", "inside")
     )
     true = f"{100 * inside.mean():.0f} ({100 * inside.min():.0f})"
-    return f"{short(float(np.nanmedian(errors)))} / {true} / {absurd.mean():.1%}"
+    return f"{short(float(np.nanmedian(errors)))} / {true}"
 
 
 def report(runs: int, seeds: int, quick: bool, only: str) -> int:
@@ -344,5 +328,5 @@ def report(runs: int, seeds: int, quick: bool, only: str) -> int:
         text = table(other, found[other])
         is_missed |= "NO: " in text
         say(f"{text}\n")
-    say(overview("95% error, the middle kind / true, mean (worst) / absurd, mean", found, summary))
+    say(overview("95% error, the middle kind / true, mean (worst)", found, summary))
     return int(is_missed)

@@ -16,7 +16,7 @@ import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from benchmarks import draws, tables
+from benchmarks import draws, tables, together
 from benchmarks.suites import Rows
 from benchmarks.tables import line, say, short
 
@@ -47,8 +47,7 @@ def error(values: np.ndarray, truth: float, metric: Metric, runs: int) -> float:
     """Return the 95% error of a metric; infinite where more than 5% say nothing."""
     rows = Rows.together(np.arange(len(values)), v=values)
     [found] = draws.summarise(rows, [metric], BUDGET).draws(runs)
-    errors = np.where(found.empty, np.inf, abs(found.value - truth))
-    return float(np.quantile(errors, draws.QUANTILE, method="higher"))
+    return together.error(found, truth)
 
 
 def cell(statistic: str, kind: str, people: int, runs: int) -> str:

@@ -7,7 +7,7 @@ together, and a budget. Questions of one family make one table.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -15,7 +15,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from benchmarks import best_clips, suites
 from benchmarks.best_clips import Scale
-from benchmarks.suites import CHECKS, SUITE, File, Layout, Rows
+from benchmarks.suites import CHECKS, SUITE, Layout, Rows
 
 BOUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """Of these bounds on partitions per person the expert takes the best where none is known."""
@@ -151,7 +151,7 @@ MANY_PARTITIONS = (
 QUICK = (100, 1000, 10_000)
 
 
-def asked(quick: bool = False, files: Sequence[File] = ()) -> Iterator[Question]:
+def asked(quick: bool = False) -> Iterator[Question]:
     """Yield all questions; the quick ones have fewer sizes and layouts."""
     for family, kinds, sizes, make, statistics, budget in ONE_PARTITION:
         for kind in kinds:
@@ -168,27 +168,6 @@ def asked(quick: bool = False, files: Sequence[File] = ()) -> Iterator[Question]
                     rows = _of(suites.spread, kind, size, layout, selected=budget is APPROXIMATE)
                     head = f"{size:,}: {layout.name}"
                     yield Question(family, kind, head, rows, (statistic,), budget)
-    for file in files:
-        yield from of_file(file)
-
-
-def of_file(file: File) -> Iterator[Question]:
-    """Yield counts and sums of a file as a whole, and by each column of groups."""
-    totals = (Total(name, dp.Sum(name, name="total"), name) for name in file.values)
-    statistics = (COUNT, *totals)
-    for group, rows in suites.read(file).items():
-        rows = dataclasses.replace(rows, reach=None if group else 1)
-        head = f"by {group}, {rows.partitions} partitions" if group else "in all"
-        for one in statistics:
-            words = f"{file.path.stem}: {one.name}", head
-            yield Question("files", *words, _of(_same, rows), (one,), seeds=1)
-            if group:
-                chosen = _of(_same, rows, selected=True)
-                yield Question("files, selected", *words, chosen, (one,), APPROXIMATE, seeds=1)
-
-
-def _same(rows: Rows, seed: int) -> Rows:
-    return rows
 
 
 def _of(make: Callable[..., Rows], *given: object, selected: bool = False) -> Callable[[int], Rows]:

@@ -15,7 +15,6 @@ is fails, and its line says so.
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -58,15 +57,11 @@ class Table:
         title: what stands above it.
         lines: the processes.
         references: how many of them are the first ones.
-        slopes: whether what a further million rows costs is printed, too.
-        may_fail: whether a peer may fail.
     """
 
     title: str
     lines: list[Line]
     references: int = 1
-    slopes: bool = False
-    may_fail: bool = False
 
 
 def ours(million: int, name: str = "beam_dp", data: Words = (), options: Words = ()) -> Line:
@@ -79,7 +74,7 @@ def sizes(millions: Sequence[int]) -> Iterator[Table]:
         slow = [PIPELINEDP] if million <= SMALL_ENOUGH_FOR_ALL else []
         lines = [Line(peer, million) for peer in (*POLARS, DUCKDB, *slow)]
         first = len(POLARS) + 1
-        yield Table(f"{million:,} million rows", [*lines, ours(million)], first, may_fail=True)
+        yield Table(f"{million:,} million rows", [*lines, ours(million)], first)
 
 
 def partitions(numbers: Sequence[int]) -> Iterator[Table]:
@@ -114,7 +109,7 @@ def heavy() -> Iterator[Table]:
 
 PARTS = {
     "growth": ("time grows linearly with the rows, memory not at all", [1, 3, 10, 30, 100],
-        lambda millions: [Table("Growth with the rows", [*map(ours, millions)], slopes=True)]),
+        lambda millions: [Table("Growth with the rows", [*map(ours, millions)])]),
     "sizes": ("1 to 1,000 million rows beside all peers", [1, 10, 100, 1000], sizes),
     "partitions": ("10 to a million partitions, public or selected privately",
         [10, 100, 1000, 10_000, 100_000, MILLION], partitions),
@@ -136,7 +131,7 @@ class Bench:
     output: Path
     files: dict[tuple[object, ...], str] = field(default_factory=dict)
 
-    def contestant(self, line: Line, may_fail: bool) -> Contestant:
+    def contestant(self, line: Line) -> Contestant:
         """Return the process of a line; its file is made unless it is there."""
         rows = max(1, round(line.millions * MILLION * self.scale))
         key = rows, *line.data
@@ -149,27 +144,16 @@ class Bench:
         paths = ["--input", self.files[key], "--output", str(self.output)]
         made = Contestant(line.name, [*program, *paths, *line.options], rows)
         made.once = line.name == PIPELINEDP or line.millions > REPEATED
-        made.may_fail = may_fail and line.name in PEERS
+        made.may_fail = line.name in PEERS
         return made
 
     def show(self, asked: Table) -> None:
         """Run the processes and print their table."""
-        contestants = [self.contestant(line, asked.may_fail) for line in asked.lines]
+        contestants = [self.contestant(line) for line in asked.lines]
         interleave(contestants, self.rounds)
         ended = [one for one in contestants[: asked.references] if one.runs] or contestants[-1:]
         reference = min(ended, key=lambda one: one.wall)
         say(f"{table(asked.title, contestants, reference)}\n")
-        if asked.slopes:
-            say(f"{slopes(contestants)}\n\n")
-
-
-def slopes(contestants: Sequence[Contestant]) -> str:
-    """Return what a further million rows costs between neighbouring lines of a growing table."""
-    costs = [
-        f"{(large.wall - small.wall) / (large.rows - small.rows) * MILLION:.3f}"
-        for small, large in itertools.pairwise(contestants)
-    ]
-    return f"Seconds per further million rows, from line to line: {', '.join(costs)}."
 
 
 def numbers(text: str) -> list[int]:

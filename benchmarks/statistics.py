@@ -11,9 +11,8 @@ tau = ceil(2 / epsilon ln(N / beta)) for N candidates (Fang, Dong, Yi, "Shifted 
 here on the same profile, candidates and beta = 5% as the one-sided release. Errors are the distances
 to the truth: their mean without the lowest and the highest fifth, in parentheses that over the
 published one, and behind the stroke the mean of all (which a single release beyond all data spoils:
-beta allows it). "least shift" is no mechanism, but how far off a release is that passes over as few
-people as any search must be allowed to: see `least_shift`. The seconds are those of one processor to
-the first release, from the summaries of the rows.
+beta allows it). The seconds are those of one processor to the first release, from the summaries of
+the rows.
 
 The exit code is 1 unless every statistic of one owner, and every graph, errs by at most 0.4 of the
 published mechanism as it is released by default.
@@ -42,7 +41,7 @@ from benchmarks.suites import Rows
 from benchmarks.tables import line, say
 
 BETA, EPSILON, GOAL = 0.05, 1.0, 0.4
-HEADS = ["statistic", "truth", "cpu s", "published", "one-sided", "default", "least shift"]
+HEADS = ["statistic", "truth", "cpu s", "published", "one-sided", "default"]
 HEADS += ["default, of the truth", f"default at most {GOAL}"]
 
 
@@ -172,25 +171,7 @@ def measure(question: Question, runs: int) -> Measured:
     summarised.draw()
     seconds = time.process_time() - start
     drawn["default"] = summarised.draws(runs)[0].value.ravel()
-    drawn["least shift"] = [least_shift(profile, direct.candidates)]
     return Measured(truth, seconds, {name: abs(np.array(d) - truth) for name, d in drawn.items()})
-
-
-def least_shift(profile: dp.Profile, candidates: dp.Candidates) -> float:
-    """Return what is released if as few people are passed over as a worst case allows.
-
-    Packing: let T + 1 people all have the same value, y_i: their largest is y_i without any T of
-    them, so that a release with the shift T is y_i with probability 1 - beta. They are T + 1 steps
-    from nobody, from whom y_i is released with a chance of at least (1 - beta) e^(-epsilon (T + 1))
-    therefore, for each of the N candidates: N (1 - beta) e^(-epsilon (T + 1)) <= 1. No epsilon-DP
-    search of profiles, whatever they are, has a proved shift below ln(N (1 - beta)) / epsilon - 1.
-
-    That is no bound on the error on one given profile: a search errs less where few candidates are
-    near f, and a release that need not be from below (two phases) is not bound by it at all.
-    """
-    packed = math.log(candidates.size * (1 - BETA)) / EPSILON
-    shift = min(max(0, math.ceil(packed) - 1), len(profile.values) - 1)
-    return float(candidates.round_up([profile.values[shift]])[0])
 
 
 def text(question: Question, found: Measured) -> str:

@@ -10,11 +10,9 @@ person, which columns people would group by, and which are summed.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import zlib
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 
@@ -215,59 +213,3 @@ def people_rows(kind: str, size: int, seed: int) -> Rows:
     """Return as many rows per person as a kind of numbers says, rounded up; at most 10,000."""
     counts = np.minimum(np.ceil(numbers(kind, size, seed)), 1e4).astype(np.int64)
     return Rows.together(np.repeat(np.arange(size), counts))
-
-
-@dataclasses.dataclass(frozen=True)
-class File:
-    """A CSV file and what is asked of it.
-
-    Attributes:
-        path: where it is.
-        person: the column of the person.
-        groups: the columns that people would group by.
-        values: the columns that are summed.
-    """
-
-    path: Path
-    person: str
-    groups: list[str]
-    values: list[str]
-
-    @classmethod
-    def of(cls, words: str) -> File:
-        """Return what FILE:PERSON:GROUP,GROUP:VALUE,VALUE asks for.
-
-        Raises:
-            ValueError: where a part is missing.
-        """
-        parts = words.rsplit(":", 3)
-        if len(parts) != 4 or not all(parts):
-            raise ValueError(f"data must be FILE:PERSON:GROUP,...:VALUE,..., not {words!r}")
-        path, person, groups, values = parts
-        return cls(Path(path), person, groups.split(","), values.split(","))
-
-
-def read(file: File) -> dict[str, Rows]:
-    """Return the rows of a file: in one partition (""), and by each of its groups."""
-    with file.path.open(newline="", encoding="utf-8") as opened:
-        lines = list(csv.DictReader(opened))
-    _, person = np.unique([line[file.person] for line in lines], return_inverse=True)
-    columns = {name: column(line[name] for line in lines) for name in file.values}
-    everything = Rows.together(person, **columns)
-    found = {"": everything}
-    for group in file.groups:
-        keys, places = np.unique([line[group] for line in lines], return_inverse=True)
-        found[group] = dataclasses.replace(everything, partition=places, partitions=len(keys))
-    return found
-
-
-def column(cells: Iterable[str]) -> np.ndarray:
-    """Return text as numbers; NaN where it is none."""
-
-    def number(cell: str) -> float:
-        try:
-            return float(cell)
-        except ValueError:
-            return float("nan")
-
-    return np.array([number(cell) for cell in cells])

@@ -14,16 +14,13 @@ from collections.abc import Iterable, Sequence
 def options(about: str, words: Sequence[str] | None, **defaults: object) -> argparse.Namespace:
     """Return the options of a command line, each named with its default.
 
-    False is the default of an option without a value; a type stands for None, `list` for an
-    option that may be given several times.
+    False is the default of an option without a value; a type stands for None.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     for name, default in defaults.items():
         if default is False:
             parser.add_argument(f"--{name}", action="store_true")
-        elif default is list:
-            parser.add_argument(f"--{name}", action="append", default=[])
         elif isinstance(default, type):
             parser.add_argument(f"--{name}", type=default)
         else:

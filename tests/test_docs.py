@@ -209,14 +209,6 @@ def test_every_metric_has_a_place() -> None:
         assert re.search(rf"(^###.*|`)\b{name}\b", STATISTICS, re.MULTILINE), name
 
 
-def test_every_search_has_a_place() -> None:
-    searches = [
-        name for name in dir(dp) if name.endswith(("Search", "Threshold", "Mechanism", "Choose"))
-    ]
-    assert len(searches) == 4
-    assert all(f"`{name}`" in SEARCHES for name in searches)
-
-
 def test_every_public_name_is_on_the_page_of_the_api() -> None:
     source = (ROOT / "beam_dp/__init__.py").read_text(encoding="utf-8")
     public = {
@@ -252,13 +244,6 @@ def test_every_file_that_is_named_exists() -> None:
             r"`((?:mechanisms|transforms|tests|pipelines|beam_dp)/[\w/.]+)`", pages.read(page)
         ):
             assert (ROOT / "beam_dp" / path).exists() or (ROOT / path).exists(), (page, path)
-
-
-def test_terms_of_the_glossary_stand_once() -> None:
-    terms = re.findall(r"^### (.+)$", pages.read("docs/glossary.md"), re.MULTILINE)
-    assert len(terms) > 30 and len(set(terms)) == len(terms)
-    for word in ("Clip", "Removal profile", "Search", "Budget", "Partition", "Person"):
-        assert word in terms
 
 
 def test_the_most_that_a_row_of_several_owners_counts_for() -> None:

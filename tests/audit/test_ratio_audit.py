@@ -5,7 +5,6 @@ What is cut off far from the truth is counted against the claim.
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -73,35 +72,6 @@ def test_the_bound_is_above_the_local_sensitivity_and_reached(rows: int) -> None
             inside = rows <= a <= b - rows  # nobody is missing whom the bound has in mind
             assert true == claimed or not inside
     assert reached >= 300
-
-
-BOXES = [
-    (low, low + width, other, other + height)
-    for low, width, other, height in itertools.product(
-        (0, 1, 3, 8), (0, 2, 7), (2, 4, 9, 20), (0, 3, 9)
-    )
-]
-
-
-@pytest.mark.parametrize("rows", [1, 2])
-def test_the_maximum_over_a_box_is_exact(rows: int) -> None:
-    def formula(a: int, b: int) -> Fraction:
-        return Fraction(rows * max(a, b - a), b * (b - rows))
-
-    for a_low, a_high, low, high in BOXES:
-        ones = range(a_low, a_high + 1)
-        if a_low + low > rows:
-            most = max(formula(a, a + z) for a in ones for z in range(low, high + 1))
-            found = Fraction(*bounds.largest_bound((a_low, a_high), (low, high), rows))
-            assert found == min(most, Fraction(rows, a_low + low))
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 4])
-def test_the_integer_peak_is_the_maximum(rows: int) -> None:
-    for c, low, width in itertools.product(range(25), range(rows + 1, 40), (0, 1, 5, 60)):
-        found = Fraction(*bounds._peak(c, low, low + width, rows))
-        most = max(Fraction(b - c, b * (b - rows)) for b in range(low, low + width + 1))
-        assert found == most or (found <= most <= 0)
 
 
 # ------------------------------------------------- the exact failure probability of the bound
@@ -361,9 +331,3 @@ def test_the_bail_out_has_the_noise_of_the_default_for_what_is_left(rows):
     noise = Arranged(*[zeros] * len(rates), nothing)
     values = mechanism.release(np.array([1]), np.array([2]), noise).values
     assert values.tolist() == [0.5] and noise.rates[:-1] == rates
-
-
-def test_the_test_of_outputs_counts_every_output() -> None:
-    masses = defaultdict(float, distribution(KuleszaSureshWang(Budget(3.0)), 3, 10, 24))
-    assert sum(masses.values()) == pytest.approx(1, abs=TAIL)
-    assert masses[0.3] > 0.5

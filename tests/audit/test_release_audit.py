@@ -32,7 +32,7 @@ pytestmark = pytest.mark.audit
 
 GRID = (1, 4)
 ROUNDING = 1e-6
-FAR, NEAR = 14, 6  # the noise that is tried, and how far from the truth outcomes are compared
+FAR, NEAR = 10, 4  # the noise that is tried, and how far from the truth outcomes are compared
 
 
 class Script(ZeroNoise):
@@ -193,14 +193,6 @@ def test_two_looks_and_the_number_together_spend_the_budget():
     assert max(ratios) <= 4 + ROUNDING
     assert max(ratios) >= 0.97 * 4  # the budget is used, the audit reaches the worst
     assert min(ratios) > 0
-
-
-def test_both_branches_are_reached():
-    release = two_looks(4)
-    one = Database(release, crowd(5000))
-    assert {key[0] for key in one.outcomes(0, 0)} == {0, 1}
-    one = Database(release, crowd(5003))
-    assert {key[0] for key in one.outcomes(1, 0)} == {0, 1}
 
 
 @pytest.mark.parametrize("signed", [False, True])

@@ -186,14 +186,3 @@ def test_a_person_more_moves_one_bucket_of_the_histogram_by_1(metric, monkeypatc
                     moved = other - one
                     assert np.abs(moved).sum() == moved.sum() <= 1
                 assert moved.sum() == 1 or not sum(KINDS[kind][place or 0 :])
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: type(metric).__name__)
-@pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(0.5)], ids=str)
-def test_the_parts_are_the_whole_budget(metric, budget):
-    for reach in (1, 3):
-        program = compile_program([metric], budget, reach)
-        assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
-        [step] = program.steps
-        spent = sum(each.cost.amount for each in step.release.spends)
-        assert spent * reach == budget.amount

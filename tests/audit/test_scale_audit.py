@@ -167,43 +167,6 @@ def test_the_search_spends_at_most_epsilon_and_delta(epsilon, delta):
         assert worst_delta(search, n, epsilon) <= delta * (1 + ROUNDING)
 
 
-def good_inside(found: Scales, places: list[int], crowd: int) -> bool:
-    """Say whether every cell of a first crowded scale has a candidate of margin above I0."""
-    n = places[0] + 1 + 2  # some candidates above the top value
-    mechanism = dataclasses.replace(found, n=n)
-
-    def cells(scale: int) -> dict[int, int]:
-        listed = mechanism.cells(places, scale)
-        return {cell: count for cell, _, count in listed if cell is not None}
-
-    scale = next(j for j in itertools.count() if max(cells(j).values()) >= crowd)
-    if scale == 0:
-        return all(places[-1] <= cell <= places[0] for cell in cells(0))
-    return all(best_inside(mechanism, places, cell, scale) > found.margin for cell in cells(scale))
-
-
-def best_inside(mechanism: Scales, places: list[int], cell: int, scale: int) -> int:
-    return max(margin for _, _, margin in mechanism.inside(places, cell, scale))
-
-
-@pytest.mark.parametrize(("margin", "inner"), [(0, 2), (0, 4), (1, 2), (1, 4), (2, 3)])
-def test_a_first_crowded_scale_has_a_good_candidate_in_every_cell(margin, inner):
-    found = dataclasses.replace(SMALL[0], margin=margin, inner=inner)
-    ways = itertools.combinations_with_replacement(range(7, -1, -1), found.shift + 1)
-    assert all(good_inside(found, list(places), inner) for places in ways)
-
-
-def test_a_coarser_scale_may_have_no_good_candidate():
-    # The broken twin: take a scale above the first crowded one (3, a cell of all 8 candidates).
-    found = dataclasses.replace(SMALL[0], margin=1, inner=2)
-    coarse = [
-        list(places)
-        for places in itertools.combinations_with_replacement(range(7, -1, -1), 4)
-        if best_inside(dataclasses.replace(found, n=8), list(places), 0, 3) <= 1
-    ]
-    assert coarse
-
-
 @pytest.mark.parametrize("n", [2, 6, 2**20, 2**64, 2**1024])
 @pytest.mark.parametrize(("epsilon", "delta", "beta"), [(1, 1e-6, 0.05), (0.2, 1e-9, 1e-6)])
 def test_the_constants_keep_each_way_to_fail_below_a_fourth_of_beta(n, epsilon, delta, beta):

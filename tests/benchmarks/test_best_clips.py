@@ -31,17 +31,3 @@ def test_no_clip_does_better(kind: str) -> None:
     tried = np.geomspace(amounts.max() / 1e4, amounts.max(), 5000)
     least = scale.quantile(best_clips.biases(amounts, tried), tried).min()
     assert best_clips.quantile_error(amounts, scale) <= 1.005 * least
-
-
-def test_one_clip_for_several_partitions_is_the_best_of_brute_force() -> None:
-    rows = suites.spread("lognormal 1", 300, suites.Layout(6, 2), 0)
-    place, amounts = rows.per_pair("v")
-    scale = Scale.laplace(1.0, 2)
-    least = math.inf
-    for clip in np.geomspace(0.05, amounts.max(), 2000):
-        lost = np.bincount(place, amounts - np.minimum(amounts, clip), 6)
-        bias = clip * scale.size
-        least = min(least, float((lost + bias * np.exp(-lost / bias)).mean()))
-    assert best_clips.errors_apart(
-        place, amounts, np.bincount(place, amounts), scale
-    ) == pytest.approx(least, rel=0.01)

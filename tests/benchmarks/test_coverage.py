@@ -62,33 +62,3 @@ def test_the_library_is_measured_as_it_is() -> None:
             rows, questions.PURE, 1 / 3
         )
         assert one.error * best < truth / 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "size", "word"),
-    [
-        ("all alike", 1000, ""),
-        ("all alike", 60, "hopeless: only 60"),
-        ("5% are not 0", 1000, "hopeless: only 50"),
-        ("5% are not 0", 10_000, ""),
-        ("one giant", 1000, "unseen: 1 "),
-        ("1 and 1,000", 1000, "unseen: 10 "),
-        ("1 and 1,000", 10_000, ""),
-        ("80 people x30", 10_000, ""),
-        ("lognormal 2", 1000, ""),
-    ],
-)
-def test_marks(kind: str, size: int, word: str) -> None:
-    amounts = suites.numbers(kind, size, 0)
-    best = SUM.best(suites.alone(kind, size, 0), questions.PURE, 1.0)
-    found = coverage.mark(amounts, best, 1, 1.0)
-    assert found.startswith(word) and bool(found) == bool(word)
-
-
-def test_experts_of_totals_and_means_know_the_rows() -> None:
-    rows = Rows(np.array([0, 0, 1]), np.array([0, 1, 1]), {"v": np.array([1.0, 2.0, 3.0])}, 2, 2)
-    assert SUM.truth(rows).tolist() == [1, 5] and COUNT.truth(rows).tolist() == [1, 2]
-    assert sorted(SUM.amounts(rows)) == [1, 2, 3] and COUNT.amounts(rows).tolist() == [1, 1, 1]
-    alone = suites.several_rows("uniform", 50, 0)
-    assert MEAN.truth(alone)[0] == pytest.approx(alone.columns["v"].mean())
-    assert MEAN.amounts(alone).sum() == pytest.approx(MEAN.truth(alone)[0])

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import expert_laws, other_statistics
+from benchmarks import expert_laws
 from benchmarks.draws import Interval
-from benchmarks.other_statistics import ITEMS, OTHERS, Cell, Found
+from benchmarks.other_statistics import OTHERS
 from benchmarks.suites import Rows
 
 NAMED = {other.name: other for other in OTHERS}
@@ -53,14 +53,6 @@ def test_what_is_stated_is_true_or_not() -> None:
     assert median.inside(TEN, nothing).all() and largest.inside(TEN, nothing).all()
 
 
-@pytest.mark.parametrize("kind", ITEMS)
-def test_truths_of_items_are_those_of_brute_force(kind: str) -> None:
-    values = other_statistics.items(kind, 200, 0).columns["v"]
-    owned = values.tolist()
-    assert NAMED["distinct count"].truth(values) == len(set(owned))
-    assert NAMED["most frequent"].truth(values) == max(map(owned.count, set(owned)))
-
-
 def test_the_law_of_quantiles_is_that_of_noisy_maxima() -> None:
     """Of two candidates the better wins with 1 - e^-d / 2, d the distance over the scale.
 
@@ -71,12 +63,3 @@ def test_the_law_of_quantiles_is_that_of_noisy_maxima() -> None:
     )
     chance = 1 - math.exp(-2) / 2
     assert abs((drawn == 2).mean() - chance) < 7 * math.sqrt(chance * (1 - chance) / 40_000)
-
-
-def test_goals_of_statistics() -> None:
-    def found(inside: float, absurd: float) -> Found:
-        return Found(Cell(NAMED["median"], "uniform", 300), 1, 2, inside, 1, 0.0, absurd)
-
-    assert other_statistics.misses([found(0.95, 0.0), found(0.92, 0.01)]) == []
-    assert other_statistics.misses([found(0.95, 0.02)]) == ["absurd"]
-    assert other_statistics.misses([found(1.0, 0.0), found(0.79, 0.0)]) == ["true", "a true"]

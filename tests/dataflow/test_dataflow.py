@@ -1,24 +1,9 @@
 """The steps of a Dockerfile are done as they stand, and what is wrong with a request is said."""
 
 import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.dataflow import __main__ as checks
-
-SMALL = """# a comment
-FROM a AS launcher
-COPY --from=launcher /opt/x /opt/x
-WORKDIR /template
-COPY one.txt two.txt ./
-COPY package package
-RUN cat one.txt \\
-    two.txt > both && ls package > seen
-ENV FLEX_TEMPLATE_PYTHON_PY_FILE=/template/package/job.py
-"""
 
 
 def told(**changed: Any) -> dict[str, Any]:
@@ -27,21 +12,6 @@ def told(**changed: Any) -> dict[str, Any]:
     request = {"type": "JOB_TYPE_BATCH", "environment": environment}
     found = {"request": request, "graph_bytes": 9, "largest_step_bytes": 9, "images": ["image"]}
     return {**found, "parameters": 3, **changed}
-
-
-def test_the_steps_are_done(tmp_path: Path) -> None:
-    root, folder = tmp_path / "root", tmp_path / "template"
-    (root / "package" / "__pycache__").mkdir(parents=True)
-    folder.mkdir()
-    (root / "one.txt").write_text("1\n")
-    (root / "two.txt").write_text("2\n")
-    (root / "package" / "job.py").write_text("")
-    checks.build(SMALL, root, folder, tmp_path)
-    assert (folder / "both").read_text() == "1\n2\n"
-    assert (folder / "seen").read_text() == "job.py\n"
-    assert checks.job_file(SMALL, folder) == folder / "package" / "job.py"
-    with pytest.raises(subprocess.CalledProcessError):
-        checks.build("RUN false", root, folder, tmp_path)
 
 
 def test_the_dockerfile_has_the_steps() -> None:

@@ -4,8 +4,6 @@ The noise has a rate of 100,000 or more: a count strays from the truth by 1 with
 e^-10000. So the counts tell that no good row was lost and that no row became two.
 """
 
-import collections
-import csv
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +18,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.read_rows import ReadRows
 from pipelines import aggregate
 from tests.hostile import support
-from tests.hostile.inserted import folders, layouts, python_rows, watch
+from tests.hostile.inserted import folders, layouts, watch
 
 DAYS = ("1", "2", "3")
 EACH = folders.GOOD // len(DAYS)
@@ -88,38 +86,6 @@ def test_pipelines_with_every_option(option: str, extension: str, tmp_path: Path
         assert min(counts) >= least and sum(counts) <= folders.GOOD + INSERTED
 
 
-def rows_of_a_case(rng: random.Random, case: int) -> tuple[list[Any], int]:
-    """Return two good rows of a partition of their own, and one or two hostile ones among them."""
-    day = f"case {case}"
-    rows = [make((f"good {day}", day, 1.0)) for make in (support.as_dict, support.as_row)]
-    for _ in range(1 + case % 2):
-        cells: list[Any] = ["bad", day, 5.0]
-        cells[rng.randrange(3)] = rng.choice(python_rows.VALUES)
-        make = rng.choice(list(support.FORMS.values()))
-        rows.insert(rng.randrange(len(rows) + 1), make(cells))
-    return rows, len(rows) - 2
-
-
-@pytest.mark.parametrize("cases", [200, pytest.param(4_000, marks=pytest.mark.audit)])
-def test_objects_that_travel_as_rows(cases: int) -> None:
-    rng = random.Random(-cases)
-    made = [rows_of_a_case(rng, case) for case in range(cases)]
-    bounds = dp.ContributionBounds(10, 10)
-    with watch.watching() as heard:
-        with beam.Pipeline(runner="FnApiRunner") as pipeline:
-            rows = support.start(pipeline, [row for rows, _ in made for row in rows])
-            names = ["person", "day", "value"]
-            bound = dp.BoundContributions("person", ["day"], bounds, ["value"], columns=names)
-            kept = support.keep(rows | bound)
-        assert heard.heard() == ""
-    good = collections.Counter(row.day for row in kept if row.person == f"good {row.day}")
-    assert {day: good[day] for day in (f"case {case}" for case in range(cases))} == {
-        f"case {case}": 2 for case in range(cases)
-    }
-    assert all(row.value == 1.0 for row in kept if row.person == f"good {row.day}")
-    assert len(kept) - sum(good.values()) <= sum(inserted for _, inserted in made)
-
-
 JOB = ["--person", "person", "--partition", "day", "--public_partitions", "1,2,3"]
 ASKED = [
     "--people_count",
@@ -138,27 +104,3 @@ def job(pattern: str, out: Path, capfd: pytest.CaptureFixture[str], *options: st
     words = ["--input", pattern, "--output", str(out), *JOB, *ASKED, "--epsilon", "1000000"]
     assert aggregate.main([*words, "--runner", "FnApiRunner", *options]) == 0
     return capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "extension",
-    [
-        pytest.param(name, marks=[] if name == "csv" else pytest.mark.audit)
-        for name in folders.FORMATS
-    ],
-)
-def test_jobs_say_what_they_say_without_the_inserted_rows(
-    extension: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    said, counts = [], []
-    for inserted in (0, INSERTED):
-        folder = tmp_path / str(inserted)
-        folder.mkdir()
-        pattern = folders.write(folder, extension, random.Random(extension), inserted)
-        out = tmp_path / f"out-{inserted}.csv"
-        said.append(job(pattern, out, capfd).replace(str(folder), "FOLDER"))
-        with out.open(newline="") as file:
-            counts.append([round(float(row["people_count"])) for row in csv.DictReader(file)])
-    assert said[0] == said[1]
-    assert counts[0] == [EACH] * 3
-    assert min(counts[1]) >= EACH and sum(counts[1]) <= folders.GOOD + INSERTED

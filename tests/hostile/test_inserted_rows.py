@@ -1,4 +1,4 @@
-"""A hundred thousand hostile rows, alone and together: none fails a job or changes another row.
+"""Fifty thousand hostile rows, alone and together: none fails a job or changes another row.
 
 Each check inserts one row, two, or many at random places, some side by side, among good rows, and
 reads all of it. The good rows must come out exactly, each inserted row becomes at most one row (that which it
@@ -21,19 +21,19 @@ from tests.hostile.inserted.tally import Tally
 
 Insert = Callable[[random.Random, Tally, Path], None]
 PLAN: dict[str, tuple[Insert, int]] = {
-    "CSV, proper": (files.proper_csv, 10_000),
-    "CSV, raw": (files.raw_csv, 10_000),
-    "CSV, without quotes": (files.csv_without_quotes, 10_000),
-    "CSV, any bytes": (files.any_csv, 10_000),
-    "JSON Lines": (files.json_lines, 49_000),
+    "CSV, proper": (files.proper_csv, 5_000),
+    "CSV, raw": (files.raw_csv, 5_000),
+    "CSV, without quotes": (files.csv_without_quotes, 5_000),
+    "CSV, any bytes": (files.any_csv, 5_000),
+    "JSON Lines": (files.json_lines, 25_000),
 }
 for name in layouts.layouts():
     PLAN |= {
-        f"CSV, {name}": (files.options_on("csv", name), 300),
-        f"JSON Lines, {name}": (files.options_on("jsonl", name), 300),
-        f"objects, {name}": (memory.python_objects(name), 1_200),
-        f"batches, {name}": (memory.record_batches(name), 300),
-        f"Parquet, {name}": (memory.parquet_files(name), 120),
+        f"CSV, {name}": (files.options_on("csv", name), 150),
+        f"JSON Lines, {name}": (files.options_on("jsonl", name), 150),
+        f"objects, {name}": (memory.python_objects(name), 600),
+        f"batches, {name}": (memory.record_batches(name), 150),
+        f"Parquet, {name}": (memory.parquet_files(name), 60),
     }
 PART = 40
 
@@ -116,5 +116,5 @@ def test_lines_of_json_at_the_true_limits(line: bytes, tmp_path: Path) -> None:
         assert rows == [(number,) for number in range(1000)]
 
 
-def test_they_are_a_hundred_thousand() -> None:
-    assert sum(count for _, count in PLAN.values()) >= 100_000
+def test_they_are_fifty_thousand() -> None:
+    assert sum(count for _, count in PLAN.values()) >= 50_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.hostile.inserted import lines_of_csv, tally, watch
+from tests.hostile.inserted import tally, watch
 from tests.hostile.inserted.tally import Hostile, Tally
 
 BASE = [("a", 1), ("a", 1), ("b", 2.0)]
@@ -62,34 +62,3 @@ def test_differences_are_noticed(name: str) -> None:
     hostile, found, said = FOUND[name]
     assert tally.difference(BASE, hostile, found[::-1]).startswith(said)
     assert bool(tally.difference(BASE, hostile, found)) == bool(said)
-
-
-def test_a_reader_that_raises_is_a_failed_check() -> None:
-    def read() -> list[object]:
-        raise ValueError("row 7")
-
-    with watch.watching() as heard:
-        found = Tally(heard)
-        found.check(BASE, [ROW, MAYBE], read)
-    assert found.report().startswith("1 of 1 checks failed, 2 rows inserted\nraised ValueError")
-
-
-CLOSING = {
-    b'x,",a",1\n': True,
-    b'x,"\na",1\n': True,
-    b'x,"\r\na",1\n': True,
-    b'x,a"\n': True,
-    b'x,"",1\n': False,
-    b'x,"a",1\n': False,
-    b'x,"""a",1\n': False,
-    b'x,""",a",1\n': True,
-    b'x,"",",a",1\n': True,
-    b'x,5" pipe,1\n': False,
-    b"x,a,1\n": False,
-    b'x,"\ra",1\n': False,
-}
-
-
-@pytest.mark.parametrize("record", CLOSING)
-def test_which_records_close_what_another_left_open(record: bytes) -> None:
-    assert lines_of_csv.closes(record) is CLOSING[record]

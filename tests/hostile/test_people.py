@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import beam_dp as dp
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile
@@ -92,13 +91,3 @@ def test_38_identical_rows_are_rows_inside_the_bounds() -> None:
     assert support.contents(rows)[("a",)] == Content(1, 10, 20_000_000, 10)
     assert support.contents(rows, ContributionBounds(1, 3))[("a",)] == Content(1, 3, 6_000_000, 3)
     assert support.contents(rows, ContributionBounds(1, None, 4))[("a",)].rows == 4
-
-
-def test_37_all_rows_of_one_person_make_a_release() -> None:
-    rows = [support.as_dict((1, n % 3, n)) for n in range(100)]
-    transform = dp.PrivateAggregate(
-        "person", [dp.Count(), dp.Max("value")], dp.Budget(1.0), ["day"],
-        partitions=dp.PublicPartitions([0, 1, 2]),
-    )  # fmt: skip
-    seen = support.released(rows, transform)
-    assert sorted(row.day for row in seen) == [0, 1, 2]

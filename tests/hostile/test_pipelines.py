@@ -5,7 +5,6 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.transforms import trigger
 
 import beam_dp as dp
 from tests.hostile import support
@@ -24,9 +23,6 @@ def pipeline_of(**options: Any) -> beam.Pipeline:
     return beam.Pipeline(
         options=PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
     )
-
-
-EACH = trigger.Repeatedly(trigger.AfterCount(1))
 
 
 def test_80_two_consumers_of_bounded_rows_see_one_choice() -> None:
@@ -50,13 +46,3 @@ def test_85_a_second_run_is_refused_and_said_to_be_a_second_release() -> None:
         pipeline.run()
     assert len(seen) == 4
     assert "Running a job twice spends twice" in " ".join((dp.__doc__ or "").split())
-
-
-def test_90_one_label_twice_is_an_error_of_beam_that_costs_nothing() -> None:
-    pipeline = pipeline_of()
-    rows = pipeline | beam.Create(ROWS)
-    _ = rows | "Release" >> aggregate()
-    again = aggregate()
-    with pytest.raises(RuntimeError, match='label "Release" already exists'):
-        _ = rows | "Release" >> again
-    _ = rows | "Again" >> again

@@ -64,14 +64,6 @@ def test_what_is_no_item_drops_and_leaves_others_alone(metric: Any) -> None:
     assert levels(rows_of(hostile), metric) == [0.0] * 5
 
 
-def test_values_that_are_no_numbers_have_no_rank() -> None:
-    values = [None, math.nan, "x", [1.0], b"1", 1j, support.Hostile(), 5.0]
-    given = [{"person": person, "value": value} for person, value in enumerate(values)]
-    found = levels(given, dp.KthLargest("value", 1))
-    assert found == [5.0, *[-math.inf] * 4]
-    assert levels(given, dp.KthLargest("value", 2)) == [-math.inf] * 5
-
-
 METRICS = [
     dp.KthLargest("value", 2, candidates=CANDIDATES),
     dp.Median("value", candidates=CANDIDATES),

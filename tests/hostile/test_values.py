@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.numerics import integers
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_dict
@@ -118,9 +117,3 @@ def test_62_63_means_and_extremes_are_well_formed(size: int, value: object) -> N
         low, high = (getattr(row, f"{metric.output}_{end}") for end in ("low", "high"))
         assert low <= high and (blank or low <= released <= high)
         assert not blank or (low, high) == (-math.inf, math.inf)
-
-
-def test_rows_bound_and_absent_values() -> None:
-    rows = [as_dict((1, "day", None))] * 3 + [as_dict((1, "day", 2.0))] * 3
-    found = support.contents(rows, ContributionBounds(1, 6))[("day",)]
-    assert found == Content(1, 6, 6 * MILLION, 3)

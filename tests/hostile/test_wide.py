@@ -7,6 +7,7 @@ of one person in one partition must leave what is computed for the others, up to
 
 import collections
 import dataclasses
+import functools
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
@@ -37,7 +38,7 @@ from tests.doubles import ZeroNoise
 from tests.relations import KEY, bundle, grouped
 
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
-UNITS = [LEAST, *(Fraction(10) ** power for power in (-60, -30, -22, -19, -6, 0, 19, 30)), MOST]
+UNITS = [LEAST, *(Fraction(10) ** power for power in (-22, -6, 0, 19)), MOST]
 GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
@@ -135,7 +136,7 @@ class Case:
     bounds: dp.ContributionBounds
     others: tuple[str, ...] = ()
 
-    @property
+    @functools.cached_property
     def program(self) -> Program:
         depth = self.bounds.depth or 5
         return compile_program(

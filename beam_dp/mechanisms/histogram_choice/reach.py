@@ -199,20 +199,12 @@ class ReachChoice:
     jointly: bool = False
 
     @property
-    def people_beyond(self) -> float:
-        """A bound on the people who have more partitions than L, with a chance of about 95%.
-
-        Assumed, not proved: beyond `top` the counts fall by 0.6 from step to step. Where no step
-        shows people nothing can be said: inf.
-        """
-        return self._upper([float(edge > self.reach) for edge in self.edges])
-
-    @property
     def pairs_lost(self) -> float:
         """A bound on the pairs (person, partition) that L cuts, with a chance of about 95%.
 
         Everybody is taken to be at the upper edge of their step. People with more partitions than
-        the last edge count as if they had so many.
+        the last edge count as if they had so many. Assumed, not proved: beyond `top` the counts
+        fall by 0.6 from step to step. Where no step shows people nothing can be said: inf.
         """
         return self._upper([float(max(edge - self.reach, 0)) for edge in self.edges])
 
@@ -238,9 +230,7 @@ class ReachChoice:
             "noisy_people": [float(count) for count in self.look.counts],
             "noise_scale": self.look.scale,
             "highest_step_shown": self.edges[self.top] if self.top >= 0 else None,
-            "people_beyond_at_most": _finite(self.people_beyond),
             "pairs_lost_estimate": self.pairs_lost_estimate,
-            "pairs_lost_at_most": _finite(self.pairs_lost),
             "one_draw_for_all_partitions": self.jointly,
         }
 
@@ -341,11 +331,6 @@ def _partitions(look: Look, edges: Sequence[int], top: int, noise: StepNoise) ->
     pairs = lost_pairs(look.counts, edges, top, 0)
     most = pairs / (USABLE * noise.scale)
     return max(float(edges[top]), math.sqrt(edges[top] * max(most, 0.0)))
-
-
-def _finite(bound: float) -> float | None:
-    """Return a bound; None where nothing is known."""
-    return bound if math.isfinite(bound) else None
 
 
 def partitions_about(kept: int, buckets: int, guess: float = ABOUT) -> int:

@@ -1,13 +1,11 @@
-"""Turn one uniform real into a geometric number, exactly.
+"""Find the first success of many independent trials from one uniform real, exactly.
 
 floor(E / h) with E = -ln U has P(floor(E / h) >= k) = P(U <= e^(-h k)) = e^(-h k): it is the
 number of failures before the first success where every trial fails with probability e^-h.
 The uniform is read bit by bit until the floor is certain, so no rounding error can reach it.
 """
 
-import functools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 from beam_dp.mechanisms.numerics.intervals import Bound, Interval, exp_interval, log_interval
@@ -21,31 +19,17 @@ UNIFORMS = (2.0**-24, 1 - 2.0**-16)
 RATES = (Fraction(1, 1 << 500), 500)
 
 
-def geometric(uniform: Bound, rate: Fraction) -> int:
-    """Return G with P(G >= k) = e^(-rate k), for rate > 0.
-
-    Args:
-        uniform: bits -> (low, high), low <= U < high, at most 2^-bits apart; later calls
-            refine the same U.
-        rate: exact; the time depends on nothing of it but its length in bits.
-    """
-    quick = _quick(uniform, rate, float, math.inf)
-    return _exact(uniform, lambda _: (rate, rate), 64 + leading_zeros(rate), math.inf, quick)
-
-
 def first_success(uniform: Bound, rate: Fraction, limit: int) -> int:
     """Return min(G, limit), P(G >= n) = (1 - e^-rate)^n, for rate > 0 and limit >= 0.
 
     Args:
-        uniform: as in `geometric`.
+        uniform: bits -> (low, high), low <= U < high, at most 2^-bits apart; later calls
+            refine the same U.
         rate: minus the logarithm of the chance of success of one trial.
         limit: as large as one likes; the time grows with its length in bits only.
     """
-    # G <= limit is known to less than 1 once the chance p is known to within p 2^-64 / limit.
-    depth = min(limit.bit_length(), 3 * math.ceil(rate) // 2)
-    bits = 64 + 2 * depth + leading_zeros(rate)
-    quick = _quick(uniform, rate, _float_hazard, limit)
-    return _exact(uniform, functools.partial(_hazard, rate), bits, limit, quick)
+    quick = _quick(uniform, rate, limit)
+    return _exact(uniform, rate, limit) if quick is None else quick
 
 
 def leading_zeros(rate: Fraction) -> int:
@@ -53,35 +37,35 @@ def leading_zeros(rate: Fraction) -> int:
     return max(0, rate.denominator.bit_length() - rate.numerator.bit_length() + 1)
 
 
-def _quick(
-    uniform: Bound, rate: Fraction, hazard: Callable[[Fraction], float], limit: float
-) -> int | None:
+def _quick(uniform: Bound, rate: Fraction, limit: int) -> int | None:
     """Return min(floor(E / h), limit) if floats make it certain, None otherwise."""
     u = float(uniform(64)[0])
     if not (UNIFORMS[0] < u < UNIFORMS[1] and RATES[0] < rate < RATES[1]):
         return None
-    quotient = -math.log(u) / hazard(rate)
+    quotient = -math.log(u) / _float_hazard(rate)
     fewest = min(math.floor(quotient * (1 - BAND)), limit)
     most = min(math.floor(quotient * (1 + BAND)), limit)
-    return int(fewest) if fewest == most else None
+    return fewest if fewest == most else None
 
 
-def _exact(uniform: Bound, hazard: Bound, bits: int, limit: float, quick: int | None) -> int:
+def _exact(uniform: Bound, rate: Fraction, limit: int) -> int:
     """Return min(floor(E / h), limit), refining U and h until both ends agree."""
-    while quick is None:
+    # G <= limit is known to less than 1 once the chance p is known to within p 2^-64 / limit.
+    depth = min(limit.bit_length(), 3 * math.ceil(rate) // 2)
+    bits = 64 + 2 * depth + leading_zeros(rate)
+    while True:
         low, high = uniform(bits)
-        slowest, fastest = hazard(bits)
+        slowest, fastest = _hazard(rate, bits)
         fewest, most = 0, limit
         if low > 0:
             # ln low <= ln U < ln high = ln low + ln(1 + (high - low) / low)
             #                        <= ln low + (high - low) / low
             log_low, log_high = log_interval(low, bits)
-            fewest = _floor_ratio(-log_high - (high - low) / low, fastest)
+            fewest = max(0, _floor_ratio(-log_high - (high - low) / low, fastest))
             most = _floor_ratio(-log_low, slowest) if slowest > 0 else limit
-        if min(max(fewest, 0), limit) == min(most, limit):
-            quick = int(min(most, limit))
+        if min(fewest, limit) == min(most, limit):
+            return min(most, limit)
         bits *= 2
-    return quick
 
 
 def _floor_ratio(top: Fraction, bottom: Fraction) -> int:

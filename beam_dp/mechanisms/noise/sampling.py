@@ -35,7 +35,6 @@ Enclosing = Callable[[Fraction, int], Interval]
 # From this rate on a geometric value exceeds 2^62 with probability e^(-2^22): int64 holds it.
 SMALLEST_INT64_RATE = Fraction(1, 1 << 40)
 BLOCK = 1 << 16  # values drawn at a time: the working arrays stay in the cache
-FEW = 32  # up to here one logarithm per value is cheaper than a table of digits
 BAND = 2.0**-20  # how wrong the float chance of a coin may be
 
 
@@ -174,11 +173,9 @@ class Noise:
         """
         exact = _positive("Noise.geometric", "rate", rate)
         size = _size("Noise.geometric", size)
-        if size <= FEW:
-            return np.array([self._one_geometric(exact) for _ in range(size)], _type(exact))
         if exact < SMALLEST_INT64_RATE:
             return self._wide_geometric(exact, size)
-        sizes = [min(BLOCK, size - start) for start in range(0, size, BLOCK)]
+        sizes = [min(BLOCK, size - start) for start in range(0, size, BLOCK)] or [0]
         return np.concatenate([self._block(exact, length) for length in sizes])
 
     def discrete_laplace(self, rate: checks.Real, size: int) -> Integers:
@@ -247,21 +244,6 @@ class Noise:
             if passed < length:
                 return Stop(run, passed)
         return None
-
-    def _one_geometric(self, rate: Fraction) -> int:
-        """Return one geometric value by inversion; for tiny rates only its high digits are.
-
-        With Q = e^(-2^n rate), P(low + 2^n high) = P(low) (1 - Q) Q^high, P(low) proportional to
-        e^(-rate low) on 0 <= low < 2^n: low is uniform, and kept with that chance, >= e^(-1/4).
-        """
-        count = leading_zeros(rate) - 4  # 2^count rate < 1/4
-        if count < 20:  # floats settle most values: see geometric.BAND
-            return geometric.geometric(self.uniform().interval, rate)
-        high = geometric.geometric(self.uniform().interval, rate * (1 << count))
-        while True:
-            low = math.floor(self.uniform().interval(count)[0] * (1 << count))
-            if self.bernoulli_below(functools.partial(exp_interval, -rate * low)):
-                return high << count | low
 
     def _wide_geometric(self, rate: Fraction, size: int) -> Integers:
         """Return values too wide for int64: 32 low digits, and the digits above in the same way."""

@@ -57,7 +57,6 @@ import numpy as np
 from beam_dp.mechanisms.numerics import integers
 
 _SAFE = 1 << 61
-_FEW = 1 << 12  # values, among which a saddle is searched without a guess
 
 
 def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
@@ -168,25 +167,14 @@ def bounds(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int]:
     """Return bounds on g, which are equal where a saddle is met.
 
     A saddle is an s that is the best answer to its own best t. It is searched by halving, in
-    2 log2(n) passes over the values; in a large database from a guess, the saddle of the means of
-    blocks of four. A wrong guess costs time only.
+    2 log2(n) passes over the values.
     """
-    return _saddle(windows, sensitivity, empty)[1:]
-
-
-def _saddle(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int, int]:
-    """Return the last s that was tried, and bounds on g."""
     size = windows.size
-    guess, stride = 0, size
-    if size > _FEW:
-        blocks = windows.values[: size // 4 * 4].reshape(-1, 4).sum(axis=1) // 4
-        coarse = dataclasses.replace(windows, values=blocks)
-        guess, stride = 4 * _saddle(coarse, 4 * sensitivity, empty)[0], 4
     ramp = np.arange(size + 1).astype(windows.values.dtype) * sensitivity
     low, high = empty - size * sensitivity, empty + size * sensitivity
-    tried, s, first, last = guess, guess, 0, size
+    first, last = 0, size
     while first <= last and low < high:
-        tried = s
+        s = (first + last) // 2
         phis = windows.between(s, np.arange(size, s, -1))
         phis = np.append(phis, empty) + ramp[: size - s + 1] - s * sensitivity
         t = int(phis.argmin())
@@ -196,9 +184,7 @@ def _saddle(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int, i
         answer = int(phis.argmax())
         high = min(high, int(phis[answer]))
         first, last = (s + 1, last) if answer > s else (first, s - 1)
-        s = min(max((first + last) // 2, s - stride), s + stride)
-        stride *= 2
-    return tried, low, high
+    return low, high
 
 
 class Walks:

@@ -85,49 +85,11 @@ def test_every_size_of_batch_and_store_settles_to_the_definition(bounds):
         assert most <= held + batch
 
 
-def test_the_filter_drops_lines_and_changes_nothing(monkeypatch):
-    # 50 people with 40 partitions each, sent three times: behind the first batches nearly all
-    # lines are hopeless. Without the filter the result is the same.
-    generator = random.Random(7)
-    bounder = Bounder(ContributionBounds(2), FIELDS, b"key")
-    rows = [Row((p, p % 2), (q, 0), (p + q,)) for p in range(50) for q in range(40)] * 3
-    generator.shuffle(rows)
-    tables = [table_of(rows[start : start + 100]) for start in range(0, len(rows), 100)]
-    dropped = []
-    real = accumulator._Hopeless.drop
-
-    def counting(self, table):
-        left = real(self, table)
-        dropped.append(len(table) - len(left))
-        return left
-
-    monkeypatch.setattr(accumulator._Hopeless, "drop", counting)
-    settled, _ = through(bounder, tables, 200, 300)
-    assert sum(dropped) > len(rows) // 2
-    monkeypatch.setattr(accumulator._Hopeless, "drop", lambda self, table: table)
-    assert fields_in(through(bounder, tables, 200, 300)[0]) == fields_in(settled)
-    assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
-
-
 def collide(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     """Make people, pairs and rows share their hashes: of every hash these first bits are left."""
     real = hashing.mix
     kept = np.uint64(2**64 - 2 ** (64 - bits)) if bits else np.uint64(0)
     monkeypatch.setattr(hashing, "mix", lambda words, constant: real(words, constant) & kept)
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("bits", [0, 1, 4])
-def test_people_who_share_a_slot_of_the_filter_are_told_apart(monkeypatch, pool, bits, threads):
-    collide(monkeypatch, bits)
-    generator = random.Random(bits)
-    for trial in range(6):
-        bounder = Bounder(ContributionBounds(2), FIELDS, b"%d" % trial)
-        rows = random_rows(generator, 300)
-        tables = [table_of(rows[start : start + 20]) for start in range(0, 300, 20)]
-        settled, _ = through(bounder, tables, 10, 20, pool if threads > 1 else None)
-        assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
 
 
 @pytest.mark.sampled(2)
@@ -152,39 +114,6 @@ def test_a_person_with_a_million_rows_takes_no_more_lines_than_are_bounded(bound
         handed += accumulator.add(Table(person, partition, np.ones(10**5, np.int64), values))
     handed += accumulator.drain()
     assert sum(map(len, handed)) == lines
-
-
-def test_batches_that_are_dropped_whole_leave_nothing():
-    bounder = Bounder(ContributionBounds(1), FIELDS, b"key")
-    accumulator = Accumulator(bounder, 4, 8)
-    for _ in range(50):
-        accumulator.add(table_of([Row((1, 0), (place, 0), (1,)) for place in range(6)]))
-    assert sum(map(len, accumulator._raw)) < 4
-    assert len(accumulator._raw) < 4 and len(accumulator._reduced) <= 8
-
-
-def test_batches_that_do_not_shrink_are_handed_on_unsorted(monkeypatch):
-    # 400 people, three rows each in three of six partitions: nothing to merge, something to drop.
-    rows = [Row((person, 0), (place, 0), (1,)) for place in range(3) for person in range(400)]
-    bounder = Bounder(ContributionBounds(2), (Field(0, "sum"),), b"key")
-    reduced = []
-    original = Bounder.reduce
-
-    def counted(self, table):
-        reduced.append(len(table))
-        return original(self, table)
-
-    monkeypatch.setattr(Bounder, "reduce", counted)
-    accumulator = Accumulator(bounder, batch=40, held=80)
-    tables = [table_of(rows[start : start + 40]) for start in range(0, len(rows), 40)]
-    handed = [part for table in tables for part in accumulator.add(table)]
-    handed += accumulator.drain()
-    assert len(reduced) < len(rows) / 40 / 2
-    monkeypatch.undo()
-    settled = bounder.settle(concatenate(handed))
-    whole = bounder.settle(bounder.prepare(table_of(rows)))
-    assert fields_in(settled) == fields_in(whole)
-    assert len(settled) == 800
 
 
 WORDS = (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
@@ -246,85 +175,6 @@ def test_threads_that_meet_at_the_filter_change_nothing(monkeypatch, pool, few):
         for trial in range(5):
             settled, _ = through(bounder, given, 1000 + trial, 2000, pool)
             assert fields_in(settled) == alone
-
-
-def test_lines_are_told_hopeless_only_by_lines_of_their_own_person():
-    """People meet in slots: whoever was first stays, until half of the slots are taken."""
-    bounder = Bounder(ContributionBounds(1), (), b"key")
-    filter_ = accumulator._Hopeless(bounder)
-    words = np.arange(1 << 19, dtype=np.uint64)[None]
-    many = bounder.reduce(Table(words, words, np.ones(1 << 19, np.int64), []))
-    filter_.learn(many)
-    assert filter_.drop(many) is not None and filter_._slots is None  # nothing was made to learn in
-    filter_.renew(1)
-    filter_.learn(many)
-    slots = filter_._slots
-    taken = np.flatnonzero(slots[:, 0] != accumulator._NOTHING)
-    assert 0.35 * len(slots) < len(taken) < 0.45 * len(slots)  # 1 - exp(-1/2) = 0.393
-    people = slots[taken, 1:2].T
-    hashes = bounder.person_hash(Table(people, people, taken, []))
-    assert (hashes >> accumulator._SLOT_SHIFT == taken.astype(np.uint64)).all()
-    worse = many.take(slice(None))
-    worse.hashes = np.stack([many.hashes[0], np.full(1 << 19, accumulator._NOTHING)])
-    assert len(filter_.drop(worse)) == (1 << 19) - len(taken)
-    assert len(filter_.drop(many)) == 1 << 19
-    filter_.renew(1)
-    assert filter_._slots is slots
-    more = bounder.reduce(Table(words + (1 << 20), words, np.ones(1 << 19, np.int64), []))
-    filter_.learn(more)
-    assert (people == filter_._slots[taken, 1:2].T).all()
-    filter_.renew(1)
-    assert filter_._slots is not slots
-    filter_.renew(2)
-    assert filter_._slots.shape[1] == 4
-
-
-def test_who_reads_a_slot_that_is_half_written_finds_nobody_whose_slot_it_is():
-    bounder = Bounder(ContributionBounds(1), (), b"key")
-    for words in (1, 2):
-        filter_ = accumulator._Hopeless(bounder)
-        filter_.renew(words)
-        filter_._slots[:, 0] = 0  # as if all priorities, and nothing else, were written
-        for second in ((), (0,), (1,))[: 2 * words - 1]:
-            numbers = np.arange(1000, dtype=np.uint64)
-            people = np.stack([numbers, *(np.full(1000, word, np.uint64) for word in second)])
-            lines = bounder.hashed(Table(people, people[:1], np.ones(1000, np.int64), []))
-            lines.hashes[1] = accumulator._NOTHING
-            assert len(filter_.drop(lines)) == 1000
-
-
-def test_people_of_one_word_and_of_two_are_compared_in_full():
-    bounder = Bounder(ContributionBounds(1), (), b"key")
-    one = np.arange(1000, dtype=np.uint64)[None]
-    short = bounder.reduce(Table(one, one, np.ones(1000, np.int64), []))
-    for words in (1, 2):
-        filter_ = accumulator._Hopeless(bounder)
-        filter_.renew(words)
-        filter_.learn(short)
-        for second, left in ((None, 0), (0, 0), (1, 1000)):
-            people = one if second is None else np.concatenate([one, one * 0 + np.uint64(second)])
-            again = Table(people, one, np.ones(1000, np.int64), [])
-            hashes = bounder.person_hash(short.take(np.argsort(short.person[0])))
-            again.hashes = np.stack([hashes, np.full(1000, accumulator._NOTHING)])
-            dropped = 1000 - len(filter_.drop(again))
-            assert dropped == (0 if left else len(np.unique(accumulator._slot_of(hashes))))
-
-
-def test_names_of_partitions_stay_with_their_lines(monkeypatch, pool):
-    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0)
-    rows = [Row((place, 0), (place % 40, 1), (1,)) for place in range(400)]
-    tables = [table_of(rows[start : start + 20]) for start in range(0, 400, 20)]
-    for table in tables:
-        table.names = {(number, 1): b"%d" % number for number in table.partition[0].tolist()}
-    for held in (30, 100_000):
-        accumulator_ = Accumulator(Bounder(ContributionBounds(2), (), b"key"), 50, held, pool, 2)
-        handed = [part for table in tables for part in accumulator_.add(table)]
-        handed += accumulator_.drain()
-        for part in handed:
-            assert {int(number) for number in part.partition[0]} <= {
-                int(name) for pair, name in part.names.items() if pair == (int(name), 1)
-            }
-        assert sum(map(len, handed)) == 400
 
 
 def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):

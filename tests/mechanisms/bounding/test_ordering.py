@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from beam_dp.mechanisms.bounding import ordering
 from tests.reference import evenly
-
-NOTHING_SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def lines(size: int, values: int, mask: np.uint64, seed: int) -> tuple[np.ndarray, ...]:
@@ -35,47 +32,6 @@ def expected(row_hash: np.ndarray, columns: list[np.ndarray], pair: np.ndarray) 
     return np.array(sorted(keys), object)
 
 
-MASKS = {
-    "no collision": NOTHING_SHARED,
-    "first bits alike": np.uint64(0xFF),
-    "few hashes": np.uint64(0x3) << np.uint64(62),
-    "one hash": np.uint64(0),
-}
-
-
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize("size", [1, 2, 7, 400])
-@pytest.mark.parametrize("seed", range(5))
-def test_rows_are_in_the_order_of_a_full_sort(mask: np.uint64, size: int, seed: int) -> None:
-    order, new_pair, row_hash, columns, pair = lines(size, 4, mask, seed)
-    found, new_row = ordering.order_rows(order, new_pair, row_hash, columns)
-    wanted = expected(row_hash, columns, pair)
-    given = np.array(
-        [pair[found], row_hash[found], *(column[found] for column in columns[::-1])], object
-    ).T
-    assert sorted(found.tolist()) == list(range(size))
-    assert given.tolist() == wanted.tolist()
-    different = (np.diff(wanted[:, [0, 2, 3]].astype(np.int64), axis=0) != 0).any(axis=1)
-    assert new_row.tolist() == [True, *different.tolist()]
-    assert ordering.changes(pair[None, found]).tolist() == new_pair.tolist()
-
-
-def test_rows_without_values_are_one_per_pair() -> None:
-    order, new_pair, row_hash, _, pair = lines(50, 4, np.uint64(0), 0)
-    found, new_row = ordering.order_rows(order, new_pair, row_hash, [])
-    assert new_row.tolist() == new_pair.tolist()
-    assert (np.diff(pair[found]) >= 0).all()
-
-
-def test_the_test_notices_rows_told_by_their_hash_alone() -> None:
-    """The broken twin: one that takes equal hashes for equal rows merges different ones."""
-    order, new_pair, _, columns, _ = lines(400, 4, NOTHING_SHARED, 0)
-    zero = np.zeros(400, np.uint64)
-    _, by_hash = ordering.order_rows(order, new_pair, zero, [])
-    _, exact = ordering.order_rows(order, new_pair, zero, columns)
-    assert by_hash.sum() == 5 < exact.sum()
-
-
 def test_people_are_numbered_one_to_one_in_the_order_of_their_words() -> None:
     """Whether a first word has one second word, as nearly always, or several."""
     draw = random.Random(4)
@@ -88,32 +44,6 @@ def test_people_are_numbered_one_to_one_in_the_order_of_their_words() -> None:
         people[-1] = people[0]
         places = {one: place for place, one in enumerate(sorted({*people[0].tolist()}))}
         assert ordering.numbered(people).tolist() == [places[one] for one in people[0].tolist()]
-
-
-@pytest.mark.parametrize("few", [0, 1 << 19])
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize("size", [1, 2, 9, 600])
-@pytest.mark.parametrize("words", [1, 2])
-def test_pairs_are_in_the_order_of_a_full_sort(
-    monkeypatch: pytest.MonkeyPatch, words: int, size: int, mask: np.uint64, few: int
-) -> None:
-    """By words with an index and by indexes, whichever bits of the hashes people and pairs share."""
-    monkeypatch.setattr(ordering, "_FEW", few)
-    for seed in range(5):
-        generator = np.random.default_rng(seed)
-        person, partition = generator.integers(0, 4, (2, words, size)).astype(np.uint64)
-        random_words = generator.integers(0, 1 << 64, (2, 4, 4), np.uint64) & mask
-        person_hash = random_words[0][person[0].astype(int), person[-1].astype(int)]
-        priority = (
-            person_hash ^ random_words[1][partition[0].astype(int), partition[-1].astype(int)]
-        )
-        order, new_pair = ordering.order_pairs(person, partition, person_hash, priority)
-        keys = [*partition, priority, *person, person_hash]
-        lines = np.array([key.tolist() for key in keys[::-1]], object).T
-        assert sorted(order.tolist()) == list(range(size))
-        assert lines[order].tolist() == sorted(lines.tolist())
-        differs = [True, *(a != b for a, b in itertools.pairwise(lines[order].tolist()))]
-        assert new_pair.tolist() == differs
 
 
 def parts(total: int, lines: int) -> Iterator[tuple[int, ...]]:
@@ -160,11 +90,6 @@ def test_each_value_keeps_its_share_of_every_small_multiset() -> None:
         limit,
     ), sums in mean.items():  # over all starts, of which there are as many as rows
         assert sums.tolist() == [limit * count for count in counts]
-
-
-def test_a_turn_beyond_the_rows_begins_again() -> None:
-    for turn in (0, 6, 7, 8, 1 << 63, (1 << 64) - 1):
-        assert proportional([(2, 4, 1)], [3], [turn]) == proportional([(2, 4, 1)], [3], [turn % 7])
 
 
 def test_huge_numbers_of_rows_are_shared_out_exactly() -> None:

@@ -104,12 +104,6 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
     assert (choice.clips(drawn, 0.0)[:5] == -1).all()
 
 
-def test_people_above_all_clips_take_the_last_one():
-    choice = ClipChoice((PURE,), GRID)
-    drawn = Choice(histogram(b10=10_000), 0)
-    assert choice.tops(drawn).tolist() == [[10]] and choice.clips(drawn, 1.7).tolist() == [9]
-
-
 @pytest.mark.parametrize("grid", [(3, 5000), (1, 2, 3, 4, 70, 71, 10**6), (7, 1 << 100)], ids=str)
 @pytest.mark.parametrize("sides", [1, 2])
 def test_any_clips_can_be_given(grid, sides):
@@ -150,13 +144,6 @@ def test_a_first_look_is_enough_where_people_end_clearly(first, enough):
     assert ClipChoice(LOOKS, GRID, 2)._is_enough(two) == enough
     assert ClipChoice(LOOKS, GRID, 2)._is_enough(two[:, ::-1]) == enough
     assert not choice._is_enough(np.concatenate([first, first]))  # one row only has two looks
-
-
-def test_on_another_side_people_above_the_top_are_looked_for_too():
-    choice = ClipChoice(LOOKS, GRID, 2)
-    for number, enough in ((10, True), (11, False)):
-        two = np.concatenate([histogram(b3=6000), histogram(b5=number)], axis=1)
-        assert choice._is_enough(two) == enough
 
 
 def test_below_a_mean_a_first_look_is_enough_that_shows_many_people():
@@ -309,46 +296,6 @@ def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
         assert float(weights[above].sum()) <= ANYWHERE + BEYOND * TWO_ABOVE
 
 
-@NOISES
-def test_people_are_shown_in_their_bucket_or_the_lowest_of_a_window(noise):
-    evidence = Evidence(noise, 40)
-    for start in (0, 7, 35, 39):
-        noisy = np.zeros((2, 1, 40))
-        noisy[:, 0, start] = 1000
-        assert evidence.highest(noisy).tolist() == [[start]] * 2
-    spread = np.zeros((1, 1, 40))
-    spread[0, 0, 10:14] = asked(evidence, 10, 4, None) // 4 + 1
-    assert evidence.highest(spread)[0, 0] >= 10
-    assert asked(evidence, 10, 1, None) > 1.5 * asked(evidence, 10, 4, None) / 4
-
-
-@NOISES
-def test_near_people_less_evidence_is_enough(noise):
-    evidence = Evidence(noise, 85)
-    near = [asked(evidence, place, 1, 10) for place in (11, 12, 20)]
-    assert near == sorted(near) and near[0] < asked(evidence, 11, 1, None)
-    anchored = Evidence(noise, 85, anchored=True)
-    assert asked(anchored, 1, 1, None) == near[0]
-
-
-def test_rows_are_judged_each_by_itself_and_sides_share_an_anchor():
-    evidence = Evidence(LAPLACE, 10, 2)
-    noisy = np.zeros((3, 2, 10), np.int64)
-    noisy[0, 0, 4] = 500
-    noisy[2, 0, 6], noisy[2, 1, 7] = 500, asked(Evidence(LAPLACE, 10, 2), 7, 1, 6)
-    assert evidence.highest(noisy).tolist() == [[4, -1], [-1, -1], [6, 7]]
-    noisy[2, 0, 6] = 0  # the same few are nobody without the many
-    assert evidence.highest(noisy).tolist()[2] == [-1, -1]
-    assert evidence.highest(np.zeros((0, 2, 10))).shape == (0, 2)
-
-
-def test_what_goes_unseen_is_what_one_bucket_must_have():
-    for noise in (LAPLACE, GAUSSIAN):
-        for sides in (1, 2):
-            evidence = Evidence(noise, 85, sides)
-            assert asked(evidence, 11, 1, 10) - 1 <= evidence.unseen < asked(evidence, 11, 1, 10)
-
-
 CLIPS = tuple(1 << power for power in range(12))
 
 
@@ -356,27 +303,6 @@ def losses(noisy: list[int], top: int, clip: int, scale: float = 2.5):
     """Return total and squares for one row."""
     found = lost(np.array([noisy]), np.array([top]), np.array([clip]), ClipEdges(CLIPS), scale)
     return float(found.total[0]), float(found.squares[0])
-
-
-@pytest.mark.parametrize("grid", [CLIPS, (1, 2, 3, 50), tuple(range(1, 300)), (5, 7000)], ids=len)
-def test_a_mean_is_that_of_numbers_even_in_the_logarithm(grid):
-    means = ClipEdges(grid).means
-    for bucket, (low, high) in enumerate(itertools.pairwise(grid), start=1):
-        numbers = range(low + 1, high + 1)
-        weights = [1 / number for number in numbers]
-        mean = len(weights) / sum(weights)
-        assert means[bucket] == pytest.approx(mean, rel=0.03)
-        assert low < means[bucket] <= high
-
-
-def test_beyond_the_last_clip_the_edges_are_octaves():
-    for grid in (CLIPS, (10, 1000), (1, 2, 4, 5), tuple(range(1, 4097))):
-        means = ClipEdges(grid).means
-        beyond = means[len(grid) :]
-        assert (beyond[1:] / beyond[:-1]).tolist() == pytest.approx(
-            [2.0] * (len(beyond) - 1), rel=0.1
-        )
-        assert beyond[0] == pytest.approx(grid[-1] / math.log(2), rel=0.1)
 
 
 EXTREME = [
@@ -402,58 +328,6 @@ def test_losses_are_numbers_for_any_clips(grid):
             assert (loss.total >= 0).all() and (loss.squares >= 0).all()
 
 
-def test_people_between_the_clip_and_the_top_lose_what_is_above_the_clip():
-    # Nothing beyond the top: the counts there are far below 0.
-    noisy = [5000, 900, 400, 100, 70, 50, -99, -99, -99, -99, -99, -99, -99]
-    means = ClipEdges(CLIPS).means
-    total, squares = losses(noisy, 5, 2, scale=0.0)
-    excess = [means[bucket] - 4 for bucket in (3, 4, 5)]
-    seen = sum(n * x for n, x in zip((100, 70, 50), excess, strict=True))
-    assert total == pytest.approx(seen, rel=1e-9)
-    assert squares >= sum(n * x**2 for n, x in zip((100, 70, 50), excess, strict=True))
-    # The doubt about these counts is one standard deviation of their noise.
-    doubt = math.sqrt(2) * 2.5 * math.sqrt(sum(x**2 for x in excess))
-    assert losses(noisy, 5, 2)[0] >= (seen + doubt) * (1 - 1e-9)
-
-
-def test_where_nobody_is_shown_nobody_loses():
-    assert losses([50] * 13, -1, 3) == (0.0, 0.0)
-    total, _ = losses([5000, 900, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 1, 1)
-    assert total > 0  # a few may be above all that are shown
-
-
-def test_people_beyond_the_top_fall_as_the_counts_do():
-    # 400, 100: a fourth each; the noise is next to none, so that q is.
-    found = lost(
-        np.array([[6400, 1600, 400, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0]]),
-        *(np.array([2]), np.array([2])),
-        ClipEdges(CLIPS),
-        1e-9,
-    )
-    each = ClipEdges(CLIPS).means[3:5] - 4
-    people = np.array([100.0, 0.0])  # what is beyond has been counted, too
-    assert found.total == pytest.approx((people * each).sum())
-    assert found.beyond == pytest.approx((people * each**2).sum())
-    assert found.squares == found.beyond
-    # Where counts are uncertain, the fall goes on beyond them: u_4 = u_3 / 4.
-    noisy = np.array([[6400, 1600, 400, 100, 25, 6, 9, 9, 9, 9, 9, 9, 9]])
-    found = lost(noisy, np.array([2]), np.array([2]), ClipEdges(CLIPS), 1e-9)
-    people = 100 * 0.25 ** np.arange(5)
-    people[2] = 6  # as counted
-    people[3:] = 6 * 0.25 ** np.arange(1, 3)
-    each = ClipEdges(CLIPS).means[3:8] - 4
-    assert found.total == pytest.approx((people * each).sum())
-    assert found.beyond == pytest.approx((people * each**2).sum())
-
-
-def test_beside_noise_what_is_lost_is_joined_by_squares():
-    found = Losses(np.array([10.0, 0.0, 7.0]), np.array([99.0, 0.0, 5.0]), np.array([4.0, 0, 0]))
-    assert found.beside(0.0) == pytest.approx([10 + math.sqrt(19 * 4), 0, 7])
-    assert found.beside(5.0) == pytest.approx([10 + math.sqrt(25 + 19 * 4) - 5, 0, 7])
-    each = found.beside(np.array([0.0, 3.0, 1e300]))
-    assert each[1:] == pytest.approx([0, 7]) and each[0] == found.beside(0.0)[0]
-
-
 @pytest.mark.parametrize("fall", [0.2, 0.35, 0.45])
 def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall):
     # Poisson people in each bucket beyond the top, as expected. By Cantelli's inequality at most
@@ -468,39 +342,10 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
     assert (drawn > total).mean() > 0.2  # what is expected alone would be exceeded often
 
 
-def test_a_higher_clip_loses_less():
-    generator = random.Random(3)
-    for _ in range(200):
-        noisy = [generator.choice((-5, 0, 3, 90, 4000)) for _ in range(13)]
-        top = generator.randrange(13)
-        by_clip = [losses(noisy, top, clip) for clip in range(len(CLIPS))]
-        totals, squares = zip(*by_clip, strict=True)
-        assert list(totals) == sorted(totals, reverse=True)
-        assert list(squares) == sorted(squares, reverse=True)
-        assert min(totals) >= 0 and min(squares) >= 0
-
-
-def test_rows_are_each_by_itself():
-    generator = np.random.default_rng(4)
-    noisy = generator.integers(-5, 300, (40, 13))
-    tops, clips = generator.integers(-1, 13, 40), generator.integers(0, 12, 40)
-    whole = lost(noisy, tops, clips, ClipEdges(CLIPS), 2.5)
-    for row in range(40):
-        one = losses(noisy[row].tolist(), int(tops[row]), int(clips[row]))
-        assert one == pytest.approx((whole.total[row], whole.squares[row]))
-
-
 # ------------------------------------------------------------------- the share of a partition
 
 
 CUT = Cut(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
-
-
-def test_one_partition_loses_all():
-    for value in (-1e6, -3.0, 0.0, 10.0, 12345.0):
-        values = np.array([value])
-        below, above = CUT.widths(values, CUT.sums(values))
-        assert below.tolist() == [430.0] and above.tolist() == [5030.0]
 
 
 def test_losses_are_shared_by_sizes():
@@ -522,22 +367,6 @@ def test_losses_are_shared_by_sizes():
         assert widths[3] == max(widths)
         # All together they account for twice of what is lost, at least.
         assert (widths - 30).sum() >= min(total, 2 * total)
-
-
-def test_a_larger_partition_has_no_smaller_share():
-    generator = np.random.default_rng(5)
-    for _ in range(50):
-        values = generator.normal(0, 1, 30) * 10 ** generator.uniform(0, 6, 30)
-        below, above = CUT.widths(values, CUT.sums(values))
-        order = np.argsort(np.maximum(np.abs(values), 10))
-        assert (np.diff(below[order]) >= 0).all() and (np.diff(above[order]) >= 0).all()
-
-
-def test_without_loss_it_is_the_noise():
-    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (0.0, 0.0))
-    values = np.array([0.0, 99.0])
-    for widths in cut.widths(values, cut.sums(values)):
-        assert widths.tolist() == [30.0, 30.0]
 
 
 @pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])

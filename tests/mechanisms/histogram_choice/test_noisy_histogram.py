@@ -71,15 +71,6 @@ def test_the_chance_to_stay_is_enclosed(coarse, fine, bits):
     assert low <= finer[1] and finer[0] <= high  # both enclose the same number
 
 
-@pytest.mark.parametrize("exponent", [-50, -44, -20, 5, 20])
-def test_the_chance_to_stay_is_enclosed_for_every_epsilon(exponent):
-    fine = Fraction(2) ** exponent
-    low, high = _stay_interval(fine, fine * Fraction(5, 8), 64)
-    assert 0 <= low <= high <= 1 and high - low <= Fraction(1, 1 << 64)
-    if exponent < -40:  # (coarse / fine)^2 for continuous noise
-        assert abs(float(low) - 25 / 64) < 1e-9
-
-
 class Coins(ZeroNoise):
     """Noise of 1000 in place of the Laplace noise, where coins of the system come up tails."""
 
@@ -102,29 +93,6 @@ def test_a_bucket_stays_with_that_chance_on_its_own():
     assert abs(stays.mean() - stay(0.25, 0.4)) < tolerance
     pairs = (stays[::2] & stays[1::2]).mean()
     assert abs(pairs - stay(0.25, 0.4) ** 2) < tolerance * math.sqrt(2)
-
-
-def test_a_drawn_coarse_look_has_the_law_of_its_rate():
-    # Pearson's chi-square with 9 cells: above 66 with a chance of 3e-11 (8 degrees of freedom,
-    # Laurent and Massart: P(X > d + 2 sqrt(d x) + 2 x) <= e^-x, x = 23.1 gives 81.3).
-    size, people = 8_000, 7
-    fine, coarse = Budget(Fraction(2)), Budget(Fraction(1))
-    whole = HistogramNoise(fine).add(np.full(size, people), Noise())
-    found = coarser(whole, fine, coarse, Noise()) - people
-    law = laplace(1.0, 60)
-    edges = [-3, -2, -1, 0, 1, 2, 3]
-    expected = [law[57 + i] for i in range(7)]
-    counts = [int((found == edge).sum()) for edge in edges]
-    expected += [law[:57].sum(), law[64:].sum()]
-    counts += [int((found < -3).sum()), int((found > 3).sum())]
-    assert sum(counts) == size and math.isclose(sum(expected), 1, abs_tol=1e-12)
-    square = sum(
-        (count - size * p) ** 2 / (size * p) for count, p in zip(counts, expected, strict=True)
-    )
-    assert square < 81.4
-    # The broken twin draws at the finer rate.
-    twin = [laplace(2.0, 60)[57 + i] for i in range(7)]
-    assert any(abs(count / size - p) > 0.1 for count, p in zip(counts[:7], twin, strict=True))
 
 
 RATES = [1e-6, 1e-3, 0.1, 0.4, 1.0, 3.0, 50.0]
@@ -172,14 +140,6 @@ def test_sums_of_gaussian_noise_are_beyond_as_rarely_as_said(rho, buckets, chanc
     assert tail(law, buckets, level) <= chance * (1 + 1e-9)
     if variance > 20:  # and not far above what is needed
         assert tail(law, buckets, level - buckets - 1) > chance
-
-
-def test_the_scale_says_the_deviation():
-    for budget in (Budget(0.4), Budget.zcdp(0.01)):
-        scale = HistogramNoise(budget).scale
-        law = laplace(0.4, 200) if not budget.is_zcdp else gaussian(50.0, 200)
-        deviation = math.sqrt(float((law * np.arange(-200, 201) ** 2).sum()))
-        assert math.sqrt(2) * scale == pytest.approx(deviation, rel=0.01)
 
 
 def test_every_bucket_has_noise_for_one_person():
@@ -318,12 +278,3 @@ def test_zcdp_looks_and_what_follows_cost_rho(alpha, enough):
     wrong = np.where(stops, rest(first), again * rest(second - first))  # forgets the first look
     moment = float((first_moments * wrong).sum())
     assert enough < 0 or math.log(moment) / (alpha - 1) > float(rho) * alpha
-
-
-def test_the_second_zcdp_look_has_the_variance_of_its_cost():
-    """Half of the weight for each of two draws of rho 1/50: the variance of 1/25."""
-    recording = Asked()
-    drawn = Looks(RHOS).draw(np.array([0, 1]), lambda _: False, recording)
-    one, two = map(float, recording.variances)
-    assert one / 4 + two / 4 == pytest.approx(25 / 2)
-    assert drawn.noisy.tolist() == [0, 1]

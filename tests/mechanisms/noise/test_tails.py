@@ -40,11 +40,6 @@ def test_gaussian_bound_holds_and_is_at_most_one_too_large(variance, alpha):
     assert truth <= gaussian_bound(variance, alpha) <= truth + 1
 
 
-def test_a_bound_with_the_variance_for_the_deviation_would_fail():
-    truth = smallest(gaussian_mass(400.0), 0.05)
-    assert not truth <= gaussian_bound(400.0**2, 0.05) <= truth + 1
-
-
 def test_bounds_at_the_ends():
     assert laplace_bound(10**30, 0.05) == 0
     assert laplace_bound(Fraction(1, 2**90), 0.05) > 2**91
@@ -85,18 +80,3 @@ def test_gaussian_bound_is_proved_by_the_series(variance, alpha) -> None:
     assert alternating_cdf(-bound, variance) <= Fraction(alpha) / 2
     before = bound - 1 - math.ceil(near * 2e-9)
     assert before <= 0 or alternating_cdf(-before, variance) > Fraction(alpha) / 2
-
-
-def test_a_bound_a_millionth_too_small_is_noticed() -> None:
-    variance = Fraction(10**12, 3)
-    bound = gaussian_bound(variance, 1e-9)
-    assert alternating_cdf(-(bound - bound // 10**6), variance) > Fraction(1e-9) / 2
-
-
-def test_a_bound_for_less_than_any_float_is_that_of_chernoff() -> None:
-    low, high = (
-        gaussian_bound(10**12, Fraction(1, 10**299)),
-        gaussian_bound(10**12, Fraction(1, 10**301)),
-    )
-    assert low < high < 1.01 * low
-    assert gaussian_bound(1, Fraction(1, 10**400)) == math.floor(math.sqrt(800 * math.log(10))) + 1

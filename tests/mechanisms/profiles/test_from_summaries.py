@@ -46,7 +46,7 @@ FREE = ContributionBounds(None)
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 150 if statistic.direct is None else 25).rows
+    rows = data_of(statistic, 100 if statistic.direct is None else 12).rows
     found, data = profiles(rows, statistic), by_day(rows)
     assert set(found) == set(data)
     for day, exact in ((day, brute(kept, statistic.f)) for day, kept in data.items()):
@@ -63,13 +63,13 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
-    """1,000 databases, 40 of packings; a new person's rows may touch anybody.
+    """500 databases, 20 of packings; a new person's rows may touch anybody.
 
     Profiles of packings are those of `packed/test_by_price`, which has 300 neighbours of each: here
     are their ways through the summaries.
     """
     statistic = STATISTICS[name]
-    made = data_of(statistic, 1000 if statistic.direct is None else 40, seed=2)
+    made = data_of(statistic, 500 if statistic.direct is None else 20, seed=2)
     before, after = (profiles(rows, statistic) for rows in (made.before, made.rows))
     assert moves(before, after) == {True, False}
 
@@ -78,9 +78,9 @@ def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: st
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
-    """200 databases of 4 days each, 50 of packings; the new person reaches several of them."""
+    """100 databases of 4 days each, 25 of packings; the new person reaches several of them."""
     statistic, bound = ONE_OWNER[name], BOUNDS[bounds]
-    made = data_of(statistic, 200 if statistic.direct is None else 50, 4, seed=3)
+    made = data_of(statistic, 100 if statistic.direct is None else 25, 4, seed=3)
     before, after = (profiles(rows, statistic, bounds=bound) for rows in (made.before, made.rows))
     moves(before, after)
     reached = {day // 4: 0 for day in after}
@@ -96,7 +96,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 60 if statistic.direct is None else 6, 2, seed=4).rows
+    rows = data_of(statistic, 30 if statistic.direct is None else 3, 2, seed=4).rows
     expected = profiles(rows, statistic)
     draw = random.Random(5)
     for bundles, shards, buckets in ((2, 1, 1), (7, 16, 1), (100, 64, 8), (3, 2, 5)):
@@ -109,7 +109,7 @@ def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
     statistic = ONE_OWNER[name]
-    rows = data_of(statistic, 60 if statistic.direct is None else 15, 4, seed=6).rows
+    rows = data_of(statistic, 30 if statistic.direct is None else 8, 4, seed=6).rows
     for bound in BOUNDS.values():
         expected = profiles(rows, statistic, bounds=bound)
         cut = {"bundles": 31, "shards": 8, "buckets": 3}
@@ -120,7 +120,7 @@ def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
 @pytest.mark.parametrize("name", SEVERAL_OWNERS)
 def test_owners_have_no_order(name: str) -> None:
     statistic, draw = SEVERAL_OWNERS[name], random.Random(name)
-    rows, names = data_of(statistic, 15, seed=7).rows, ("person", *statistic.others)
+    rows, names = data_of(statistic, 8, seed=7).rows, ("person", *statistic.others)
     mixed = []
     for row in rows:
         owners = [getattr(row, one) for one in names]
