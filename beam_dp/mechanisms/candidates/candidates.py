@@ -251,11 +251,6 @@ class Candidates(abc.ABC):
             return indexes
         return np.array([self.index(v) for v in array.ravel()], np.int64).reshape(array.shape)
 
-    def round_up(self, values: Iterable[Number]) -> list[Number]:
-        """Return the smallest candidate >= each value; values above the top become the top."""
-        top = self.size - 1
-        return [self[min(self.index(value), top)] for value in values]
-
     def nearest(self, value: Number) -> Number:
         """Return the candidate nearest to a finite value; of two equally near ones the higher."""
         above = min(self.index(value), self.size - 1)
