@@ -192,7 +192,8 @@ def least_shift(profile: dp.Profile, candidates: dp.Candidates) -> float:
     """
     packed = math.log(candidates.size * (1 - BETA)) / EPSILON
     shift = min(max(0, math.ceil(packed) - 1), len(profile.values) - 1)
-    return float(candidates.round_up([profile.values[shift]])[0])
+    place = candidates.index(profile.values[shift])
+    return float(candidates[min(place, candidates.size - 1)])
 
 
 def text(question: Question, found: Measured) -> str:
