@@ -124,9 +124,10 @@ def sample(question: Question, rows: Rows, statistic: Total, drawn: Interval) ->
         rows, drawn = rows.only(often), Interval(*(column[:, often] for column in drawn))
     budget, truth = question.budget, statistic.truth(rows)
     part, reach = 1 / (len(question.asked) + rows.selected), rows.reach or 3
-    shared = 1 if statistic.apart else rows.partitions
     best = statistic.best(rows, budget, part)
-    rate = noise_rate(budget, None if rows.selected else shared, reach, part / statistic.numbers)
+    rate = noise_rate(
+        budget, None if rows.selected else rows.partitions, reach, part / statistic.numbers
+    )
     here = np.bincount(rows.per_pair(None)[0], minlength=rows.partitions)
     least = 80 * math.sqrt(reach) if budget.is_zcdp or budget.delta else 30 * reach
     empty = np.isinf(drawn.low) & np.isinf(drawn.high)
@@ -135,7 +136,9 @@ def sample(question: Question, rows: Rows, statistic: Total, drawn: Interval) ->
         *(np.where(drawn.absent, np.nan, column) for column in found),
         best=best,
         seen=here >= least,
-        mark=mark(statistic.amounts(rows), best, shared, rate) if len(often) else NONE_SELECTED,
+        mark=mark(statistic.amounts(rows), best, rows.partitions, rate)
+        if len(often)
+        else NONE_SELECTED,
     )
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks preprocessing --runs 20    a look at it
 
 One number per person, one partition, no bounds from the user. A cell has the 95% error of the
-default, that of `method="preprocessing"`, and the truth.
+default, that of `Preprocessed`, and the truth.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "lognormal 2": lambda random, n: random.lognormal(0.0, 2.0, n),
 }
 STATISTICS: dict[str, tuple[Callable[[np.ndarray], float], Metric, Metric]] = {
-    "mean": (np.mean, dp.Mean("v"), dp.Mean("v", method="preprocessing")),
+    "mean": (np.mean, dp.Mean("v"), dp.Preprocessed("v", "mean")),
     "median": (
         np.median,
         dp.Median("v", per="person"),
-        dp.Median("v", method="preprocessing"),
+        dp.Preprocessed("v", "median"),
     ),
-    "maximum": (np.max, dp.Max("v"), dp.Max("v", method="preprocessing")),
+    "maximum": (np.max, dp.Max("v"), dp.Preprocessed("v", "maximum", person_value="max")),
     "standard deviation": (
         np.std,
         dp.StandardDeviation("v"),
-        dp.StandardDeviation("v", method="preprocessing"),
+        dp.Preprocessed("v", "standard_deviation"),
     ),
 }
 """A line of the table: the truth, the default, and preprocessing."""

@@ -33,14 +33,12 @@ class Total:
         name: what a table calls it.
         metric: what is released.
         column: what is summed; None for the rows.
-        apart: whether the expert may take another clip in each partition.
         numbers: how many numbers with a clip of their own it is made of.
     """
 
     name: str
     metric: Metric
     column: str | None = None
-    apart: bool = False
     numbers: int = 1
 
     def truth(self, rows: Rows) -> np.ndarray:
@@ -49,9 +47,8 @@ class Total:
         return np.bincount(place, amounts, rows.partitions)
 
     def amounts(self, rows: Rows) -> np.ndarray:
-        """Return what each person adds, in each partition; of the first, if each has its clip."""
-        place, amounts = rows.per_pair(self.column)
-        return amounts[place == 0] if self.apart else amounts
+        """Return what each person adds, in each partition."""
+        return rows.per_pair(self.column)[1]
 
     def best(self, rows: Rows, budget: dp.Budget, part: float) -> float:
         """Return the expert's 95% error, or in several partitions their mean error.
@@ -72,13 +69,7 @@ class Total:
     ) -> float:
         if len(truth) == 1:
             return best_clips.quantile_error(amounts, scale)
-        if not self.apart:
-            return best_clips.errors_apart(place, amounts, truth, scale)
-        errors = []
-        for index, total in enumerate(np.split(truth, len(truth))):
-            mine = amounts[place == index]
-            errors.append(best_clips.errors_apart(np.zeros(len(mine), int), mine, total, scale))
-        return float(np.mean(errors))
+        return best_clips.errors_apart(place, amounts, truth, scale)
 
 
 class Average(Total):
@@ -100,7 +91,6 @@ class Average(Total):
 SUM = Total("sum", dp.Sum("v"), "v")
 COUNT = Total("count", dp.Count())
 MEAN = Average("mean", dp.Mean("v"), "v", numbers=2)
-OWN_CLIPS = Total("sum", dp.Sum("v", clip="partition"), "v", apart=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -156,7 +146,6 @@ SELECTED = (TEN, (10_000, Layout(100, 1, True)), (100_000, Layout(100, 3, True))
 MANY_PARTITIONS = (
     *((f"{size[1].partitions:,} partitions", [size], SUM, PURE) for size in LAYOUTS),
     ("many partitions, zCDP", [TEN, HUNDRED], SUM, ZCDP),
-    ("a clip for each partition", [TEN], OWN_CLIPS, PURE),
     ("selected partitions", SELECTED, SUM, APPROXIMATE),
 )
 QUICK = (100, 1000, 10_000)

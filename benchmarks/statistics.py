@@ -148,8 +148,6 @@ class Measured(NamedTuple):
 
 def one_sided(metric: Metric) -> Metric:
     """Return the metric as it searches the removal loss."""
-    if hasattr(metric, "one_sided"):
-        return dataclasses.replace(metric, one_sided=True)
     return dataclasses.replace(metric, search=dp.AboveThreshold)
 
 

@@ -1,16 +1,14 @@
-"""Print the computed tables of the docs: `python -m docs.tables`.
+"""Print the computed table of the docs: `python -m docs.tables`.
 
 Every number is computed here, from public parameters; no data is read.
 """
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.search import Search
 
 BETA = 0.05
@@ -21,35 +19,6 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-
-
-def sizes() -> str:
-    """Return how many rows of one partition each metric takes, by one owner and by several."""
-    candidates = dp.Candidates.linear(0, 1, 1)
-    asked = {
-        "`PeopleCount`, `Mean`, `Ratio`, `Variance`, `StandardDeviation`": (
-            *(dp.PeopleCount(), dp.Mean("a"), dp.Ratio("a")),
-            *(dp.Variance("a"), dp.StandardDeviation("a")),
-        ),
-        "`Count`, `Sum`, `Max`, `Min`": (dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a")),
-        "`KthLargest`, `MaxFrequency`": (dp.KthLargest("a", 1), dp.MaxFrequency("a")),
-        "`DistinctCount`": (dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)),
-        "the others": (
-            *(dp.Quantile("a", 0.5), dp.Median("a", per="person"), dp.Median("a")),
-            *(dp.SumOfSquares("a"), dp.CustomProfile("a", len, candidates=candidates)),
-            *(dp.TrimmedMean("a"), dp.Preprocessed("a", "mean"), dp.BlackBox("a", len)),
-        ),
-    }
-    rows = [_size(name, kinds) for name, kinds in asked.items()]
-    return table(["metric", "most rows of a partition", "with several owners"], rows)
-
-
-def _size(name: str, kinds: Sequence[Metric]) -> list[object]:
-    [most] = {partition_rows.most_rows(metric) for metric in kinds}
-    two = (
-        partition_rows.most_rows(kinds[0], several_owners=True) if kinds[0].several_owners else None
-    )
-    return [name, f"{most:,}" if most else "any", f"{two:,}" if two else "-"]
 
 
 def searches() -> str:
@@ -67,10 +36,5 @@ def _shifts(kind: Callable[[dp.Budget, float], Search], sizes: Sequence[int]) ->
     return [kind(budget, BETA).shift(n) for budget in (PURE, ZCDP) for n in sizes]
 
 
-def tables() -> Iterator[str]:
-    """Yield all tables."""
-    yield from (sizes(), searches())
-
-
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(tables()))
+    sys.stdout.write(searches())

@@ -204,12 +204,8 @@ def parser(program: str, description: str | None) -> Parser:
     return made
 
 
-def add_metrics(
-    made: Parser,
-    suits: Callable[[type[Metric]], bool],
-    from_below: bool = False,
-) -> None:
-    """Add the flags of metrics; `from_below`: with their help for releases from below."""
+def add_metrics(made: Parser, suits: Callable[[type[Metric]], bool]) -> None:
+    """Add the flags of metrics."""
     group = made.add_argument_group("metrics: as many as wanted, in the order of the output")
     for word, kind in REGISTRY.items():
         command = kind.command
@@ -217,7 +213,7 @@ def add_metrics(
             continue
         form: dict[str, Any] = {"dest": "metrics", "action": "append", "default": []}
         form["type"] = functools.partial(metric, word, command.form)
-        form["help"] = (command.help_from_below if from_below else "") or command.help
+        form["help"] = command.help
         if command.form:
             form["metavar"] = command.form
         else:

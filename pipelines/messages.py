@@ -33,10 +33,7 @@ _SHOWN = "is above"
 
 _NAMED = "name the partitions: --public_partitions 1,2,3"
 _DELTA = "write budget: {epsilon: 1, delta: 1e-6}"
-_LARGER = (
-    "give a larger budget, or more of it by a weight, fewer candidates or smaller bounds, or write "
-    "one_sided for what can be from below"
-)
+_LARGER = "give a larger budget, or more of it by a weight, fewer candidates or smaller bounds"
 _WORDS: dict[str, tuple[str, ...]] = {
     "person": ("person", "add --person visitor_id", "write person: visitor_id"),
     "release.metrics": (
@@ -75,11 +72,6 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "delta": ("delta", "add --delta 1e-6", _DELTA),
     "plan.people": ("people", "add --people 5000", "write people: 5000"),
     "plan.assume": ("assume", "add --people 5000", "write people: 5000"),
-    "Mean.clip": (
-        "clip",
-        "where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
-        "where no value can be beyond 5, write metrics: [{mean: rating, high: 5}], and no clip",
-    ),
     "clip": (
         "clip",
         "write --clip sum_spent=100",
@@ -96,10 +88,6 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "budget": ("the budget", _LARGER),
     "LocalSensitivity.f": ("--function: f",),
-    "candidates for a clip": (
-        "candidates of what has a clip",
-        "take a coarser grid, with a ratio, or write one_sided",
-    ),
     "profile": ("the function of custom_profile",),
     "function": ("the function of black_box",),
     "statistic": ("the statistic",),

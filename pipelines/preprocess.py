@@ -98,10 +98,8 @@ def _of_people(word: str, asked: dict[str, Any]) -> dict[str, Any]:
     kind = REGISTRY[word]
     if word == "sum":
         raise ValueError("--sum is for --person_epsilon here: pipelines.aggregate has one for all")
-    if not takes(kind, "method"):
-        return asked
     if takes(kind, "last_by"):
-        return {**asked, "method": "preprocessing"}
+        return asked
     metric = kind(**{"column" if name == word else name: value for name, value in asked.items()})
     of = metric.of_people()
     assert of is not None

@@ -33,9 +33,6 @@ def parser() -> command_line.Parser:
     group.add_argument("--per", choices=("row", "person"), help="what is counted (default row)")
     how = "clip: no bound on rows is needed (default); others: people must be bounded by --bounds"
     group.add_argument("--method", choices=(CLIP, *ratio.METHODS), help=how)
-    who = "substitution: also hide which rows a person has, for more noise (default add-remove)"
-    neighbours = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
-    group.add_argument("--neighbours", choices=neighbours, help=who)
     return made
 
 

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import takes
 from beam_dp.mechanisms.search.choose import BY_WORD
 from pipelines import command_line, releasing
@@ -24,7 +23,7 @@ from pipelines import command_line, releasing
 def parser() -> command_line.Parser:
     """Return the command line."""
     made = command_line.parser("shifted_inverse", __doc__)
-    command_line.add_metrics(made, lambda kind: takes(kind, "search"), from_below=True)
+    command_line.add_metrics(made, lambda kind: takes(kind, "search"))
     outputs = "the values that may be released, public; or LOW:HIGH:xRATIO; =LOW:... below 0"
     made.add_argument("--candidates", metavar="LOW:HIGH:STEP", help=outputs)
     searches = f"one of {', '.join(BY_WORD)}; auto has the smallest proved shift T"
@@ -46,8 +45,6 @@ def described(line: command_line.Parser, options: argparse.Namespace) -> dict[st
         beside["candidates"] = {"low": low, "high": high, **by}
     for asked in options.metrics:
         asked |= beside
-        if takes(REGISTRY[next(iter(asked))], "one_sided"):
-            asked["one_sided"] = True
     return command_line.described(line, options)
 
 

@@ -177,12 +177,12 @@ ONE_OWNER = {
     **{f"{k}-th": Statistic(dp.KthLargest("value", k), functools.partial(kth, k=k))
        for k in (1, 2, 5)},
     "distinct": Statistic(
-        dp.DistinctCount("item", one_sided=True),
+        dp.DistinctCount("item", search=dp.AboveThreshold),
         lambda rows: len(counts(rows)),
         lambda rows: by_price.profile(PackedRows(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
     ),
     "frequency": Statistic(
-        dp.MaxFrequency("item", one_sided=True),
+        dp.MaxFrequency("item", search=dp.AboveThreshold),
         lambda rows: max(counts(rows).values(), default=0),
         lambda rows: frequency.max_profile(*coded(rows), REMOVALS),
     ),
@@ -204,7 +204,7 @@ def of_several(others: tuple[str, ...], word: str) -> dict[str, Statistic]:
     """Return the statistics of rows with several owners, by a name that ends with their number."""
     lowest = Statistic(dp.Min("value"), lambda rows: -min(values(rows), default=math.inf),
                        functools.partial(ranked, k=1, sign=-1))  # fmt: skip
-    distinct = dp.DistinctCount("item", one_sided=True)
+    distinct = dp.DistinctCount("item", search=dp.AboveThreshold)
     different = ONE_OWNER["distinct"].f
     found = {
         "rows": Statistic(dp.Count(), len, counted),

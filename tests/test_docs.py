@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import inspect
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -109,6 +110,22 @@ def compare(out: str, shown: str) -> None:
 def test_the_tutorials_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages.work_in(tmp_path, monkeypatch)
     run_page(page, Shell(whole=True))
+
+
+NOTEBOOKS = sorted(ROOT.glob("docs/start/*.ipynb"))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebooks_run_and_print_as_much_as_they_show(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages.work_in(tmp_path, monkeypatch)
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    cells = [cell for cell in cells if cell["cell_type"] == "code"]
+    code = "\n".join("".join(cell["source"]) for cell in cells)
+    shown = "".join("".join(o.get("text", [])) for cell in cells for o in cell["outputs"])
+    out = Shell(whole=True).run(Block("python", code, ""))
+    assert len(out.split()) == len(shown.split())
 
 
 WITH_BLOCKS = [

@@ -32,20 +32,17 @@ from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions, cells_of, typed_keys
 
 Transform = TypeVar("Transform")
-RELEASE = (
-    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
-    *("partition_rows", "shards"),
-)
+RELEASE = (*("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),)
 """The names of a mapping that a transform takes."""
-SHARE = ("column", "equals", "per", "method", "neighbours")
+SHARE = ("column", "equals", "per", "method")
 """The names of a share, in place of metrics."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
-    *("column", "name", "equals", "per", "method", "neighbours", "of"),
+    *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "last_by", "person_epsilon"),
 }
-_WORDS_OR_NUMBERS = {"clip", "sensitivity"}
+_WORDS_OR_NUMBERS = {"sensitivity"}
 _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "last_by", "sensitivity")
 _MOST_EDGES = 10_000
@@ -78,7 +75,7 @@ def aggregate_of(
 
     Args:
         owner: the name that errors begin with.
-        given: its person, metrics, budget, partition, bounds, partitions, partition_rows, shards.
+        given: its person, metrics, budget, partition, bounds, partitions, shards.
         metrics: those of the mapping, if they are made already.
         further: other parameters of the transform.
     """
@@ -91,13 +88,13 @@ def aggregate_of(
         columns,
         bounds_of(owner, parts.get("bounds")),
         partitions_of(owner, parts.get("partitions"), columns),
-        **{name: parts[name] for name in ("partition_rows", "shards") if name in parts},
+        **{name: parts[name] for name in ("shards",) if name in parts},
         **further,
     )
 
 
 def with_share(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description whose metric is a share: column, equals, per, method, neighbours."""
+    """Return a description whose metric is a share: column, equals, per, method."""
     asked = {"ratio": given["column"], **{name: given[name] for name in SHARE[1:] if name in given}}
     return {**{name: part for name, part in given.items() if name not in SHARE}, "metrics": [asked]}
 

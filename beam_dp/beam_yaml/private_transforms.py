@@ -38,7 +38,6 @@ def private_aggregate(
     partition: Any = None,
     bounds: Any = None,
     partitions: Any = None,
-    partition_rows: Any = None,
     shards: Any = None,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
@@ -50,7 +49,6 @@ def private_aggregate(
         partition: The column, or columns, whose values name a partition.
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
-        partition_rows: The most rows of a partition, if known.
         shards: How many parts the people are cut into on the way.
     """
     return _rows_of("PrivateAggregate", locals())
@@ -87,7 +85,6 @@ def private_ratio(
     equals: Any = 1,
     per: str = "row",
     method: str = "clip",
-    neighbours: str = "add-remove",
 ) -> beam.PTransform[Any, Any]:
     """Release the share of rows, or of people, that have a value in a column.
 
@@ -101,7 +98,6 @@ def private_ratio(
         equals: The value that counts.
         per: What is counted, row or person.
         method: How the share is drawn.
-        neighbours: What is hidden, add-remove or substitution.
     """
     return _rows_of("PrivateRatio", with_share(locals()))
 

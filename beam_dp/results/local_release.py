@@ -105,7 +105,6 @@ def release(
     partition: Sequence[str] = (),
     bounds: ContributionBounds | None = None,
     partitions: PublicPartitions | PrivatePartitions | None = None,
-    partition_rows: int | None = None,
     ledger: Ledger | None = None,
     quotes: bool = True,
     show_errors: bool = False,
@@ -131,8 +130,7 @@ def release(
         data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
             pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
             that are needed are read.
-        person, metrics, budget, partition, bounds, partitions, partition_rows: as in
-            `PrivateAggregate`.
+        person, metrics, budget, partition, bounds, partitions: as in `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
         quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
@@ -149,7 +147,6 @@ def release(
         partition,
         bounds,
         partitions,
-        partition_rows=partition_rows,
         batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
         plain_names=True,
     )

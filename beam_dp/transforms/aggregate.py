@@ -18,7 +18,6 @@ from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
@@ -189,15 +188,12 @@ class PrivateAggregate(PrivateTransform):
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach. None, where there are partitions: how
             many of them a person keeps is chosen privately (`ContributionBounds("auto")`), except
-            for several owners, `BlackBox`, people with an epsilon of their own and `Ratio` under
-            substitution, where it is the number of public partitions.
+            for several owners, `BlackBox` and people with an epsilon of their own, where it is the
+            number of public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `steps.shard_number`).
-        partition_rows: the most rows that one partition has, if you know; rows of the same person
-            with the same value count once. It is only compared with what one worker can compute
-            (`mechanisms.planning.partition_rows`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private partitions, whose
             keys can be of any type, nor with public keys of several types in one column.
@@ -220,7 +216,6 @@ class PrivateAggregate(PrivateTransform):
     bounds: ContributionBounds | None = None
     partitions: Partitions | None = None
     shards: int | None = None
-    partition_rows: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
     plain_names: bool = False
@@ -248,7 +243,6 @@ class PrivateAggregate(PrivateTransform):
             _OWNER, self.partition, self.metrics, self.batches, self.plain_names
         )
         self._ready()
-        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions

@@ -12,21 +12,22 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import names_of
-from beam_dp.mechanisms.metrics.base import Metric, OfNumbers, shown, takes
+from beam_dp.mechanisms.metrics.base import Metric, OfNumbers, OfPersonValues, shown, takes
 from beam_dp.mechanisms.metrics.person_epsilon import personalised
-from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
+from beam_dp.mechanisms.metrics.preprocessed import preprocessed
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
+from beam_dp.mechanisms.metrics.totals import Sum
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.planning.plan import Plan, Record
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
+from beam_dp.mechanisms.search.choose import NO_SEARCHES, SearchKind
 from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import Partitions
 
-_TAKEN = ("column", "name", "unit", "weight", "method")
+_TAKEN = ("column", "name", "unit", "weight", "sample")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
 
@@ -94,7 +95,6 @@ class ShiftedInverse(OneMetric):
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `steps.shard_number`).
-        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -114,27 +114,26 @@ class ShiftedInverse(OneMetric):
     search: SearchKind | None = None
     beta: float | None = None
     shards: int | None = None
-    partition_rows: int | None = None
     columns: Sequence[str] | None = None
 
     def _metric(self) -> Metric:
         """Return the statistic as a metric that is released by a search."""
         checks.require(
-            self.search not in (TWO_PHASE, WALK),
+            self.search not in NO_SEARCHES,
             "ShiftedInverse",
             "search",
             f'be a search over the removal loss, not "{self.search}", which is none',
             "Write dp.PrivateAggregate(metrics=[...]) for that.",
         )
         search = self.search
-        if search is None and getattr(self.statistic, "search", None) in (TWO_PHASE, WALK):
+        if search is None and getattr(self.statistic, "search", None) in NO_SEARCHES:
             search = AboveThreshold
         fields = {"search": search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {
             name: value for name, value in fields.items() if value is not None
         }
         if isinstance(self.statistic, Profiled):
-            return self.statistic.from_below("ShiftedInverse", options)
+            return dataclasses.replace(self.statistic, **options)
         names = names_of(lambda kind: issubclass(kind, Profiled))
         raise checks.ParameterTypeError(
             "ShiftedInverse",
@@ -147,8 +146,8 @@ class ShiftedInverse(OneMetric):
 
 def _is_of_people(kind: type[Metric]) -> bool:
     """Return whether a metric is, or can be, a statistic of one number per person."""
-    has_both = takes(kind, "method") and kind.of_people is not Metric.of_people
-    return has_both or takes(kind, "last_by")  # which all of them take that reduce a person
+    has_both = kind.of_people is not Metric.of_people and kind is not Sum
+    return has_both or issubclass(kind, OfPersonValues)
 
 
 @dataclasses.dataclass(eq=False)
@@ -158,13 +157,12 @@ class PreprocessSensitivity(OneMetric):
     Each person becomes one number per partition (`person_value`), the statistic is replaced by the
     closest one that no person moves by more than Delta, and noise of that size is added: see
     `Preprocessing`. The whole output costs `budget`. Output as of `PrivateAggregate`; for several
-    statistics use `PrivateAggregate` with `Variance`, `StandardDeviation`, `TrimmedMean` or
-    `Preprocessed`.
+    statistics use `PrivateAggregate` with `TrimmedMean` or `Preprocessed`.
 
     Args:
-        statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
-            column, name and unit are taken, other options are refused), `Variance(column)`,
-            `StandardDeviation(column)`, `TrimmedMean(column)`, `Preprocessed(column, of)` or
+        statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)`,
+            `Variance(column)`, `StandardDeviation(column)` (of these only column, name, unit and
+            sample are taken, other options are refused), `TrimmedMean(column)`, `Preprocessed(column, of)` or
             `BlackBox(column, function)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
@@ -186,7 +184,6 @@ class PreprocessSensitivity(OneMetric):
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `steps.shard_number`).
-        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -207,7 +204,6 @@ class PreprocessSensitivity(OneMetric):
     person_epsilon: str | None = None
     epsilons: Sequence[float] | None = None
     shards: int | None = None
-    partition_rows: int | None = None
     columns: Sequence[str] | None = None
 
     def _metric(self) -> Metric:
@@ -223,10 +219,9 @@ class PreprocessSensitivity(OneMetric):
                 f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
                 'Write statistic=dp.Mean("minutes").',
             )
-        if isinstance(statistic, OfNumbers) and takes(statistic, "method"):
-            if not isinstance(statistic, Preprocessing):
-                others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
-                refuse(statistic, others, "in PreprocessSensitivity", _MEND)
+        if isinstance(statistic, OfNumbers) and not isinstance(statistic, OfPersonValues):
+            others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
+            refuse(statistic, others, "in PreprocessSensitivity", _MEND)
             statistic = preprocessed(statistic)
         for name in options:
             checks.require(
@@ -257,7 +252,6 @@ class PrivateRatio(OneMetric):
         equals: the value that counts, or a function of a value that says whether it does.
         per: "row" or "person".
         method: as in `Ratio`.
-        neighbours: "add-remove", or "substitution".
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `steps.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
@@ -277,7 +271,6 @@ class PrivateRatio(OneMetric):
     equals: Comparison = 1
     per: str = "row"
     method: str = "clip"
-    neighbours: str = "add-remove"
     shards: int | None = None
     columns: Sequence[str] | None = None
 
@@ -288,5 +281,4 @@ class PrivateRatio(OneMetric):
             equals=self.equals,
             per=self.per,
             method=self.method,
-            neighbours=self.neighbours,
         )

@@ -9,10 +9,9 @@ import apache_beam as beam
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
-from beam_dp.mechanisms.metrics.base import Metric, check_not_preprocessed, shown
+from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.metrics.released import Profiler
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -69,7 +68,6 @@ def _check_statistic(statistic: object) -> None:
             f"be one of {names} (monotone in the set of people), not {shown(statistic)}",
             'Write statistic=dp.Max("minutes").',
         )
-    check_not_preprocessed(_OWNER, statistic)
 
 
 @dataclasses.dataclass(eq=False)
@@ -103,7 +101,6 @@ class RemovalLoss(RowsOfPeople):
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `steps.shard_number`).
-        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -120,7 +117,6 @@ class RemovalLoss(RowsOfPeople):
     bounds: ContributionBounds | None = None
     partitions: PublicPartitions | None = None
     shards: int | None = None
-    partition_rows: int | None = None
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -139,8 +135,6 @@ class RemovalLoss(RowsOfPeople):
         if self._others:
             guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
         guards.check_functions([self.statistic])
-        several = bool(self._others)
-        partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], several)
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
             "profile" not in self.partition,

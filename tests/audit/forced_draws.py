@@ -30,7 +30,7 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Looks
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise, Taken
+from beam_dp.mechanisms.metrics.clipped import PoolNoise
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
@@ -283,8 +283,8 @@ def divergence(law: Any, moved: list[int]) -> Fraction:
 
 def outcome_of(call: Call, result: Any) -> list[int]:
     """Return the numbers with their noise, and note which noise each of them has."""
-    added = call.numbers if type(call.owner) is AdditiveNoise else [0] * len(call.numbers)
-    found = [mark - number - MARK for mark, number in zip(whole(result), added, strict=True)]
+    marks = zip(whole(result), call.numbers, strict=True)
+    found = [mark - number - MARK for mark, number in marks]
     if sorted(found) != list(range(len(call.spy.drawn))):
         raise Fault("the sum is not that of number and noise")
     call.marks = found
@@ -296,10 +296,8 @@ def sums_of(_: Call, outcome: list[int]) -> np.ndarray:
     return np.asarray(integers.narrow(np.array(outcome, object)))
 
 
-def noise_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
-    """Return the noise that makes this outcome of the numbers of a pool."""
-    noise = [each - number for each, number in zip(outcome, call.numbers, strict=True)]
-    parts = np.split(np.array(noise, object), len(call.given["clips"]))
+def pooled_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
+    parts = np.split(np.array(outcome, object), len(call.given["clips"]))
     return [np.asarray(integers.narrow(part)) for part in parts]
 
 
@@ -474,12 +472,12 @@ KINDS = [
     ),
     Kind(
         PoolNoise,
-        "draw",
+        "add",
         weigh_sums,
         lambda call: (drawn_by(call, "clips"), call.owner),
         outcome=outcome_of,
-        result=noise_of,
-        counts="clips",
+        result=pooled_of,
+        counts="totals",
         leans=1,
         marked=True,
     ),
@@ -558,7 +556,6 @@ class Run:
         self._lean, self._before = lean, before
         self._left = {name: iter(calls) for name, calls in before.calls.items()} if before else {}
         self._name, self._inside = "", False
-        self._taken: dict[int, Taken] = {}
 
     @contextlib.contextmanager
     def patched(self) -> Iterator[None]:
@@ -568,17 +565,9 @@ class Run:
             self._name = name
             return draw()
 
-        taken = ClippedSum.taken
-
-        def kept(*args):
-            found = taken(*args)
-            self._taken[id(found.clips)] = found
-            return found
-
         with contextlib.ExitStack() as stack:
             for owner, method in ((AdditiveNoise, "_draw"), (OneDraw, "draw")):
                 stack.enter_context(mock.patch.object(owner, method, _marking(owner, method)))
-            stack.enter_context(mock.patch.object(ClippedSum, "taken", kept))
             for kind in KINDS:
                 method = self._method(kind, getattr(kind.owner, kind.method))
                 stack.enter_context(mock.patch.object(kind.owner, kind.method, method))
@@ -620,8 +609,7 @@ class Run:
 
     def _numbers(self, kind: Kind, given: dict[str, Any]) -> list[int]:
         if kind.owner is PoolNoise:
-            totals = [self._taken[id(clips)].totals for clips in given["clips"]]
-            return whole(integers.concatenate(totals))
+            return whole(integers.concatenate(given["totals"]))
         return whole(given["numbers"]) if kind.owner is AdditiveNoise else []
 
     def _noted(self, kind: Kind, call: Call) -> Any:

@@ -319,13 +319,13 @@ def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Part
 # -------------------------------------------------------------------------------- the mutants
 
 
-def _noise_of_one_partition(context, share, looks, shared):
-    searches, _ = COSTS(context, share, looks, shared)
-    return searches, tuple(share.split((look, 1 - look))[1] for look in looks)
+def _noise_of_one_partition(context, share, chosen):
+    searches, noises = COSTS(context, share, chosen)
+    return searches, (share.split((1, 9))[1],) * len(noises)
 
 
-def _whole_noise_after_a_first_look(context, share, looks, shared):
-    searches, noises = COSTS(context, share, looks, shared)
+def _whole_noise_after_a_first_look(context, share, chosen):
+    searches, noises = COSTS(context, share, chosen)
     return searches, noises[:1] * len(noises)
 
 
@@ -464,7 +464,7 @@ BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),
     "both looks are stored": (ClipChoice, "draw", _both_looks, a_choice_holds_one_look),
     "the noise of the first look after the second": (Pool, "noise", _noise_of_the_first, the_noise_follows_the_look),
-    "one draw for clips that are one too small": (PoolNoise, "draw", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
+    "one draw for clips that are one too small": (PoolNoise, "add", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
     "the centre of a mean is not entered": (Program, "centre_costs", property(lambda self: {}), a_centre_is_entered),
     "the second look is not taken from the noise": (clipped, "_costs", _whole_noise_after_a_first_look, two_looks_spend_the_whole_once),
 }  # fmt: skip

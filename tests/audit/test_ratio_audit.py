@@ -26,7 +26,6 @@ from beam_dp.mechanisms.ratio.mechanisms import (
 )
 
 PAIRS = [(a, b) for b in range(31) for a in range(b + 1)]
-BOTH = [ratio.ADD_REMOVE, ratio.SUBSTITUTION]
 TAIL = 1e-14
 ROUNDING = 1e-12
 
@@ -36,23 +35,20 @@ def people(rows: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(rows + 1) for j in range(rows + 1 - i)]
 
 
-def neighbours(a: int, b: int, kind: str, rows: int = 1) -> Iterator[tuple[int, int]]:
+def neighbours(a: int, b: int, rows: int = 1) -> Iterator[tuple[int, int]]:
     """Return the (a, b) of every neighbour, by its definition."""
-    nobody = [(0, 0)]
-    gone = people(rows) if kind == ratio.SUBSTITUTION else nobody
-    for (i, j), (k, m) in itertools.chain(
-        itertools.product(gone, people(rows)), itertools.product(people(rows), nobody)
-    ):
+    for i, j in people(rows):
+        yield a + i, b + i + j
         if i <= a and j <= b - a:
-            yield a - i + k, b - i - j + k + m
+            yield a - i, b - i - j
 
 
 def exact_ratio(a: int, b: int) -> Fraction:
     return Fraction(a, b) if b else Fraction(1, 2)
 
 
-def true_local_sensitivity(a: int, b: int, kind: str, rows: int = 1) -> Fraction:
-    near = neighbours(a, b, kind, rows)
+def true_local_sensitivity(a: int, b: int, rows: int = 1) -> Fraction:
+    near = neighbours(a, b, rows)
     return max(abs(exact_ratio(a, b) - exact_ratio(*other)) for other in near)
 
 
@@ -66,16 +62,12 @@ def laplace(rate: Fraction, reach: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("kind", BOTH)
-def test_the_bound_is_above_the_local_sensitivity_and_reached(kind: str, rows: int) -> None:
+def test_the_bound_is_above_the_local_sensitivity_and_reached(rows: int) -> None:
     reached = 0
     for a, b in PAIRS:
         if b > rows:
-            true = true_local_sensitivity(a, b, kind, rows)
-            if kind == ratio.SUBSTITUTION:
-                claimed = Fraction(rows, b)
-            else:
-                claimed = Fraction(*bounds.largest_bound((a, a), (b - a, b - a), rows))
+            true = true_local_sensitivity(a, b, rows)
+            claimed = Fraction(*bounds.largest_bound((a, a), (b - a, b - a), rows))
             assert true <= claimed
             reached += true == claimed
             inside = rows <= a <= b - rows  # nobody is missing whom the bound has in mind
@@ -139,8 +131,8 @@ def claimed_bound(mechanism: BoundedLocalSensitivity) -> Bound:
 
 def failure_of(mechanism: BoundedLocalSensitivity, a: int, b: int) -> float:
     """Return the exact failure probability of a mechanism's own bound at (a, b)."""
-    centre = (a, b if mechanism.substitution else b - a)
-    true = true_local_sensitivity(a, b, mechanism.neighbours, mechanism.rows)
+    centre = (a, b - a)
+    true = true_local_sensitivity(a, b, mechanism.rows)
     rate = mechanism._adder.budget.amount / mechanism.rows
     return failure(claimed_bound(mechanism), centre, rate, true, mechanism.budget.delta)
 
@@ -179,19 +171,6 @@ def test_it_does_with_several_rows_per_person(rows: int) -> None:
     mechanism = BoundedLocalSensitivity(Budget(8.0, 0.01), rows, share=1 / 2)
     for a, b in [(0, 30), (15, 30), (30, 30), (7, 12)]:
         assert failure_of(mechanism, a, b) <= 0.01
-
-
-@pytest.mark.parametrize("rows", [1, 4])
-@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.05, 0.3])
-def test_it_does_between_substitution_neighbours(rows: int, delta: float) -> None:
-    mechanism = BoundedLocalSensitivity(Budget(1.0, delta), rows, ratio.SUBSTITUTION)
-    rate, bound = mechanism._adder.budget.amount / rows, claimed_bound(mechanism)
-    reach = laplace_bound(rate, Fraction(delta) / 10_000)
-    for b in (rows + 1, 50, 400, 5000):
-        true = Fraction(rows, b)  # the largest over a
-        found = [bound(0, b + k) for k in range(-reach, reach + 1)]
-        failed = [each is not None and each < true for each in found]
-        assert float(laplace(rate, reach) @ failed) + delta / 10_000 <= delta
 
 
 def test_the_grid_sees_failures() -> None:
@@ -264,16 +243,15 @@ def worst_excess(mechanism: ratio.Mechanism, epsilon: float, reach: int) -> floa
     return max(
         mass - grown * found[other].get(output, 0.0)
         for pair in PAIRS
-        for other in set(neighbours(*pair, mechanism.neighbours, mechanism.rows)) & found.keys()
+        for other in set(neighbours(*pair, mechanism.rows)) & found.keys()
         for output, mass in found[pair].items()
     )
 
 
-@pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("method", [Naive, KuleszaSureshWang])
-def test_the_outputs_of_neighbours_are_epsilon_close(method, kind) -> None:
+def test_the_outputs_of_neighbours_are_epsilon_close(method) -> None:
     # For epsilon 3 a noise of rate 1.5 or 3 is beyond 24 with a chance below 5e-16.
-    assert worst_excess(method(Budget(3.0), 1, kind), 3.0, 24) <= TAIL
+    assert worst_excess(method(Budget(3.0)), 3.0, 24) <= TAIL
 
 
 def test_the_outputs_need_all_of_epsilon() -> None:
@@ -288,17 +266,8 @@ class Whole(Naive):
         return AdditiveNoise(self.budget)
 
 
-class Same(KuleszaSureshWang):
-    """The broken twin: no more noise between substitution neighbours."""
-
-    @property
-    def _adder(self) -> AdditiveNoise:
-        return AdditiveNoise(self.budget)
-
-
-@pytest.mark.parametrize(("twin", "kind"), [(Whole, BOTH[0]), (Same, BOTH[1])])
-def test_too_little_noise_is_seen(twin, kind) -> None:
-    assert worst_excess(twin(Budget(3.0), 1, kind), 3.0, 16) > 1e-3
+def test_too_little_noise_is_seen() -> None:
+    assert worst_excess(Whole(Budget(3.0)), 3.0, 16) > 1e-3
 
 
 def certificate(mechanism: BoundedLocalSensitivity) -> tuple[float, float]:
@@ -310,7 +279,6 @@ def certificate(mechanism: BoundedLocalSensitivity) -> tuple[float, float]:
     """
     grid = GridLaplace(mechanism.costs[1].amount)
     rate = mechanism._adder.budget.amount
-    asked = mechanism.substitution
     reach = laplace_bound(rate, Fraction(1, 10**9))
     weights, cells = laplace(rate, reach), range(-reach, 31 + reach)
     found = {cell: mechanism.bound(*cell) for cell in itertools.product(cells, repeat=2)}
@@ -328,31 +296,24 @@ def certificate(mechanism: BoundedLocalSensitivity) -> tuple[float, float]:
     epsilon, delta = 0.0, 0.0
     known = {pair: steps(*pair) for pair in PAIRS}
     for (a, b), (c, d) in [
-        (pair, other)
-        for pair in PAIRS
-        for other in set(neighbours(*pair, mechanism.neighbours)) & known.keys() - {pair}
+        (pair, other) for pair in PAIRS for other in set(neighbours(*pair)) & known.keys() - {pair}
     ]:
         apart = np.abs(known[a, b] - known[c, d])
         kept = apart <= grid.resolution
-        moved = abs((b if asked else b - a) - (d if asked else d - c))
-        moved += 0 if mechanism.substitution else abs(a - c)
+        moved = abs((b - a) - (d - c)) + abs(a - c)
         most = int(apart[kept].max(initial=0))
         epsilon = max(epsilon, float(rate) * moved + float(grid.rate) * most)
-        first, second = local[~kept, 0] - a, local[~kept, 1] - (b if asked else b - a)
+        first, second = local[~kept, 0] - a, local[~kept, 1] - (b - a)
         inside = np.abs(second) <= reach
         mass = weights[second[inside] + reach]
-        if not mechanism.substitution:
-            first = first[inside]
-            mass = mass[np.abs(first) <= reach] * weights[first[np.abs(first) <= reach] + reach]
-        else:
-            mass = mass / len(cells)  # one count is asked: the first coordinate is idle
+        first = first[inside]
+        mass = mass[np.abs(first) <= reach] * weights[first[np.abs(first) <= reach] + reach]
         delta = max(delta, float(mass.sum()) + 2e-9)
     return epsilon, delta
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_the_local_form_is_epsilon_delta_private(kind: str) -> None:
-    mechanism = BoundedLocalSensitivity(Budget(10.0, 0.02), 1, kind, 0.4)
+def test_the_local_form_is_epsilon_delta_private() -> None:
+    mechanism = BoundedLocalSensitivity(Budget(10.0, 0.02), share=0.4)
     assert any(mechanism.bound(10, each) for each in range(31))  # not all are the bail-out
     epsilon, delta = certificate(mechanism)
     assert epsilon <= 10 + ROUNDING and delta <= 0.02
@@ -392,13 +353,10 @@ def test_the_local_form_draws_what_was_audited(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("kind", BOTH)
-def test_the_bail_out_has_the_noise_of_the_default_for_what_is_left(kind, rows):
-    """Of epsilon 10 the counts have 4 in all, and the default 6: for each part, or half of it."""
-    mechanism = BoundedLocalSensitivity(Budget(10.0, 1e-6), rows, kind, Fraction(2, 5))
-    substituted = kind == ratio.SUBSTITUTION
-    asked = [Fraction(4)] * (1 if substituted else 2)
-    rates = [each / rows for each in (*asked, *[Fraction(3 if substituted else 6)] * 2)]
+def test_the_bail_out_has_the_noise_of_the_default_for_what_is_left(rows):
+    """Of epsilon 10 the counts have 4 in all, and the default 6, for each part."""
+    mechanism = BoundedLocalSensitivity(Budget(10.0, 1e-6), rows, Fraction(2, 5))
+    rates = [Fraction(each, rows) for each in (4, 4, 6, 6)]
     zeros, nothing = np.zeros(1, np.int64), np.empty(0, np.int64)
     noise = Arranged(*[zeros] * len(rates), nothing)
     values = mechanism.release(np.array([1]), np.array([2]), noise).values

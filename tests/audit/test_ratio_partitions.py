@@ -16,7 +16,6 @@ from beam_dp.mechanisms.metrics.ratio import RatioRelease
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.audit.test_ratio_audit import distribution, people
 
-BOTH = [ratio.ADD_REMOVE, ratio.SUBSTITUTION]
 PURE = ["kulesza_suresh_wang", "naive"]
 EPSILON = 4.0
 BUDGET = dp.Budget(EPSILON)
@@ -26,19 +25,19 @@ ROUNDING = 1e-3
 REST = (1, 3)  # what the other people of a partition have
 
 
-def release(method, neighbours, reach, partitions, budget=BUDGET, rows=1):
-    asked = [dp.Ratio("x", method=method, neighbours=neighbours)]
+def release(method, reach, partitions, budget=BUDGET, rows=1):
+    asked = [dp.Ratio("x", method=method)]
     made = compile_program(asked, budget, reach, depth=rows, partitions=partitions)
     assert isinstance(made.steps[0].release, RatioRelease)
     return made.steps[0].release
 
 
-def moves(neighbours, reach, partitions):
-    """Yield what one person adds to (a, b - a) of each partition, before and after."""
+def moves(reach, partitions):
+    """Return what one person adds to (a, b - a) of each partition, before and after."""
     one = itertools.product(people(1), repeat=partitions)
     owned = [rows for rows in one if sum(part != (0, 0) for part in rows) <= reach]
     nobody = ((0, 0),) * partitions
-    return itertools.product(owned, owned if neighbours == ratio.SUBSTITUTION else [nobody])
+    return [(rows, nobody) for rows in owned]
 
 
 def worst_exponent(mechanism, reach, partitions):
@@ -58,7 +57,7 @@ def worst_exponent(mechanism, reach, partitions):
         )
         for old, new in itertools.product(found, repeat=2)
     }
-    both = [*moves(mechanism.neighbours, reach, partitions)]
+    both = moves(reach, partitions)
     both += [(after, before) for before, after in both]
     return max(sum(apart[pair] for pair in zip(*move, strict=True)) for move in both)
 
@@ -67,52 +66,10 @@ SHAPES = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (2, 4)]
 
 
 @pytest.mark.parametrize(("reach", "partitions"), SHAPES)
-@pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("method", PURE)
-def test_all_partitions_of_a_person_together_cost_epsilon(method, kind, reach, partitions):
-    mechanism = release(method, kind, reach, partitions).mechanism
+def test_all_partitions_of_a_person_together_cost_epsilon(method, reach, partitions):
+    mechanism = release(method, reach, partitions).mechanism
     assert worst_exponent(mechanism, reach, partitions) <= EPSILON * (1 + ROUNDING)
-
-
-def test_and_the_default_needs_all_of_it():
-    mechanism = release("kulesza_suresh_wang", ratio.SUBSTITUTION, 1, 2).mechanism
-    assert worst_exponent(mechanism, 1, 2) >= 0.9 * EPSILON
-
-
-def test_the_price_of_one_partition_is_too_little_for_two():
-    """The broken twin: a person moves from one partition to another for the price of one."""
-    mechanism = ratio.mechanism("naive", BUDGET, 1, ratio.SUBSTITUTION)
-    assert worst_exponent(mechanism, 1, 1) <= EPSILON * (1 + ROUNDING)
-    assert worst_exponent(mechanism, 1, 2) > 1.5 * EPSILON
-
-
-@pytest.mark.parametrize("budget", [dp.Budget(3.0, 1e-6), dp.Budget.zcdp(0.5, 1e-6)], ids=repr)
-@pytest.mark.parametrize("method", ["naive", "local_sensitivity"])
-def test_what_may_change_shares_the_budget(method, budget):
-    """Both parts of it: of 2 reach partitions, or of as many as there are."""
-    whole = dp.Budget.zcdp(budget.amount) if budget.is_zcdp else dp.Budget(budget.amount)
-    for reach, partitions, changed in [(1, 1, 1), (2, 2, 2), (2, 3, 3), (2, 9, 4), (2, None, 4)]:
-        made = release(method, ratio.SUBSTITUTION, reach, partitions, budget)
-        cost = made.mechanism.budget
-        assert cost.amount == whole.amount / changed
-        assert cost.delta == (budget.delta / changed if method == "local_sensitivity" else 0)
-        assert made.cost.amount == whole.amount / reach  # what the account enters, reach times
-        near = release(method, ratio.ADD_REMOVE, reach, partitions, budget)
-        assert near.mechanism.budget == near.cost
-
-
-def test_private_partitions_show_themselves():
-    """Which of them appear changes with one person's other rows, in twice as many partitions."""
-    metric = dp.Ratio("x", per="person", neighbours="substitution")
-    with pytest.raises(ValueError, match='^Ratio: neighbours must be "add-remove" where'):
-        dp.PrivateAggregate(
-            "person",
-            [dp.Count(), metric],
-            dp.Budget(1.0, 1e-6),
-            ["day"],
-            dp.ContributionBounds(2),
-            dp.PrivatePartitions(),
-        )
 
 
 @pytest.mark.parametrize("method", ratio.METHODS)

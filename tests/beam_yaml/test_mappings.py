@@ -22,10 +22,10 @@ METRICS: dict[str, Any] = {
     "{histogram: age, edges: [0, 18, .inf]}": dp.Histogram("age", [0, 18, float("inf")]),
     "{ratio: clicked, equals: 'yes', per: person}": dp.Ratio("clicked", equals="yes", per="person"),
     "{max: m, search: above_threshold}": dp.Max("m", search=dp.AboveThreshold),
-    "{sum: s, candidates: {low: 1, high: 1e3, ratio: 10}}": dp.Sum("s", candidates=dp.Candidates.geometric(1, 1000, 10)),
+    "{max: s, candidates: {low: 1, high: 1e3, ratio: 10}}": dp.Max("s", candidates=dp.Candidates.geometric(1, 1000, 10)),
     "{histogram: age, edges: [-.inf, 0..1..0.5, 7]}": dp.Histogram("age", [-float("inf"), 0, Fraction(1, 2), 1, 7]),
     "{black_box: a, function: 'statistics:median'}": dp.BlackBox("a", statistics.median),
-    "{sum: s, candidates: {low: 1, high: 9, step: 1}}": dp.Sum("s", candidates=dp.Candidates.linear(1, 9, 1)),
+    "{max: s, candidates: {low: 1, high: 9, step: 1}}": dp.Max("s", candidates=dp.Candidates.linear(1, 9, 1)),
 }  # fmt: skip
 
 

@@ -18,15 +18,15 @@ from tests.hostile.support import Visit, as_dict
 SURE = dp.Budget(1e6)  # of 8 metrics in 1000 partitions: noise is 0 but with probability e^-40
 METRICS = [
     dp.PeopleCount(name="people"),
-    dp.Count(name="rows", candidates=dp.Candidates.of([1, 2, 3])),
-    dp.Sum("value", name="sum", candidates=dp.Candidates.of([1, 2, 3]), unit=1),
+    dp.Count(name="rows"),
+    dp.Sum("value", name="sum", unit=1),
     dp.DistinctCount("item", name="items"),
     dp.Ratio("flag", name="ones"),
     dp.Ratio("flag", equals=lambda value: value is not None, name="any", per="person"),
-    dp.Variance(
+    dp.Preprocessed(
         "value",
+        "variance",
         name="spread",
-        method="preprocessing",
         person_value="last",
         last_by="time",
         unit=1,

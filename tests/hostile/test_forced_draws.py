@@ -61,11 +61,8 @@ def sided(chance: Chance) -> dict[str, Any]:
     return chance.one(
         {},
         {},
-        {"clip": "partition"},
         {"clip": chance.number(1, 30)},
-        {"clip_share": chance.one(0.1, 0.5)},
-        {"one_sided": True, "candidates": NUMBERS},
-        {"candidates": NUMBERS},
+        {"search": dp.AboveThreshold, "candidates": NUMBERS},
     )
 
 
@@ -84,7 +81,7 @@ TOTALS = [
     lambda chance: dp.Ratio("flag", per="person", method="naive"),
     lambda chance: dp.Variance("value", **ends(chance)),
     lambda chance: dp.StandardDeviation("value", **ends(chance)),
-    lambda chance: dp.Variance("value", method="preprocessing", sensitivity=chance.one("auto", 3)),
+    lambda chance: dp.Preprocessed("value", "variance", sensitivity=chance.one("auto", 3)),
 ]
 SEARCHED = [
     lambda chance: dp.Max("value", candidates=GRID, search=chance.one(*SEARCHES)),
@@ -106,11 +103,11 @@ WALKS = [
 ]
 """Three draws each, whose divergences are bounded together and not one by one: for epsilon alone."""
 OWNED = [
-    lambda chance: dp.Count(candidates=NUMBERS),
-    lambda chance: dp.Sum("value", candidates=NUMBERS),
+    lambda chance: dp.Count(search="two_phase", candidates=NUMBERS),
+    lambda chance: dp.Sum("value", search="two_phase", candidates=NUMBERS),
     lambda chance: dp.Max("value", candidates=GRID, search=chance.one(*SEARCHES)),
-    lambda chance: dp.MaxFrequency("word", candidates=NUMBERS),
-    lambda chance: dp.DistinctCount("word", candidates=NUMBERS),
+    lambda chance: dp.MaxFrequency("word", search="two_phase", candidates=NUMBERS),
+    lambda chance: dp.DistinctCount("word", search="two_phase", candidates=NUMBERS),
 ]
 """For rows with two owners."""
 PLAIN = [
@@ -251,11 +248,11 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 # ---------------------------------------------------------------- mutants
 
 COSTS, CLIP, LOWEST = clipped._costs, clipped._clip, ordering.lowest
-NOISE, DRAW, RELEASED = Pool.noise, PoolNoise.draw, ClippedSum.released
+NOISE, ADD, RELEASED = Pool.noise, PoolNoise.add, ClippedSum.released
 
 
-def _choice_not_taken_from_the_noise(context, share, looks, shared):
-    searches, noises = COSTS(context, share, looks, shared)
+def _choice_not_taken_from_the_noise(context, share, chosen):
+    searches, noises = COSTS(context, share, chosen)
     return searches, (context.noise(share),) * len(noises)
 
 
@@ -263,14 +260,14 @@ def _clip_one_too_high(view, measure, indexes, clip):
     return CLIP(view, measure, indexes, clip + 1)
 
 
-def _interval_from_true_counts(self, taken, drawn, clips, noise):
-    released = RELEASED(self, taken, drawn, clips, noise)
+def _interval_from_true_counts(self, taken, noisy, clips, noise):
+    released = RELEASED(self, taken, noisy, clips, noise)
     return dataclasses.replace(released, above=released.above + taken.totals)
 
 
-def _noise_of_its_own(self, taken, drawn, clips, noise):
-    released = RELEASED(self, taken, drawn, clips, noise)
-    return dataclasses.replace(released, above=released.above + Noise().geometric(1, len(drawn)))
+def _noise_of_its_own(self, taken, noisy, clips, noise):
+    released = RELEASED(self, taken, noisy, clips, noise)
+    return dataclasses.replace(released, above=released.above + Noise().geometric(1, len(noisy)))
 
 
 def _one_partition_more(person, limit):
@@ -283,16 +280,16 @@ def _share_doubled(self, looks=None):
     return dataclasses.replace(noise, budget=doubled)
 
 
-def _noise_of_one_number_fewer(self, clips, noise):
+def _noise_of_one_number_fewer(self, totals, clips, noise):
     if len(clips) == 1:
-        return DRAW(self, clips, noise)
+        return ADD(self, totals, clips, noise)
     fewer = dataclasses.replace(self, signed=self.signed[1:])
     alone = dataclasses.replace(self, signed=self.signed[:1])
-    return [*DRAW(alone, clips[:1], noise), *DRAW(fewer, clips[1:], noise)]
+    return [*ADD(alone, totals[:1], clips[:1], noise), *ADD(fewer, totals[1:], clips[1:], noise)]
 
 
-def _each_partition_by_itself(self, clips, noise):
-    return DRAW(dataclasses.replace(self, partitions=1), clips, noise)
+def _each_partition_by_itself(self, totals, clips, noise):
+    return ADD(dataclasses.replace(self, partitions=1), totals, clips, noise)
 
 
 MUTANTS = {
@@ -302,8 +299,8 @@ MUTANTS = {
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),
     "a share doubled": (Pool, "noise", _share_doubled, "spent"),
     "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS"),
-    "noise of one number fewer": (PoolNoise, "draw", _noise_of_one_number_fewer, "spent"),
-    "a joint draw for one partition": (PoolNoise, "draw", _each_partition_by_itself, "spent"),
+    "noise of one number fewer": (PoolNoise, "add", _noise_of_one_number_fewer, "spent"),
+    "a joint draw for one partition": (PoolNoise, "add", _each_partition_by_itself, "spent"),
 }
 SHOWN_BY = {"a joint draw for one partition": [20]}
 """The seeds of releases of several partitions, where not one of the first will do."""

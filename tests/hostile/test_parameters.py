@@ -21,8 +21,8 @@ REFUSED = {
     "a tiny p": (lambda: dp.Quantile("v", 1e-300), "p must be a fraction with a denominator of at mo"),
     "a fine p": (lambda: CentralSearch(dp.Budget(1), Fraction(1, 3**99)), "CentralSearch: p must be a frac"),
     "far from all": (lambda: dp.Preprocessed("v", "mean", empty=1e300), "empty must be from -2^200"),
-    "too fine": (lambda: dp.Variance("v", sensitivity=1e-300), "must be above 0 (from 2^-200 to 2^20"),
-    "too coarse": (lambda: dp.Variance("v", sensitivity=1e300), "must be above 0 (from 2^-200 to 2^2"),
+    "too fine": (lambda: dp.Preprocessed("v", "mean", sensitivity=1e-300), "must be above 0 (from 2^-200 to 2^20"),
+    "too coarse": (lambda: dp.Preprocessed("v", "mean", sensitivity=1e300), "must be above 0 (from 2^-200 to 2^2"),
 }  # fmt: skip
 FINE = {
     "p of 30 digits": dp.Quantile("v", 1e-30),

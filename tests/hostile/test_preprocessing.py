@@ -24,14 +24,13 @@ DELTA, BOUNDS = 0.75, dp.ContributionBounds(REACH)
 ODD = [None, math.nan, math.inf, -math.inf, "7", 10**30, -(2.0**80), b"1", [1], True]
 PLAIN = [None, 0.0, -1.0, 1.0, 2.5, 2.5, -3.125, 7.0, 40.0, -1e6]
 HOW = {"sensitivity": DELTA}
-OLD = {"method": "preprocessing", **HOW}
 METRICS = {
     "mean": dp.Preprocessed("x", "mean", empty=1, person_value="sum", name="mean", **HOW),
     "median": dp.Preprocessed("x", "median", name="median", **HOW),
     "maximum": dp.Preprocessed("x", "maximum", person_value="max", name="maximum", **HOW),
     "minimum": dp.Preprocessed("x", "minimum", person_value="last", last_by="t", name="minimum", **HOW),
-    "variance": dp.Variance("x", name="variance", **OLD),
-    "sample": dp.Variance("x", sample=True, person_value="min", name="sample", **OLD),
+    "variance": dp.Preprocessed("x", "variance", name="variance", **HOW),
+    "sample": dp.Preprocessed("x", "sample_variance", person_value="min", name="sample", **HOW),
     "trimmed": dp.TrimmedMean("x", trim=0.25, name="trimmed", **HOW),
 }  # fmt: skip
 

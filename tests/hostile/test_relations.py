@@ -77,7 +77,7 @@ METRICS = [
     dp.Median("value", candidates=CANDIDATES),
     dp.Median("value", per="row", candidates=CANDIDATES, name="of_rows"),
     dp.DistinctCount("item"),
-    dp.DistinctCount("item", one_sided=True, name="one_sided"),
+    dp.DistinctCount("item", search=dp.AboveThreshold, name="one_sided"),
     dp.MaxFrequency("item"),
     dp.SumOfSquares("item"),
     dp.CustomProfile("value", lambda people: [len(people)], candidates=CANDIDATES),

@@ -98,7 +98,11 @@ def release(rows: list[object], *metrics: Any, **options: Any) -> list[Any]:
 
 
 METRICS = [dp.Mean("value"), dp.Mean("value", per="person", name="mean_person"), dp.Max("value")]
-METRICS += [dp.Min("value"), dp.Sum("value"), dp.Sum("value", one_sided=True, name="one_sided")]
+METRICS += [
+    dp.Min("value"),
+    dp.Sum("value"),
+    dp.Sum("value", search=dp.AboveThreshold, name="one_sided"),
+]
 
 
 @pytest.mark.sampled(16)

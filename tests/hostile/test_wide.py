@@ -42,8 +42,7 @@ GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
 DAYS = ("a", "b", "c")
-OLD: dict[str, Any] = {"method": "preprocessing"}
-JOINT = {"m6_low", "m6_high"}
+JOINT = {"m4_low", "m4_high"}
 """The ends of a mean over people: what its shared clip cuts is told from all released numbers."""
 Made = list[float]
 
@@ -60,12 +59,10 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
     found: list[base.Metric] = [
         totals.Count(),
         totals.Sum("v", unit=unit),
-        totals.Sum("v", unit=unit, clip="partition"),
-        totals.Sum("v", unit=unit, candidates=LISTED),
-        totals.Sum("v", unit=unit, one_sided=True),
+        totals.Sum("v", unit=unit, search=dp.AboveThreshold),
         mean.Mean("v", unit=unit),
         mean.Mean("v", unit=unit, per="person"),
-        mean.Mean("v", unit=unit, method="preprocessing"),
+        dp.Preprocessed("v", "mean", unit=unit),
         dp.Ratio("v"),
         dp.Ratio("v", per="person"),
         dp.Ratio("v", method="kulesza_suresh_wang"),
@@ -81,9 +78,9 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         mean.Variance("v", unit=unit),
         mean.Variance("v", unit=unit, sample=True),
         mean.StandardDeviation("v", unit=unit),
-        mean.Variance("v", unit=unit, **OLD, person_value="last", last_by="t"),
-        mean.Variance("v", unit=unit, **OLD, sample=True, sensitivity=LEAST),
-        mean.StandardDeviation("v", unit=unit, **OLD, sensitivity=MOST),
+        dp.Preprocessed("v", "variance", unit=unit, person_value="last", last_by="t"),
+        dp.Preprocessed("v", "sample_variance", unit=unit, sensitivity=LEAST),
+        dp.Preprocessed("v", "standard_deviation", unit=unit, sensitivity=MOST),
         preprocessed.Preprocessed("v", "mean", unit=unit, empty=MOST),
         preprocessed.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
         dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
@@ -103,14 +100,14 @@ def several_owners(unit: Fraction) -> list[base.Metric]:
     """Return every metric of several owners, and every way in which it is computed."""
     return [
         totals.Count(),
-        totals.Count(one_sided=True),
+        totals.Count(search=dp.AboveThreshold),
         totals.Sum("v", unit=unit),
-        totals.Sum("v", unit=unit, one_sided=True),
-        totals.Sum("v", unit=unit, one_sided=True, candidates=LISTED),
+        totals.Sum("v", unit=unit, search=dp.AboveThreshold),
+        totals.Sum("v", unit=unit, search=dp.AboveThreshold, candidates=LISTED),
         quantiles.Max("v", unit=unit),
         quantiles.Max("v", unit=unit, search=dp.AboveThreshold),
         quantiles.Min("v", unit=unit),
-        totals.DistinctCount("v", one_sided=True),
+        totals.DistinctCount("v", search=dp.AboveThreshold),
     ]
 
 

@@ -180,15 +180,9 @@ def test_what_is_no_ledger_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
-@pytest.mark.parametrize("clip", ["shared", "partition"])
-def test_where_no_clip_shows_anybody_there_is_no_number(clip: str) -> None:
-    """Also of what is whole else: after the charge a fact has to come out."""
-    clips = dp.Candidates.geometric(1, 1e6, 2)
-    asked = [
-        dp.Count(candidates=clips, clip=clip),
-        dp.DistinctCount("day", candidates=clips, clip=clip),
-        dp.Sum("spent", candidates=clips, clip=clip),
-    ]
+def test_where_no_clip_shows_anybody_there_is_no_number() -> None:
+    """After the charge a fact has to come out."""
+    asked = [dp.Sum("spent")]
     with without_noise():
         released = dp.release(TABLE.slice(0, 0), **ASKED | {"metrics": asked})
     rows = released.table.to_pylist()

@@ -99,7 +99,7 @@ def test_parameters_and_versions_are_told_and_the_whole_record_is_there() -> Non
     release = made(["a"])
     source = dp.report(release)
     said = words(source)
-    assert "metrics Sum(" in said and "clip=shared" in said and "column=spent" in said
+    assert "metrics Sum(" in said and "search=clip" in said and "column=spent" in said
     assert "bounds ContributionBounds(partitions=auto)" in said and "input Table" in said
     for name in ("person who", "python 3.", "beam-dp ", f"code {release.record['code']}"):
         assert name in said

@@ -285,7 +285,7 @@ ASKED = {
     "a mean and a clip": [dp.Mean("spent"), dp.Sum("minutes", clip=60)],
     "ranks": [dp.Max("spent"), dp.Median("spent"), dp.Quantiles("minutes", [0.1, 0.9])],
     "items": [dp.DistinctCount("page"), dp.MaxFrequency("page")],
-    "one-sided": [dp.Count(one_sided=True), dp.SumOfSquares("page")],
+    "one-sided": [dp.Count(search=dp.AboveThreshold), dp.SumOfSquares("page")],
     "a share": [dp.Ratio("clicked"), dp.Ratio("paid", method="local_sensitivity")],
     "a variance": [dp.Variance("spent"), dp.Histogram("minutes", [0, 10, 60])],
 }

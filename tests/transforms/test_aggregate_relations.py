@@ -131,7 +131,7 @@ METRICS = {
         dp.Median("value"),
         dp.Quantile("value", 0.25, per="row"),
         dp.DistinctCount("item"),
-        dp.DistinctCount("item", one_sided=True, name="one_sided"),
+        dp.DistinctCount("item", search=dp.AboveThreshold, name="one_sided"),
         dp.MaxFrequency("item"),
         dp.SumOfSquares("item"),
         dp.CustomProfile(

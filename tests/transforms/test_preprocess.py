@@ -86,9 +86,8 @@ def test_a_given_sensitivity_needs_no_search():
 
 @pytest.mark.parametrize("rows", [[], [{"person": 1, "day": 0, "value": 3.0}]], ids=["no", "one"])
 def test_hardly_any_people_raise_nothing(rows):
-    how = {"method": "preprocessing"}
-    metrics = [dp.Variance("value", **how), dp.StandardDeviation("value", **how)]
-    metrics.append(dp.TrimmedMean("value"))
+    kinds = ("variance", "standard_deviation")
+    metrics = [dp.TrimmedMean("value"), *(dp.Preprocessed("value", of) for of in kinds)]
     options = {"partition": ["day"], "partitions": dp.PublicPartitions([0, 1])}
     for row in released(dp.PrivateAggregate("person", metrics, dp.Budget(1.0), **options), rows):
         # NaN where too few people are for R.
@@ -102,7 +101,12 @@ def test_hardly_any_people_raise_nothing(rows):
 def test_a_variance_is_never_below_0(sample):
     """Nobody is in 200 partitions: noise of Delta = 1, at least 2^-20 in size, goes both ways."""
     metrics = [
-        dp.Variance("value", sample=sample, sensitivity=1.0, method="preprocessing"),
+        dp.Preprocessed(
+            "value",
+            "sample_variance" if sample else "variance",
+            sensitivity=1.0,
+            name="variance_value",
+        ),
         dp.Preprocessed("value", "mean", sensitivity=1.0, name="mean"),
     ]
     keys = dp.PublicPartitions(list(range(200)))
@@ -124,10 +128,10 @@ OF_PEOPLE = (
     ("make", "message"),
     [
         (lambda: dp.TrimmedMean("value", trim=0.5), "trim must be above 0 and below 1/2"),
-        (lambda: dp.Variance("value", empty=1), "empty must be 0"),
+        (lambda: dp.Preprocessed("value", "variance", empty=1), "empty must be 0"),
         (lambda: dp.Variance("value", sample=1), "sample must be True or False"),
-        (lambda: dp.Variance("value", sensitivity=0), "sensitivity must be above 0"),
-        (lambda: dp.Variance("value", person_value="next"), "person_value must be"),
+        (lambda: dp.TrimmedMean("value", sensitivity=0), "sensitivity must be above 0"),
+        (lambda: dp.TrimmedMean("value", person_value="next"), "person_value must be"),
         (lambda: dp.Preprocessed("value", "mode"), "of must be"),
         *(
             (

@@ -68,13 +68,10 @@ def test_with_a_large_budget_the_truth_comes_out(name, per, columnar):
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("method", ratio.METHODS)
-@pytest.mark.parametrize("neighbours", ["add-remove", "substitution"])
-def test_every_method_stays_within_its_interval(method, neighbours):
+def test_every_method_stays_within_its_interval(method):
     """An interval fails with a chance of 5%, one of ten times its width with e^-30 at most."""
     budget = dp.Budget(20.0, 1e-6)
-    transform = dp.PrivateRatio(
-        "clicked", "person", budget, per="person", method=method, neighbours=neighbours
-    )
+    transform = dp.PrivateRatio("clicked", "person", budget, per="person", method=method)
     words = "Kulesza, Suresh, Wang" if method.startswith("kulesza") else method.replace("_", " ")
     assert words in transform.plan().rows[0].mechanism
     [row] = released(transform)
@@ -180,7 +177,6 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
         (lambda: dp.Ratio("x", method="best"), "method must be"),
         (lambda: dp.Ratio("x", equals=None), "equals must be"),
         (lambda: dp.Ratio("x", equals=float("nan")), "equals must be"),
-        (lambda: dp.Ratio("x", neighbours="other"), "neighbours must be"),
         (
             lambda: dp.PrivateRatio("x", "p", MANY, per="person", method="local_sensitivity"),
             "delta",

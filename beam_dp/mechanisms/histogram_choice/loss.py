@@ -6,7 +6,6 @@ people with enormous numbers can be beyond it, and are protected for exactly tha
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,12 +65,6 @@ class Losses:
     total: np.ndarray
     squares: np.ndarray
     beyond: np.ndarray
-
-    @classmethod
-    def joined(cls, parts: Sequence["Losses"]) -> "Losses":
-        """Return what is lost in the rows of several lists as in those of one."""
-        columns = zip(*((part.total, part.squares, part.beyond) for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns))
 
     def beside(self, noise: np.ndarray | float) -> np.ndarray:
         """Return how much further than by noise alone the truth may be above a single number.

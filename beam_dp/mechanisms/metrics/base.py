@@ -30,7 +30,6 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE
-from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.summaries.person_value import check_person_value
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
@@ -180,13 +179,11 @@ class MetricPart(abc.ABC):
         word: its name in the account and in a plan.
         shown_as: its name in the plan of a metric that has several parts; "" for `word`.
         whole: whether it counts something.
-        most_rows: the most rows of one partition that a worker can take for it; None: any number.
     """
 
     word: ClassVar[str]
     shown_as: ClassVar[str] = ""
     whole: ClassVar[bool] = False
-    most_rows: ClassVar[int | None] = None
 
     @abc.abstractmethod
     def columns(self) -> tuple[Column, ...]:
@@ -271,12 +268,10 @@ class Command(NamedTuple):
     Attributes:
         form: what stands behind the flag, like "COLUMN:K"; "" for nothing. `[...]` may be left out.
         help: what is released, in a few words.
-        help_from_below: the same where it is released from below; "" for the same words.
     """
 
     form: str
     help: str
-    help_from_below: str = ""
 
 
 class OfPeople(NamedTuple):
@@ -428,17 +423,8 @@ class Metric(MetricPart):
 
     @property
     def is_whole(self) -> bool:
-        """Whether its numbers are whole.
-
-        Given outputs need not be; and where clips are given, but none is seen to hold anybody,
-        there is no number: NaN.
-        """
+        """Whether its numbers are whole: outputs that are given need not be."""
         return self.whole and vars(self).get("candidates") is None
-
-    @property
-    def is_preprocessed(self) -> bool:
-        """Whether it has several methods, and asks for preprocessing."""
-        return vars(self).get("method") == PREPROCESSING
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what it cannot be released with.
@@ -632,17 +618,6 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
         'Give one of them another: dp.Sum("spent", name="spent_again").',
     )
     return tuple(metrics)
-
-
-def check_not_preprocessed(owner: str, metric: Metric) -> None:
-    """Refuse a preprocessed metric where its removal loss is needed."""
-    checks.require(
-        not metric.is_preprocessed,
-        owner,
-        "method",
-        'not be "preprocessing": what is preprocessed is not monotone, and has no removal loss',
-        "Leave it out.",
-    )
 
 
 def joined(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:

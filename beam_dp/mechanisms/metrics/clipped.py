@@ -6,21 +6,19 @@ only the result is turned into the user's scale.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, shares
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut, Losses
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
-    Crowd,
     Description,
     Foreseen,
     Release,
@@ -36,14 +34,12 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Part
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_CHUNK = 1 << 21
 _LARGE = 1 << 30  # a clip of so many units is near to one of any number
 _MOST_ROWS = 1 << 62
 _IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
 STEPS = 1024
 """A person above the clip has a share of it in so many steps."""
 _ROW_CLIPS = 41
-_MOST_CLIPS = 4096
 _UNKNOWN = 10
 """For how many partitions a shared clip is chosen where their number is not public."""
 
@@ -109,52 +105,43 @@ class PoolNoise:
             AdditiveNoise(self.budget).name if numbers == 1 else f"one draw for {numbers} numbers"
         )
 
-    def draw(self, clips: Sequence[np.ndarray], noise: Noise) -> list[np.ndarray]:
-        """Return the noise of each number, in partitions with these clips."""
+    def add(
+        self, totals: Sequence[np.ndarray], clips: Sequence[int], noise: Noise
+    ) -> list[np.ndarray]:
+        """Return each number with its noise, in some partitions; in all that share a draw.
+
+        Args:
+            totals: for each number, that of every partition, in units.
+            clips: the clip of each number.
+            noise: the randomness.
+        """
+        size = len(totals[0])
         if len(self._sides) == 1:
-            nothing = np.zeros(len(clips[0]), np.int64)
-            return [AdditiveNoise(self.budget).add(nothing, clips[0], noise)]
-        drawn = [np.zeros(len(each), object) for each in clips]
-        for together, indexes in self._alike(clips).items():
-            law = OneDraw(self.budget, together, self._sides)
-            added = integers.concatenate(law.draw(noise, len(indexes) // self.partitions))
-            for column, each in zip(drawn, np.split(added, len(clips)), strict=True):
-                column[indexes] = each
-        return [integers.narrow(column) for column in drawn]
+            sensitivities = np.repeat(_column(clips[0]), size)
+            return [AdditiveNoise(self.budget).add(totals[0], sensitivities, noise)]
+        whole = self.partitions in (1, size)
+        checks.require(whole, "PoolNoise", "totals", "be of all partitions, which share a draw")
+        if not size:
+            return list(totals)
+        drawn = integers.concatenate(self._law(clips).draw(noise, size // self.partitions))
+        parts = np.split(drawn, len(clips))
+        return [integers.add(*pair) for pair in zip(totals, parts, strict=True)]
 
-    def _alike(self, clips: Sequence[np.ndarray]) -> dict[tuple[int, ...], list[int]]:
-        """Return the clips of each draw, with the partitions that have these or share it."""
-        indexes = list(range(len(clips[0])))
-        if self.partitions > 1:
-            together = [clip for each in clips for clip in each.tolist()]
-            whole = len(together) == len(self._sides)
-            checks.require(whole, "PoolNoise", "clips", "be of all partitions, which share a draw")
-            return {tuple(together): indexes}
-        if indexes and all((each == each[0]).all() for each in clips):
-            return {tuple(int(each[0]) for each in clips): indexes}
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for index, each in enumerate(zip(*(column.tolist() for column in clips), strict=True)):
-            groups.setdefault(each, []).append(index)
-        return groups
+    def _law(self, clips: Sequence[int]) -> OneDraw:
+        together = tuple(clip for clip in clips for _ in range(self.partitions))
+        return OneDraw(self.budget, together, self._sides)
 
-    def bounds(self, place: int, clips: Sequence[np.ndarray], alpha: Fraction) -> np.ndarray:
+    def bound(self, place: int, clips: Sequence[int], alpha: Fraction) -> int:
         """Return how far the noise of a number strays, except with probability alpha.
 
         Args:
             place: its place in the pool.
-            clips: the clips of all numbers in some partitions.
+            clips: the clips of all numbers.
             alpha: the chance that the noise is further from 0.
         """
         if len(self._sides) == 1:
-            adder = AdditiveNoise(self.budget)
-            different, group_of = np.unique(clips[0], return_inverse=True)
-            own = [adder.bound(int(clip), alpha) for clip in different]
-            return np.array(own, object)[group_of]
-        found = np.zeros(len(clips[0]), object)
-        for together, indexes in self._alike(clips).items():
-            law = OneDraw(self.budget, together, self._sides)
-            found[indexes] = law.bound(place * self.partitions, alpha)
-        return found
+            return AdditiveNoise(self.budget).bound(clips[0], alpha)
+        return self._law(clips).bound(place * self.partitions, alpha)
 
     def scale(self, place: int) -> float:
         """Return the scale of a number's noise for a clip of 1: Laplace's, or Gauss's deviation."""
@@ -171,41 +158,28 @@ class PoolNoise:
 
     @property
     def _large(self) -> OneDraw:
-        return OneDraw(self.budget, (_LARGE,) * len(self._sides), self._sides)
+        return self._law([_LARGE] * len(self.signed))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Taken:
-    """The numbers of some partitions before their noise, and the clips that were chosen.
+    """A number of some partitions before its noise, and the clip that was chosen.
 
     Attributes:
         totals: in units, every person clipped: private.
-        clips: the clip of each partition, in units.
+        index: that of the clip in the thresholds.
         look: the look at the histogram that was taken.
-        shown: whether the histogram of a partition shows anybody.
-        losses: where each partition has a clip: what people lose at it, for each side.
-        choice: what was drawn to choose a shared clip; None: nothing.
+        shown: whether the histogram shows anybody.
+        choice: what was drawn to choose the clip; None: nothing.
         partitions: how many partitions share it.
     """
 
     totals: np.ndarray
-    clips: np.ndarray
+    index: int
     look: int
-    shown: np.ndarray
-    losses: tuple[Losses, ...] = ()
+    shown: bool
     choice: Choice | None = None
     partitions: int = 1
-
-    @classmethod
-    def joined(cls, parts: Sequence["Taken"]) -> "Taken":
-        """Return the numbers of several lists of partitions as those of one list."""
-        return cls(
-            integers.concatenate([part.totals for part in parts]),
-            integers.concatenate([part.clips for part in parts]),
-            parts[0].look,
-            np.concatenate([part.shown for part in parts]),
-            tuple(map(Losses.joined, zip(*(part.losses for part in parts), strict=True))),
-        )
 
 
 def draw_together(
@@ -218,12 +192,12 @@ def draw_together(
         views: the partitions, as each of them reads them.
         noise: the randomness.
     """
-    taken = [number.taken(view, noise) for number, view in zip(numbers, views, strict=True)]
+    taken = [number.taken(view) for number, view in zip(numbers, views, strict=True)]
     shared = numbers[0].in_pool.noise([each.look for each in taken])
-    clips = [each.clips for each in taken]
-    drawn = shared.draw(clips, noise)
-    triples = zip(numbers, taken, drawn, strict=True)
-    return [number.released(each, added, clips, shared) for number, each, added in triples]
+    clips = [each.thresholds[own.index] for each, own in zip(numbers, taken, strict=True)]
+    noisy = shared.add([each.totals for each in taken], clips, noise)
+    triples = zip(numbers, taken, noisy, strict=True)
+    return [number.released(each, sums, clips, shared) for number, each, sums in triples]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,7 +209,7 @@ class ClippedSum(Release):
     cut to [-C, C], the difference of two non-negative sums of which a person touches one, then
     moves by at most C per person, and noise of that sensitivity is added: once, not per sign.
 
-    *Shared.* With `shared` the clip is chosen once for all partitions, on the largest |s_i| that a
+    *Shared.* The clip is chosen once for all partitions, on the largest |s_i| that a
     person has in any partition. One person moves that histogram by 1 however many partitions they
     reach, so the choice is paid once instead of once per partition, and small partitions do not
     suffer.
@@ -258,7 +232,6 @@ class ClippedSum(Release):
         unit: what one unit is worth.
         looks: the costs of the looks at the histogram; none where there is one threshold only.
         noise_costs: for each look the cost of the noise, per partition.
-        shared: choose one clip for all partitions.
         anchored: whether the numbers are numbers of rows: most people are at the first threshold.
         bounded: whether a public bound cuts rows before; the interval is open where they count.
         numbers: how many partitions share the clip, or about so many.
@@ -284,7 +257,6 @@ class ClippedSum(Release):
     unit: Fraction
     looks: tuple[Budget, ...]
     noise_costs: tuple[Budget, ...]
-    shared: bool = True
     anchored: bool = False
     bounded: bool = False
     numbers: int = 1
@@ -326,9 +298,7 @@ class ClippedSum(Release):
     @property
     def shared_measure(self) -> Measure | None:
         """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
-        if not self.shared or not self.looks:
-            return None
-        return self._measure(0 if self.signed else 1)
+        return self._measure(0 if self.signed else 1) if self.looks else None
 
     @property
     def origin(self) -> float:
@@ -351,7 +321,7 @@ class ClippedSum(Release):
         """The choice of the clip alone."""
         if self.borrowed:
             return ()
-        return tuple(Spending(look, "clip", self.shared) for look in self.looks[-1:])
+        return tuple(Spending(look, "clip", once=True) for look in self.looks[-1:])
 
     @property
     def chooser(self) -> "ClippedSum | None":
@@ -411,88 +381,41 @@ class ClippedSum(Release):
         [released] = draw_together([self], [view], noise)
         return released
 
-    def taken(self, view: PartitionView, noise: Noise) -> Taken:
-        """Return what is released but for its noise; the clip of each partition is drawn.
-
-        Args:
-            view: the partitions; with the choice of a shared clip, if there is one.
-            noise: the randomness.
-        """
-        if view.clip is not None or not self.looks:
-            return self._at_shared(view)
-        # Where each partition has a clip, the choice reads the whole histogram.
-        size = max(1, _CHUNK // (len(self._signs) * self.choice.buckets))
-        starts = range(0, max(1, view.size), size)
-        return Taken.joined([self._at_each(view.part(i, i + size), noise) for i in starts])
-
-    def _at_shared(self, view: PartitionView) -> Taken:
-        """Return the numbers of partitions with one clip."""
+    def taken(self, view: PartitionView) -> Taken:
+        """Return what is released but for its noise, for partitions that share the clip."""
         look, index, shown = len(self.noise_costs) - 1, 0, True
         if view.clip is not None:
             look = view.clip.look
             index = int(self.choice.clips(view.clip, self.price, view.total)[0])
             shown, index = index >= 0, max(index, 0)
-        indexes = np.full(view.size, index)
-        clips = self._edges(indexes)
-        totals = self._clipped(view, indexes, clips)
-        seen = np.full(view.size, shown)
-        return Taken(totals, clips, look, seen, choice=view.clip, partitions=view.total)
-
-    def _at_each(self, view: PartitionView, noise: Noise) -> Taken:
-        """Return the numbers of partitions each of which has a clip."""
-        sides = [view.histogram(side, self.choice.buckets)[0] for side in range(len(self._signs))]
-        choice = self.choice.draw(self._folded(np.stack(sides, axis=1)), noise)
-        indexes = self.choice.clips(choice, self.price)
-        shown, indexes = indexes >= 0, np.maximum(indexes, 0)
-        clips = self._edges(indexes)
-        losses = tuple(self.choice.losses(choice, indexes))
-        return Taken(self._clipped(view, indexes, clips), clips, choice.look, shown, losses)
+        totals = self._clipped(view, np.full(view.size, index), self.thresholds[index])
+        return Taken(totals, index, look, shown, view.clip, view.total)
 
     def released(
-        self, taken: Taken, drawn: np.ndarray, clips: Sequence[np.ndarray], noise: PoolNoise
+        self, taken: Taken, noisy: np.ndarray, clips: Sequence[int], noise: PoolNoise
     ) -> Released:
         """Return the numbers with their noise, and how far the truth may be from them.
 
         Args:
             taken: what `taken` returned.
-            drawn: the noise that was drawn, in units.
+            noisy: the totals with their noise, in units.
             clips: the clips of all numbers of the pool.
             noise: the distribution of the noise.
         """
-        values = integers.scale(integers.add(taken.totals, drawn), self.unit)
-        bound = self._noise_bounds(clips, noise)
-        unshown = self._unshown(values, bound)
-        if taken.losses:
-            unit = float(self.unit)
-            losses = [loss.beside(bound / unit) * unit for loss in taken.losses]
-            below = losses[-1] if self.signed else np.zeros(len(values))
-            seen = self._opened(Released.between(values, bound + below, bound + losses[0]))
-            return seen.where(taken.shown, unshown)
-        if not taken.shown.all():  # one clip for all: nobody was shown for any of them
-            return unshown
+        values = integers.scale(noisy, self.unit)
+        reach = self._noise_bound(clips, noise)
+        bound, nothing = (np.full(len(values), far) for far in (reach, math.inf))
+        if not taken.shown and not self.anchored:
+            known = values if self.folded and self.centre else np.full(len(values), math.nan)
+            return Released.within(known, nothing)
+        if not taken.shown or self.bounded:  # people, or rows, may have been cut
+            below = nothing if taken.shown and self.signed else bound
+            return Released.between(values, below, nothing)
         noise_only = Released.within(values, bound)
-        if taken.choice is None or self.bounded or not len(values):
-            return self._opened(noise_only)
-        return dataclasses.replace(noise_only, cut=self._cut(taken, float(bound[0]), noise))
-
-    def _opened(self, released: Released) -> Released:
-        """Return the numbers with an open interval where a bound on rows has cut them."""
-        if not self.bounded:
-            return released
-        above = np.full(len(released.values), math.inf)
-        return Released.between(released.values, above if self.signed else released.below, above)
-
-    def _unshown(self, values: np.ndarray, bound: np.ndarray) -> Released:
-        """Return what is known where nobody was shown, and the smallest clip was taken."""
-        if self.anchored:
-            return Released.at_least(values, bound)
-        known = values if self.folded and self.centre else np.full(len(values), math.nan)
-        return Released.within(known, np.full(len(values), math.inf))
-
-    def _edges(self, indexes: np.ndarray) -> np.ndarray:
-        """Return the clips of these indexes, in units."""
-        reached = self.thresholds[: int(indexes.max(initial=0)) + 1]
-        return np.asarray(integers.narrow(np.array(reached, object))[indexes])
+        if taken.choice is None:
+            return noise_only
+        cut = self._cut(taken.choice, taken.index, taken.partitions, reach, noise)
+        return dataclasses.replace(noise_only, cut=cut)
 
     @property
     def price(self) -> float:
@@ -509,26 +432,19 @@ class ClippedSum(Release):
         """The numbers that share its noise: itself alone if there are no others."""
         return self.pool or Pool((self.signed,), (self.noise_costs,))
 
-    def _noise_bounds(self, clips: Sequence[np.ndarray], noise: PoolNoise) -> np.ndarray:
+    def _noise_bound(self, clips: Sequence[int], noise: PoolNoise) -> float:
         """Return how far the noise strays at the clips of all numbers, in the user's scale."""
-        bounds = noise.bounds(self.place, clips, self.alpha)
-        different, group_of = np.unique(bounds, return_inverse=True)
-        return np.array([float(bound * self.unit) for bound in different], np.float64)[group_of]
+        return float(noise.bound(self.place, clips, self.alpha) * self.unit)
 
-    def _foreseen_bound(self, index: int) -> float:
-        """Return the same for partitions where all numbers have this clip."""
-        noise, edges = self._usual, self._edges(np.full(self.in_pool.partitions, index))
-        return float(self._noise_bounds([edges] * len(noise.signed), noise)[0])
-
-    def _cut(self, taken: Taken, bound: float, noise: PoolNoise) -> Cut:
+    def _cut(
+        self, choice: Choice, index: int, partitions: int, bound: float, noise: PoolNoise
+    ) -> Cut:
         """Return what people lose at a clip that partitions share, in the user's scale."""
-        assert taken.choice is not None
-        index = self.thresholds.index(int(taken.clips[0]))
-        deviations = ALONE if taken.partitions == 1 else TOGETHER
-        losses = self.choice.losses(taken.choice, np.array([index]), deviations)
+        deviations = ALONE if partitions == 1 else TOGETHER
+        losses = self.choice.losses(choice, np.array([index]), deviations)
         unit, clip = float(self.unit), float(self.thresholds[index] * self.unit)
         # Distances have both signs: the few people beyond the top are not all on one side.
-        alone = taken.partitions == 1 and not self.folded
+        alone = partitions == 1 and not self.folded
         totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
         roots = [math.sqrt(loss.squares[0]) for loss in losses]
         sides = [
@@ -537,8 +453,8 @@ class ClippedSum(Release):
         below = sides[-1] if self.signed else (0.0, 0.0)
         return Cut(bound, clip, noise.scale(self.place) * clip, below, sides[0])
 
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
-        """Return the statistic per partition, each person clipped."""
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
+        """Return the statistic per partition, each person clipped; the indexes are of the clip."""
         clipped = np.zeros(view.size, np.int64)
         for side, sign in enumerate(self._signs):
             clipped = integers.add(clipped, sign * _clip(view, side, indexes, clip))
@@ -548,37 +464,18 @@ class ClippedSum(Release):
         """Return the sums with what people had where they were cut."""
         return released.plus_lost(share, self.signed)
 
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
-        """Return the interval that people as they are guessed get, if bounds cut none of them."""
-        value, look, noise = crowd.total, len(self.noise_costs) - 1, self._usual
-        if not self.looks:
-            value = crowd.people if self.sure else value
-            bound = self._foreseen_bound(0)
-            low = value - bound
-            return Foreseen(value, max(low, 0.0) if self.sure else low, value + bound)
-        people, partitions = crowd.people, 1
-        if self.shared:
-            people, partitions = crowd.everybody, crowd.partitions
-        histogram = np.zeros((1, self.choice.sides, self.choice.buckets))
-        histogram[0, 0] = crowd.histogram(self.thresholds, self.unit, people)
-        choice = Choice(histogram, look)
-        indexes = self.choice.clips(choice, self.price, partitions)
-        if indexes[0] < 0:
-            return Foreseen(value, -math.inf, math.inf)
-        clips = self._edges(indexes)
-        taken = Taken(clips, clips, look, clips > 0, choice=choice, partitions=partitions)
-        cut = self._cut(taken, self._foreseen_bound(int(indexes[0])), noise)
-        size = cut.sizes(np.array([value]))[0]
-        sums = np.array([size, size**2]) * partitions
-        [below], [above] = cut.widths(np.array([value]), sums)
-        return Foreseen(value, value - below, value + above)
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
+        """Return half of the most for each person, and the noise of the clip that cuts nobody."""
+        each, last = 1.0 if self.sure else (most + whole) / 2, self.thresholds[-1]
+        clip = next((edge for edge in self.thresholds if edge * self.unit >= most), last)
+        noise = self._usual
+        return Foreseen(each, self._noise_bound([clip] * len(noise.signed), noise))
 
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
         noise, place = self._usual, self.place
         if self.looks:
-            where = ("each partition", "all partitions")[self.shared]
-            return clip_then_noise(where, noise, place)
+            return clip_then_noise("all partitions", noise, place)
         clip = float(self.thresholds[0] * self.unit)
         note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
         sizes = noise.scale(place), noise.mean_error(place)
@@ -613,12 +510,11 @@ class ClippedShare(ClippedSum):
         rows = tuple(edge // STEPS for edge in self.thresholds)
         return Measure(self.source, sign, rows, once=self.sure)
 
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
         whole, _ = view.cut(0, indexes)
         shares = view.above(1, indexes)
-        steps = np.full(1, STEPS, np.int64)
-        weighed = integers.product(shares, integers.divide(clip, STEPS))
-        return integers.add(integers.product(whole, steps), weighed)
+        weighed = integers.product(shares, _column(clip // STEPS))
+        return integers.add(integers.product(whole, _column(STEPS)), weighed)
 
 
 def people_of(context: Context, share: Budget, source: int = PEOPLE) -> ClippedSum:
@@ -669,14 +565,14 @@ class ClippedValues(ClippedSum):
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
 
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
         """Return nothing: how many people have the same value is not guessed."""
         return None
 
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
         count = _values if self.distinct else _most_rows
-        pairs = zip(view.owned(len(super().measures)), clip.tolist(), strict=True)
-        return np.array([count(lines, cap) for lines, cap in pairs], np.int64)
+        owned = view.owned(len(super().measures))
+        return np.array([count(lines, clip) for lines in owned], np.int64)
 
 
 def _values(lines: Lines, cap: int) -> int:
@@ -706,59 +602,15 @@ def clip_then_noise(where: str, noise: PoolNoise, place: int = 0) -> Description
     return Description(mechanism, error, f"{noise.scale(place):.4g} clips")
 
 
-def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+def _column(number: int) -> np.ndarray:
+    """Return an integer of any size as an array of one."""
+    return integers.narrow(np.array([number], object))
+
+
+def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: int) -> np.ndarray:
     """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
     below, above = view.cut(measure, indexes)
-    return integers.add(below, integers.product(clip, above))
-
-
-@dataclasses.dataclass(frozen=True)
-class Clipping:
-    """How a clip is chosen.
-
-    Attributes:
-        clip: "shared" by all partitions, or one for each "partition"; or the clip itself.
-        share: the part of the budget that chooses it; None: the default.
-        candidates: the public clips; None: the default ones.
-    """
-
-    clip: str | Fraction = "shared"
-    share: Fraction | None = None
-    candidates: Candidates | None = None
-
-    @property
-    def shared(self) -> bool:
-        """Whether there is one clip for all partitions."""
-        return self.clip == "shared"
-
-    def thresholds(self, unit: Fraction, default: Sequence[int], owner: str) -> tuple[int, ...]:
-        """Return the public clips in units: the user's, or the default ones."""
-        if not isinstance(self.clip, str):
-            return (max(1, math.ceil(self.clip / unit)),)
-        if self.candidates is None:
-            return tuple(default)
-        checks.require(
-            self.candidates.size <= _MOST_CLIPS,
-            owner,
-            "candidates for a clip",
-            f"be at most {_MOST_CLIPS}, not {self.candidates.size}",
-            "Write Candidates.geometric(1, 1e6, 2).",
-        )
-        units = (math.ceil(Fraction(y) / unit) for y in self.candidates)
-        return apart(min(max(1, y), integers.WIDEST) for y in units)
-
-    def looks(self, context: Context, share: Budget) -> tuple[Fraction, ...]:
-        """Return the shares of the budget for the looks at who has how much."""
-        if self.share is not None:
-            return (self.share,)
-        pure = not share.is_zcdp
-        if self.shared:
-            # One draw for P partitions has about the noise of a bound of the root of P.
-            reach = math.isqrt(context.reach) if context.jointly else context.reach
-            looks = shares(context.partitions, reach, pure, context.about)
-        else:
-            looks = shares(1, 1, pure and context.partitions == 1)
-        return tuple(beside_others(look, context.together) for look in looks)
+    return integers.add(below, integers.product(_column(clip), above))
 
 
 def clipped_sum(
@@ -767,7 +619,7 @@ def clipped_sum(
     source: int,
     clips: Sequence[int],
     unit: Fraction = Fraction(1),
-    clipping: Clipping = Clipping(),
+    given: Fraction | None = None,
     *,
     signed: bool = False,
     anchored: bool = True,
@@ -779,17 +631,15 @@ def clipped_sum(
         context: the parameters of the pipeline.
         share: what it may cost, over all partitions of a person.
         source: the field that holds what one person adds, or ROWS.
-        clips: the public clips in units, where the user gave none.
+        clips: the public clips in units.
         unit: what one unit is worth.
-        clipping: how the clip is chosen.
+        given: the clip that the user gave, which is the only one; None: it is chosen.
         signed: whether numbers below 0 count.
         anchored: whether it is a number of rows or values, of which most people have few.
         early: whether a first look is enough as soon as it shows that many people are there.
     """
-    thresholds = clipping.thresholds(unit, clips, context.asker)
-    looks = clipping.looks(context, share) if len(thresholds) > 1 else ()
-    searches, noises = _costs(context, share, looks, clipping.shared)
-    numbers = context.partitions or context.about or _UNKNOWN
+    thresholds = tuple(clips) if given is None else (max(1, math.ceil(given / unit)),)
+    searches, noises = _costs(context, share, len(thresholds) > 1)
     return ClippedSum(
         source=source,
         signed=signed,
@@ -798,36 +648,26 @@ def clipped_sum(
         looks=searches,
         noise_costs=noises,
         jointly=context.jointly,
-        shared=clipping.shared,
-        anchored=anchored and clipping.candidates is None,
+        anchored=anchored,
         bounded=context.depth is not None,
-        numbers=numbers if clipping.shared else 1,
+        numbers=context.partitions or context.about or _UNKNOWN,
         alpha=context.alpha,
         early=early,
     )
 
 
 def _costs(
-    context: Context, share: Budget, looks: Sequence[Fraction], shared: bool
+    context: Context, share: Budget, chosen: bool
 ) -> tuple[tuple[Budget, ...], tuple[Budget, ...]]:
-    """Return what each look at a histogram costs, and what the noise after it may cost."""
-    spent = [share.split((look, 1 - look)) for look in looks]
-    searches = tuple(search if shared else context.each(search) for search, _ in spent)
-    noises = [noise for _, noise in spent] or [share]
-    return searches, tuple(map(context.noise, noises))
-
-
-def apart(clips: Iterable[int]) -> tuple[int, ...]:
-    """Return clips of which each is at least twice the one before; the largest is kept.
-
-    Between clips that are closer there are too few people to be told from noise, and what goes
-    unseen above them is estimated by octaves (`histogram_choice.loss`).
-    """
-    kept: list[int] = []
-    for clip in sorted(clips, reverse=True):
-        if not kept or 2 * clip <= kept[-1]:
-            kept.append(clip)
-    return tuple(reversed(kept))
+    """Return what each look at who has how much costs, and what the noise after it may cost."""
+    if not chosen:
+        return (), (context.noise(share),)
+    # One draw for P partitions has about the noise of a bound of the root of P.
+    reach = math.isqrt(context.reach) if context.jointly else context.reach
+    looks = shares(context.partitions, reach, not share.is_zcdp, context.about)
+    parts = [beside_others(look, context.together) for look in looks]
+    pairs = [share.split((part, 1 - part)) for part in parts]
+    return tuple(look for look, _ in pairs), tuple(context.noise(noise) for _, noise in pairs)
 
 
 def row_clips(depth: int | None) -> tuple[int, ...]:

@@ -30,7 +30,6 @@ from beam_dp.mechanisms.metrics.base import (
     OfNumbers,
 )
 from beam_dp.mechanisms.metrics.released import (
-    Crowd,
     Description,
     Foreseen,
     Release,
@@ -183,10 +182,10 @@ class HistogramRelease(Release):
         """Return the numbers with the people who were cut."""
         return released.plus_lost(share)
 
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
         """Return the number of people of one bin, if they are spread evenly, with the noise."""
-        reach, each = AdditiveNoise(self.noise_cost).bound(1, self.alpha), crowd.people / self.bins
-        return Foreseen(each, max(each - reach, 0.0), each + reach)
+        bound = AdditiveNoise(self.noise_cost).bound(1, self.alpha)
+        return Foreseen(1 / self.bins, float(bound))
 
     def describe(self) -> Description:
         """Describe the noise on each bin."""

@@ -39,20 +39,14 @@ from beam_dp.mechanisms.metrics.base import (
     units_between,
 )
 from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips
-from beam_dp.mechanisms.metrics.preprocessed import Preprocessing, preprocessed
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
-from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics import checks
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
 _SQUARES_AND_REST = (1, 2, 1)
 """The weights of the three numbers: the squares matter most."""
-_NO_CLIP = (
-    "be left out for a mean: it would limit what the values of a person add up to, not a value, "
-    "and the mean of cut totals is far too small"
-)
-_ENDS = "Where no value can be beyond 5, write high=5; no clip is needed."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,11 +76,8 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         low: an end of values that you know without the data: values below count as that, and the
             centre and the mean over rows are not below it.
         high: the same above.
-        clip: refused, with what means something for a mean.
         own_count: whether rows (people) that have a value are counted for the mean alone, where a
             sum and a count are asked for too.
-        method: "clip" as above, or "preprocessing": the mean of one number per person (the mean of
-            their values; their total with per="person") as in `Preprocessing`.
     """
 
     splits_alpha: ClassVar[bool] = False
@@ -94,28 +85,22 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         "COLUMN[:person]", "mean of a column over rows; or over people's totals"
     )
 
-    clip: None = None
     own_count: bool = False
-    method: str = "clip"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.require(self.clip is None, "Mean", "clip", _NO_CLIP, _ENDS)
         check_ends(self)
         checks.boolean("Mean", "own_count", self.own_count)
-        options.check_method(self, "clip", ("low", "high", "own_count"))
 
     def parts(self) -> tuple[MetricPart, ...]:
-        """Return a sum of distances and a number of rows or people, or the preprocessed mean."""
-        if self.is_preprocessed:
-            return preprocessed(self).parts()
+        """Return a sum of distances and a number of rows or people."""
         [column] = self.columns()
         count = PeopleWithValue(column) if self.by_person else RowsWithValue(column)
         return Distances(column, self.ends, self.by_person), count
 
     def beside(self, asked: Sequence[Metric]) -> Metric:
         """Return the quotient of a sum and a count that are asked for, if they are."""
-        if self.is_preprocessed or self.own_count or isinstance(self, MeanOfReleased):
+        if self.own_count or isinstance(self, MeanOfReleased):
             return self
         kind = PeopleCount if self.by_person else Count
         sums = [m for m in asked if type(m) is Sum and m.columns() == self.columns() and m.pooled]
@@ -126,9 +111,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         return MeanOfReleased(**vars(self), released=(total, count))
 
     def combine(self, released: Sequence[Released]) -> Released:
-        """Return the quotient and its interval; of a preprocessed mean what was released."""
-        if self.is_preprocessed:
-            return super().combine(released)
+        """Return the quotient and its interval."""
         found = over_rows(np.divide, released)
         value = released[0].origin + found.values
         ends = ends_of_totals(self.ends) if self.by_person else self.ends
@@ -263,7 +246,7 @@ class PeopleWithValue(PooledPart):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Variance(Preprocessing, OfNumbersBetween):
+class Variance(OfNumbersBetween):
     """Release the variance of a column over its rows, as SQL does.
 
     Noisy sums of distances from a centre, and of their squares, are divided by a noisy number of
@@ -278,42 +261,32 @@ class Variance(Preprocessing, OfNumbersBetween):
         sample: divide by n - 1 instead of n.
         low: an end that you know without the data: values below count as that.
         high: values above count as that.
-        method: "clip" as above, or "preprocessing": the variance of one number per person, by
-            `Preprocessing`, which has no interval.
     """
 
     command: ClassVar[Command | None] = Command("COLUMN", "variance of a column over rows")
     splits_alpha: ClassVar[bool] = False
+    root: ClassVar[bool] = False
+    """Whether the root is released."""
 
     sample: bool = False
-    method: str = "clip"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        checks.boolean(owner, "sample", self.sample)
-        checks.require(self.empty == 0, owner, "empty", "be 0, the variance of nobody")
+        checks.boolean(type(self).__name__, "sample", self.sample)
         check_ends(self)
-        options.check_method(self, "clip", ("low", "high"))
-        if not self.is_preprocessed:
-            because = 'without method="preprocessing", which is of people: rows count here'
-            of_people = ("person_value", "last_by", "sensitivity")
-            options.refuse(self, of_people, because, 'Write method="preprocessing" beside it.')
-
-    @property
-    def statistic(self) -> str:
-        """What is preprocessed."""
-        return "sample_variance" if self.sample else "variance"
 
     @property
     def truth_within(self) -> tuple[float, float]:
-        """A variance is not below 0; how far a preprocessed one is from the truth is not known."""
-        return -np.inf if self.is_preprocessed else 0.0, np.inf
+        """A variance is not below 0."""
+        return 0.0, np.inf
+
+    def of_people(self) -> OfPeople:
+        """Return the variance of people's means, or its root."""
+        name = "standard_deviation" if self.root else "variance"
+        return OfPeople(f"sample_{name}" if self.sample else name, "mean")
 
     def parts(self) -> tuple[MetricPart, ...]:
-        """Return three numbers of rows, or the preprocessed variance."""
-        if self.is_preprocessed:
-            return super().parts()
+        """Return three numbers of rows."""
         column = self.columns()[0]
         about = column, self._ends, False
         return Distances(*about), SquaredDistances(*about), RowsWithValue(column)
@@ -328,12 +301,10 @@ class Variance(Preprocessing, OfNumbersBetween):
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the three numbers."""
-        return (1,) if self.is_preprocessed else _SQUARES_AND_REST
+        return _SQUARES_AND_REST
 
     def combine(self, released: Sequence[Released]) -> Released:
-        """Return the variance and its interval; of a preprocessed one what was released."""
-        if self.is_preprocessed:
-            return super().combine(released)
+        """Return the variance and its interval."""
         return over_rows(self._shown, released)
 
     def _shown(self, sums: np.ndarray, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -347,10 +318,7 @@ class Variance(Preprocessing, OfNumbersBetween):
 
 
 class StandardDeviation(Variance):
-    """Release the standard deviation of a column over its rows: the root of the variance.
-
-    A `sensitivity` is that of the variance.
-    """
+    """Release the standard deviation of a column over its rows: the root of the variance."""
 
     root: ClassVar[bool] = True
     command: ClassVar[Command | None] = Command("COLUMN", "the root of the variance")

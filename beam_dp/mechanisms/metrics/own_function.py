@@ -53,7 +53,6 @@ from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
 MOST_BLOCKS = 1 << 20
@@ -86,7 +85,6 @@ class CustomProfile(Profiled, OfNumbers):
     """
 
     word: ClassVar[str] = "custom"
-    most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("profile",)
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
@@ -164,7 +162,6 @@ class BlackBox(OfPersonValues):
     """
 
     word: ClassVar[str] = "black_box"
-    most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("function",)
 
     function: BlockFunction

@@ -15,7 +15,7 @@ with the same power are computed together. g is an integer number of steps of a 
 import dataclasses
 import math
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,13 +28,11 @@ from beam_dp.mechanisms.metrics.released import Description, Release, Released, 
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.preprocessing import groups
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import of_people
-from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _WIDEST = Fraction(1 << 200)
 Sensitivity = checks.Real | Literal["auto"]
@@ -42,6 +40,10 @@ SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
 """The shares of R, n and g in the budget."""
 FINE = 1 << 20
 """Delta in steps of its grid, for plans: these state bounds to about a millionth."""
+_STATISTICS = (
+    *("mean", "median", "maximum", "minimum"),
+    *(f"{kind}{name}" for name in ("variance", "standard_deviation") for kind in ("", "sample_")),
+)
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
@@ -71,9 +73,6 @@ class Preprocessing(OfPersonValues):
     """
 
     word: ClassVar[str] = "preprocessed"
-    most_rows: ClassVar[int] = LINES
-    root: ClassVar[bool] = False
-    """Whether the root of the statistic is released."""
 
     sensitivity: Sensitivity = "auto"
     empty: checks.Real = 0
@@ -143,6 +142,11 @@ class Preprocessing(OfPersonValues):
         return self._prefix
 
     @property
+    def root(self) -> bool:
+        """Whether the root of the statistic is released."""
+        return False
+
+    @property
     def share(self) -> Fraction:
         """The share that a trimmed mean leaves out at each end."""
         return Fraction(0)
@@ -150,14 +154,15 @@ class Preprocessing(OfPersonValues):
 
 @dataclasses.dataclass(frozen=True)
 class Preprocessed(Preprocessing):
-    """Release the mean, median, maximum or minimum of one number per person by preprocessing.
+    """Release a statistic of one number per person by preprocessing.
 
-    `Mean`, `Median`, `Max` and `Min` have other releases that need less of the data's shape; this
-    is the same statistic by `Preprocessing`.
+    `Mean`, `Median`, `Max`, `Min` and `Variance` are released in other ways, which need less of the
+    data's shape. A `sensitivity` of a standard deviation is that of the variance.
 
     Attributes:
         column: the value column.
-        of: "mean", "median", "maximum" or "minimum".
+        of: "mean", "median", "maximum", "minimum", "variance", "standard_deviation", or one of the
+            last two with "sample_" before it, which divides by n - 1.
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("maximum", "minimum")
@@ -166,13 +171,19 @@ class Preprocessed(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = ("mean", "median", "maximum", "minimum")
-        checks.one_of("Preprocessed", "of", self.of, names)
+        checks.one_of("Preprocessed", "of", self.of, _STATISTICS)
+        of_nobody = self.empty == 0 or not self.statistic.endswith("variance")
+        checks.require(of_nobody, "Preprocessed", "empty", "be 0, the variance of nobody")
 
     @property
     def statistic(self) -> str:
         """What is computed."""
-        return self.of
+        return self.of.replace("standard_deviation", "variance")
+
+    @property
+    def root(self) -> bool:
+        """Whether the root of it is released."""
+        return self.statistic != self.of
 
     def of_people(self) -> OfPeople:
         """Return what it computes."""
@@ -209,18 +220,15 @@ class TrimmedMean(Preprocessing):
         return checks.decimal("TrimmedMean", "trim", self.trim)
 
 
-def preprocessed(metric: OfNumbers) -> Preprocessing:
-    """Return the preprocessed release of a metric that has two.
+def preprocessed(metric: OfNumbers) -> Preprocessed:
+    """Return the preprocessed release of a metric that has another one.
 
     Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
-    nothing private may be looked at to choose; so the user says, by `method`.
+    nothing private may be looked at to choose; so the user says.
 
     Args:
-        metric: one with a `method`.
+        metric: one that knows what it is `of_people`.
     """
-    if isinstance(metric, Preprocessing):
-        method: dict[str, Any] = {"method": PREPROCESSING}  # of those that have another one too
-        return dataclasses.replace(metric, **method)
     of = metric.of_people()
     assert of is not None
     return Preprocessed(
@@ -364,27 +372,9 @@ class PreprocessedRelease(Release):
         return np.asarray(steps.astype(float) * float(step))
 
     def describe(self) -> Description:
-        """Describe the scale of the noise, how far it strays (95%), and when g = f.
-
-        When g = f: |f - g| is at most the greatest sum, over the orders in which people may come,
-        of the amounts by which each person moves f beyond Delta (Cummings, Durfee 2020, Lemma 3.6).
-
-        *Means*: without its k largest values a mean falls by at most k / n times the range, which
-        is at most k Delta. The same holds upwards, and f(empty) is within n Delta. So the bounds
-        h_- and h_+ of their section 5 are the mean itself.
-
-        *Variances*: each removal from m people lowers the variance by at most range^2 / m and costs
-        Delta. Of the d < variance / Delta removals that may be worth it, none saves more than
-        range^2 / (n - d) <= Delta.
-        """
+        """Describe the scale of the noise, and how far it strays (95%)."""
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
-        unchanged = "g = f where nobody, coming to any others, moves f by more than Delta"
-        if self.metric.statistic == "mean":
-            around = f"|mean - {float(self.metric.exact_empty):g}|"
-            unchanged = f"g = f where the range and {around} are at most n Delta"
-        if self._is_variance:
-            unchanged = "g = f where range^2 + variance is at most n Delta"
         if self.metric.exact_sensitivity is not None:
             delta, per = float(self.metric.exact_sensitivity), ""
         elif self._is_variance:
@@ -395,7 +385,7 @@ class PreprocessedRelease(Release):
             f"preprocessing for a {self.known} sensitivity, then noise",
             f"{adder.mean_error * delta:.4g}{per} + |f - g|",
             f"{adder.scale * delta:.4g}{per}",
-            f"Delta = {delta:.4g}{per}; {unchanged}; noise within {bound * delta:.4g}{per} for 95%",
+            f"Delta = {delta:.4g}{per}; noise within {bound * delta:.4g}{per} for 95%",
         )
 
 

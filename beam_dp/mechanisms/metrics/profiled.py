@@ -12,9 +12,9 @@ price (`Priced`).
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     OfNumbersBetween,
     check_candidates,
-    check_not_preprocessed,
 )
 from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
@@ -48,8 +47,14 @@ from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search, why
-from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind, build_search, check_search
+from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search
+from beam_dp.mechanisms.search.choose import (
+    NO_SEARCHES,
+    TWO_PHASE,
+    SearchKind,
+    build_search,
+    check_search,
+)
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, index_of_price, price_at
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -98,13 +103,11 @@ class DirectRelease(OfProfile):
         candidates: the public outputs, in the user's scale, mirrored where the profile is.
         blank: release NaN for the lowest candidate. On the default grid of extremes that is a
             number far below any data, which is chosen where there are fewer than `shift` people.
-        chosen_with: the budget with which the library chose the search; None: the user did.
     """
 
     search: Search
     candidates: Candidates
     blank: bool = False
-    chosen_with: Budget | None = None
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -139,12 +142,9 @@ class DirectRelease(OfProfile):
         return value, self.below(value)
 
     def describe(self) -> Description:
-        """Describe the search, and why it was chosen if the library chose it."""
+        """Describe the search."""
         mechanism = f"shifted inverse, {type(self.search).__name__}"
-        reason = ""
-        if self.chosen_with is not None:
-            reason = why(self.chosen_with, self.candidates.size, self.search.beta)
-        return Description(mechanism, people(self.shift), reason=reason)
+        return Description(mechanism, people(self.shift))
 
 
 def as_array(values: list[Number]) -> np.ndarray:
@@ -347,17 +347,6 @@ class TwoPhase(PricedRelease, OfProfile):
         low, high = self.candidates[0], self.candidates[-1]
         return low if value < low else min(value, high)
 
-    def describe(self) -> Description:
-        """Describe the noise in clips, and the way of the release for few people."""
-        clipped = super().describe()
-        if not self.blank:
-            return clipped
-        few = self.search.shift(self.candidates.size)
-        left = cost_of_all([self.prices.cost, self.noise_cost])
-        passed = AboveThreshold(left, self.beta).shift(self.candidates.size)
-        reason = f"from below where fewer than about {few} people are: at most {passed} of them "
-        return clipped._replace(reason=f"{reason}are passed over")
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TwoPhaseDistinct(PricedRelease, OfLines):
@@ -384,14 +373,9 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
     size_cost: Budget
 
     @classmethod
-    def of(
-        cls, relation: Relation, budget: Budget, share: Fraction | None, alpha: Fraction
-    ) -> "TwoPhaseDistinct":
-        """Return the release for a budget; `share` of it is for the choice of D, if given."""
-        default = sum(COVER_SHARES[:2], Fraction(0))
-        chosen = default if share is None else share
-        first, second = (chosen * weight / default for weight in COVER_SHARES[:2])
-        size, pricing, noise = budget.split((first, second, 1 - chosen))
+    def of(cls, relation: Relation, budget: Budget, alpha: Fraction) -> "TwoPhaseDistinct":
+        """Return the release for a budget."""
+        size, pricing, noise = budget.split(COVER_SHARES)
         return cls(
             relation=relation,
             size_cost=size,
@@ -550,7 +534,7 @@ class Profiled(Searched):
     """A metric that has a removal profile, and is released by it if that is asked for.
 
     Attributes:
-        search: how its loss is searched, or "two_phase", or "walk" for one of the values.
+        search: how its loss is searched, or one of its `words`.
     """
 
     monotone: ClassVar[bool] = True
@@ -558,12 +542,14 @@ class Profiled(Searched):
     """Whether it is one of the values, which may be below 0 (else a number of 0 or more)."""
     priced: ClassVar[bool] = True
     """Whether its packings are quick enough at every price."""
+    words: ClassVar[tuple[str, ...]] = (TWO_PHASE,)
+    """How it is released without a search."""
 
     search: SearchKind = TWO_PHASE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        search = check_search(type(self).__name__, self.search, self.of_values)
+        search = check_search(type(self).__name__, self.search, self.words)
         object.__setattr__(self, "search", search)
 
     @property
@@ -586,35 +572,16 @@ class Profiled(Searched):
         outputs = default(self.exact_unit) if self.given is None else self.given
         return outputs.mirrored() if self.sign < 0 else outputs
 
-    @property
-    def way(self) -> SearchKind:
-        """How its profile is released: as `search`."""
-        return self.search
-
-    def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
-        """Return it as it is released from below, with a search and its options.
-
-        Args:
-            owner: who asks.
-            chosen: search, beta and candidates, where they are given.
-
-        Raises:
-            ValueError: for options that have no effect then.
-        """
-        check_not_preprocessed(owner, self)
-        return dataclasses.replace(self, **chosen)
-
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release by its removal profile: in two phases, or from below."""
         each, candidates = context.each(share), self.grid
-        if self.way in (TWO_PHASE, WALK):
+        if self.search in NO_SEARCHES:
             return self._priced(context, each) or self._two_phase(context, each)
         search = build_search(self.search, each, float(self.beta), candidates.size)
         if isinstance(search, AboveThreshold):
             search = dataclasses.replace(search, gate=self.blank)
         profiler = self.profiler(context, context.check_removals(search.cap(candidates.size)))
-        chosen_with = each if self.search == "auto" else None
-        return DirectRelease(profiler, search, candidates, self.blank, chosen_with)
+        return DirectRelease(profiler, search, candidates, self.blank)
 
     def _priced(self, context: Context, each: Budget) -> Priced | None:
         """Return the release by packings, where rows have several owners; None: there is none."""

@@ -25,7 +25,6 @@ from beam_dp.mechanisms.metrics.base import (
     check_indexes,
 )
 from beam_dp.mechanisms.metrics.clipped import row_clips
-from beam_dp.mechanisms.metrics.preprocessed import preprocessed
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -39,7 +38,7 @@ from beam_dp.mechanisms.metrics.released import (
 )
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
@@ -57,9 +56,7 @@ from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.worker_limits import LINES
 
-_OF_RANK_SEARCH = ("per", "candidates", "beta", "low", "high")
 _COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
 _CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
 _TENTH = 0.1
@@ -67,7 +64,6 @@ _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 _NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
 _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
-_OF_SEARCH = ("candidates", "search", "beta", "low", "high")
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
 """The parts of the budget for how many rows people have, the first walk, the choice of the clip,
@@ -84,7 +80,6 @@ class OfRanks(OfValues, OfRowsOrPeople):
     """
 
     word: ClassVar[str] = "rank"
-    most_rows: ClassVar[int] = LINES
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -224,30 +219,14 @@ class Median(OfRanks):
         column: the value column.
         per: "row" or "person".
         unit: the grid of values.
-        method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
-            whose interval is open; it errs less where values are even and people many.
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("median",)
     command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
-    method: str = "search"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        options.check_method(self, "search", _OF_RANK_SEARCH)
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether its error is one of ranks: if it is searched for."""
-        return not self.is_preprocessed
-
     def parts(self) -> tuple[MetricPart, ...]:
-        """Return the quantile of rows, or of people, or the preprocessed median."""
-        if self.is_preprocessed:
-            return preprocessed(self).parts()
-        kept = {name: value for name, value in vars(self).items() if name != "method"}
-        return Quantile(**kept, p=Fraction(1, 2)).parts()
+        """Return the quantile of rows, or of people."""
+        return Quantile(**vars(self), p=Fraction(1, 2)).parts()
 
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
@@ -470,6 +449,7 @@ class _Ranked(OfValues, Profiled):
 
     several_owners: ClassVar[bool] = True
     of_values: ClassVar[bool] = True
+    words: ClassVar[tuple[str, ...]] = (WALK, TWO_PHASE)
     most_stray: ClassVar[float]
 
     search: SearchKind = WALK
@@ -499,22 +479,10 @@ class _Extreme(_Ranked):
             several owners are released in two phases, or by such a search.
         beta: how often the guarantee of a search may fail.
         unit: the grid of values.
-        method: "search", or "preprocessing": the extreme of one number per person, cut so that
-            nobody moves it far, and noise (see `Preprocessing`; the interval is open then).
     """
 
     most_stray: ClassVar[float] = _STRAY
     statistic: ClassVar[str]
-
-    method: str = "search"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        options.check_method(self, "search", _OF_SEARCH)
-
-    def parts(self) -> tuple[MetricPart, ...]:
-        """Return the extreme, or the preprocessed one."""
-        return preprocessed(self).parts() if self.is_preprocessed else super().parts()
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the walk from the outside; two phases where rows have several owners."""
@@ -587,7 +555,6 @@ class KthLargest(_Ranked):
 
     word: ClassVar[str] = "kth"
     most_stray: ClassVar[float] = STRAY
-    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
     k: int
@@ -608,16 +575,15 @@ class KthLargest(_Ranked):
         return self.search == WALK
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the walk by ranks; a bound of one row per person leaves no clip to choose."""
+        """Return the walk by ranks."""
         if self.search != WALK:
             return super().build(context, share)
         each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
         alone = TailSearch(each, 0, k, True, stray, 1)
-        if context.depth == 1:
-            return ExtremeRelease(self._buckets(context, "max"), alone, candidates, ranked=True)
         lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
-        if alone.is_floored(candidates):  # no clip above 1 comes nearer to such a k
+        # With one row each, or near the top, no clip above 1 comes nearer.
+        if context.depth == 1 or alone.is_floored(candidates):
             one = RowClips(None, (1,))
             return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
         size, first, look, rest = each.split(_KTH_SHARES)
@@ -642,26 +608,23 @@ class KthLargest(_Ranked):
 
 @dataclasses.dataclass(frozen=True)
 class ExtremeRelease(Release):
-    """The largest number of one per person, or the k-th largest, by `TailSearch`.
+    """The largest number of one per person, by `TailSearch`.
 
     With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
     it), the released value is above all data; else the largest number is above the candidate before
-    it. Of the k-th largest the error of its rank is released. Where more than a tenth of the people
-    may be beyond the value, nothing is said of the largest number (`stated`); where more than half
-    of them may be, or people are too few, it is NaN.
+    it. Where more than a tenth of the people may be beyond the value, nothing is said of the largest
+    number (`stated`); where more than half of them may be, or people are too few, it is NaN.
 
     Attributes:
         measure: one number per person, in buckets of the candidates; the sign says whether they
             are mirrored, for the smallest.
         search: the search, with its budget, in whole people.
         candidates: the public outputs, mirrored where the numbers are.
-        ranked: whether the error is one of the rank.
     """
 
     measure: Measure
     search: TailSearch
     candidates: Candidates
-    ranked: bool = False
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -689,12 +652,9 @@ class ExtremeRelease(Release):
             for occupied, numbers in view.tallies(0)
         ]
         sign = self.measure.sign
-        if not self.ranked:
-            drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
+        drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
         errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
-        if self.ranked:
-            return Released.ranked(values, errors)
         steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
         return Released.at_least(values, np.where(np.isfinite(errors), steps, math.inf), sign)
 

@@ -3,15 +3,6 @@
 Of a ratio a / b per partition of bounded people (`RatioRelease`): one person has rows in a set S of
 at most r partitions. *Add-remove*: only these change, so that each may cost a part 1 / r of the
 cost c that the ratio may spend in all.
-
-*Substitution*: the person has rows in S before and in S' after, both of at most r partitions. That
-is a substitution in each partition that is in S and in S', and a person more or fewer in each of
-the others. With the default method a person more or fewer costs half as much: it moves a or b - a,
-by at most L together, where a substitution moves both, and each has noise for half of the budget.
-So parts of c / r are enough for the default: (|S and S'| + (|S| + |S'| - 2 |S and S'|) / 2) c / r =
-(|S| + |S'|) c / (2 r) <= c. The noise of the other methods costs as much for one person more or
-fewer as for a substitution, and min(2 r, all partitions) may change: each partition gets that part
-of c. Then no method is better than the default.
 """
 
 import dataclasses
@@ -73,10 +64,6 @@ class Ratio(OfRowsOrPeople):
             needs `ContributionBounds(rows_per_partition=...)`, and is 1/2 where nothing is there:
             "kulesza_suresh_wang", "naive", or "local_sensitivity" (needs a delta; the better of
             that and the first, by noisy counts that have been paid for).
-        neighbours: "add-remove", as everywhere; "substitution" also covers one person with other
-            rows, in other partitions too, for the noise that this needs, by a ratio of bounded
-            people. What is released beside it is not covered so; private partitions, which show
-            themselves, are refused.
     """
 
     word: ClassVar[str] = "ratio"
@@ -87,13 +74,10 @@ class Ratio(OfRowsOrPeople):
 
     equals: Comparison = 1
     method: str = CLIP
-    neighbours: str = ratio.ADD_REMOVE
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("Ratio", "method", self.method, (CLIP, *ratio.METHODS))
-        known = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
-        checks.one_of("Ratio", "neighbours", self.neighbours, known)
         usable = type(self.equals) in _SCALARS and self.equals == self.equals
         if not usable and not callable(self.equals):
             raise checks.ParameterTypeError(
@@ -133,19 +117,14 @@ class Ratio(OfRowsOrPeople):
             "be given where every row counts",
             'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
         )
-        method = ratio.DEFAULT if self.method == CLIP else self.method
-        cost = context.each(share)
-        if self.neighbours == ratio.SUBSTITUTION and method != ratio.DEFAULT:
-            changed = min(2 * context.reach, context.partitions or 2 * context.reach)
-            cost = share.scaled(Fraction(1, changed))  # see the module
         return RatioRelease(
-            mechanism=ratio.mechanism(method, cost, rows or 1, self.neighbours),
+            mechanism=ratio.mechanism(self.method, context.each(share), rows or 1),
             ones=Measure(context.field(self.source, "max" if self.by_person else "sum")),
             all=Measure(context.field(self.source, "count")),
             by_person=self.by_person,
             alpha=context.alpha,
             cost=context.each(share),
-            method=method,
+            method=self.method,
         )
 
     @property
@@ -155,7 +134,7 @@ class Ratio(OfRowsOrPeople):
 
     @property
     def _is_clipped(self) -> bool:
-        return self.method == CLIP and self.neighbours == ratio.ADD_REMOVE
+        return self.method == CLIP
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
@@ -178,22 +157,6 @@ class Ratio(OfRowsOrPeople):
     def truth_within(self) -> tuple[float, float]:
         """A share is from 0 to 1."""
         return 0.0, 1.0
-
-    @property
-    def takes_auto_bound(self) -> bool:
-        """Whether the bound may be chosen privately: not where people are replaced."""
-        return self.neighbours != ratio.SUBSTITUTION
-
-    def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
-        """Refuse substitution where partitions are selected by the people in them."""
-        checks.require(
-            not selected or self.neighbours != ratio.SUBSTITUTION,
-            "Ratio",
-            "neighbours",
-            'be "add-remove" where partitions are private, not "substitution": which of '
-            "them appear is not covered by it",
-            "Give PublicPartitions([...]).",
-        )
 
 
 def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:

@@ -5,9 +5,8 @@ may be below and above each. It is built when the pipeline is built, from a metr
 the budget, and holds no data.
 
 It can also say what it would give for people as a user guesses them to be (`foreseen`), before any
-row is read. The guess is that numbers are even up to the most that one person has: half of the
-people above half of that, and so on. The noise is left out but for the width of the interval, which
-is a function of parameters and of what the histogram would show.
+row is read. The guess is that numbers are even up to the most that one person has, which is the
+clip then.
 """
 
 import abc
@@ -187,59 +186,16 @@ class Description(NamedTuple):
     reason: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
-class Crowd:
-    """A guess at the people: no data.
+class Foreseen(NamedTuple):
+    """What a release would give for people as a user guesses them to be.
 
     Attributes:
-        people: how many have rows in a partition.
-        partitions: how many partitions there are.
-        reach: how many of them one person has rows in.
-        most: the most that one person adds to the number of a partition; None: no guess.
-        whole: whether what a person adds is a whole number of at least 1.
+        each: what one person adds to the number, on average.
+        bound: how far the truth may be from it, below and above.
     """
 
-    people: float
-    partitions: int
-    reach: int
-    most: float | None
-    whole: bool = False
-
-    @property
-    def everybody(self) -> float:
-        """How many people there are in all partitions together."""
-        return self.people * self.partitions / self.reach
-
-    @property
-    def total(self) -> float:
-        """What the people of a partition add, by the guess; 0 without one."""
-        return self.people * ((self.most or 0.0) + self.whole) / 2
-
-    def histogram(self, thresholds: Sequence[int], unit: Fraction, people: float) -> np.ndarray:
-        """Return how many of the people are in each bucket."""
-        edges = np.array([float(edge * unit) for edge in thresholds])
-        below = np.minimum(edges / (self.most or 1.0), 1.0)
-        return people * np.diff(np.concatenate([[0.0], below, [1.0]]))
-
-
-@dataclasses.dataclass(frozen=True)
-class Foreseen:
-    """A number that a release would give, and its interval.
-
-    Attributes:
-        value: the number.
-        low: the lower end of the interval; -inf where nothing would be known.
-        high: the upper end.
-    """
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the interval is as wide as the number: then that says nothing."""
-        return not self.high - self.low < abs(self.value)
+    each: float
+    bound: float
 
 
 class Chooser(Protocol):
@@ -327,8 +283,13 @@ class Release(abc.ABC):
     def describe(self) -> Description:
         """Describe how it is drawn and how large its error is, without any data."""
 
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
-        """Return the number and the interval to expect; None: the guess says nothing of them."""
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
+        """Return what to expect by a guess; None: the guess says nothing of it.
+
+        Args:
+            most: the most that one person adds to the number of a partition.
+            whole: whether what a person adds is a whole number of at least 1.
+        """
         return None
 
 

@@ -2,16 +2,14 @@
 
 import abc
 import dataclasses
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfColumn, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.clipped import (
     ClippedValues,
-    Clipping,
     clipped_sum,
     people_of,
     row_clips,
@@ -26,131 +24,79 @@ from beam_dp.mechanisms.profiles.from_summaries import (
     RowsOfSeveralOwners,
     SquaresByItem,
 )
-from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.search.choose import CLIP, TWO_PHASE, SearchKind
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.worker_limits import LINES, VALUES
 
-_CLIPS = ("shared", "partition")
 _LARGEST_CLIP = 1 << 200
 _COARSE = Fraction(1, 1000)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sided(Profiled):
-    """A metric that has two sides: by a privately chosen clip and noise, or one-sided.
+class Clippable(Profiled):
+    """A metric that is released by a privately chosen clip and noise, or searched for, one-sided.
 
     Attributes:
-        one_sided: release by the shifted inverse mechanism: never above the true value but for
-            5%, and below it by the contributions of about `shift` people. Else clip and noise.
-        clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
-            suits partitions of thousands of people whose contributions differ by magnitudes. Or a
-            number, if you know without the data that nobody counts for more in a partition: then
-            nothing is spent on a choice, and whoever has more counts for that much. The interval
-            holds the truth if nobody has.
-        candidates: the public clips, of which such are used as are at least a factor of 2 apart,
-            the largest among them; or the public outputs if one-sided; None: a geometric
-            grid that is wide enough for anything.
-        clip_share: the part of the metric's budget that chooses the clip; None: two fifths for
-            one partition, or a fourth where that shows enough; an eighth where partitions are
-            selected privately; and 0.8 / sqrt(partitions x those of a person), from 1/32 to two
-            fifths, where they are public (`histogram_choice.clip`).
-        search: how a one-sided release searches.
-        beta: how often a one-sided release may be above the true value, or too far below it.
+        clip: None: chosen privately, once for all partitions. Or a number, if you know without the
+            data that nobody counts for more in a partition: then nothing is spent on a choice, and
+            whoever has more counts for that much. The interval holds the truth if nobody has.
+        search: "clip" for a clip and noise; of rows with several owners in two phases. A search
+            over the removal loss is one-sided: never above the true value but for 5%, and below it
+            by the contributions of about `shift` people. "two_phase": see `TwoPhase`.
+        candidates: the public outputs of a search; None: a geometric grid that is wide enough for
+            anything.
+        beta: how often a search may be above the true value, or too far below it.
 
-    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
-    without.
+    Options that have no effect are refused: a clip beside a search, and `candidates` and `beta`
+    without one.
     """
 
     several_owners: ClassVar[bool] = True
+    words: ClassVar[tuple[str, ...]] = (CLIP, TWO_PHASE)
 
-    one_sided: bool = False
-    clip: str | checks.Real = "shared"
-    clip_share: checks.Real | None = None
-    search: SearchKind = AboveThreshold
+    clip: checks.Real | None = None
+    search: SearchKind = CLIP
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
-        if isinstance(self.clip, str):
-            rule = f'be a number above 0, "shared" or "partition", not {checks.shown(self.clip)}'
-            checks.require(self.clip in _CLIPS, owner, "clip", rule, mend)
+        if self.search == CLIP:
+            because = "without a search, as a clip is chosen and noise is added"
+            mend = "Write search=dp.AboveThreshold beside it, or leave it out."
+            options.refuse(self, ("candidates", "beta"), because, mend)
         else:
-            checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
-        if self.clip_share is not None:
-            checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)
-        checks.boolean(owner, "one_sided", self.one_sided)
-        self._check_side()
-
-    def _check_side(self) -> None:
-        """Refuse options of the clip in a one-sided release, and those of the search in others."""
-        if self.one_sided:
-            checks.require(
-                self.search != TWO_PHASE,
-                type(self).__name__,
-                "search",
-                'not be "two_phase" with one_sided=True: two phases err to both sides',
-                "Leave both out: two phases are the default where rows have several owners.",
-            )
-            because = "with one_sided=True, which searches for the output and clips nobody"
-            options.refuse(self, options.CLIP, because, "Leave one of the two out.")
-            return
-        because = "with one_sided=False, which chooses a clip and does not search for the output"
-        # Two phases are what is meant: with one owner by default, with several if asked for.
-        searched = options.SEARCH[1:] if self.search == TWO_PHASE else options.SEARCH
-        options.refuse(self, searched, because, "Write one_sided=True beside it, or leave it out.")
-        if not isinstance(self.clip, str):
-            because = "with a clip, which leaves none to choose"
-            refuse = ("candidates", "clip_share")
-            options.refuse(self, refuse, because, 'Write clip="shared", or leave it out.')
-        if self.candidates is not None and self.candidates.size == 1:
-            because = "with candidates of one value, which leave no clip to choose"
-            options.refuse(self, options.CLIP, because, "Give several candidates, or leave it out.")
+            because = "with a search for the output, which clips nobody"
+            options.refuse(self, ("clip",), because, "Leave one of the two out.")
+        if self.clip is not None:
+            mend = "Write clip=100, or leave it out to have it chosen privately."
+            checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
 
     @property
     def pooled(self) -> bool:
         """Whether its noise is drawn together with that of others: by clip and noise."""
-        return not self.one_sided
+        return self.search == CLIP
 
     @property
-    def clipping(self) -> Clipping:
-        """How its clip is chosen, or which it is."""
-        owner, clip, share = type(self).__name__, self.clip, self.clip_share
-        if not isinstance(clip, str):
-            clip = checks.decimal(owner, "clip", clip)
-        share = None if share is None else checks.number(owner, "clip_share", share)
-        return Clipping(clip, share, self.candidates)
+    def given_clip(self) -> Fraction | None:
+        """The clip, exactly; None: it is chosen."""
+        return None if self.clip is None else checks.decimal("Clippable", "clip", self.clip)
 
     @abc.abstractmethod
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the release by clip and noise."""
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the release by clip and noise, or one-sided; of several owners by its profile."""
-        by_profile = self.one_sided or context.several_owners
+        """Return the release by clip and noise, or by its removal profile."""
+        by_profile = self.search != CLIP or context.several_owners
         return super().build(context, share) if by_profile else self.clipped(context, share)
-
-    @property
-    def way(self) -> SearchKind:
-        """How its profile is released: in two phases, if no search is asked for."""
-        return self.search if self.one_sided else TWO_PHASE
-
-    def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
-        """Return it one-sided, as `Profiled` says."""
-        because = f"in {owner}, which searches for the output and clips nobody"
-        options.refuse(self, options.CLIP, because, "Leave it out.")
-        return super().from_below(owner, {**chosen, "one_sided": True})
 
     def for_several_owners(self) -> Metric:
         """Return it as it is released where rows have several owners: by its removal profile."""
         because = "where rows have several owners, which are released by their removal profile"
-        options.refuse(self, options.CLIP, because, "Leave it out.")
+        options.refuse(self, ("clip",), because, "Leave it out.")
         return self
 
 
-class Count(Sided):
+class Count(Clippable):
     """Count the rows of each partition.
 
     No bound on rows per person is needed. With `ContributionBounds(rows_per_partition=...)` the
@@ -160,14 +106,12 @@ class Count(Sided):
     word: ClassVar[str] = "rows"
     shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command(
-        "", "number of rows", help_from_below="number of rows, one-sided"
-    )
+    command: ClassVar[Command] = Command("", "number of rows")
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
         clips = row_clips(context.depth)
-        return clipped_sum(context, share, ROWS, clips, clipping=self.clipping)
+        return clipped_sum(context, share, ROWS, clips, given=self.given_clip)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
@@ -177,11 +121,11 @@ class Count(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class Sum(Sided, OfNumbers):
+class Sum(Clippable, OfNumbers):
     """Sum a column; rows without a valid value add nothing.
 
     Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
-    summed exactly. A one-sided sum takes people whose total is below 0 as 0. Where rows have
+    summed exactly. With a search, people whose total is below 0 count as 0. Where rows have
     several owners, numbers below 0 are taken as 0, sums of rows with the same owners are rounded
     down to multiples of 0.001 if the unit is a finer power of ten, and are at most 2^32 of these:
     4,294,967 by default.
@@ -196,7 +140,6 @@ class Sum(Sided, OfNumbers):
     command: ClassVar[Command] = Command(
         "COLUMN",
         "sum of a column, clipped at a privately chosen bound",
-        "sum of a column, one-sided; people whose total is below 0 count as 0",
     )
 
     def clipped(self, context: Context, share: Budget) -> Release:
@@ -207,7 +150,7 @@ class Sum(Sided, OfNumbers):
             context.field(self.source, "sum"),
             VALUE_CLIPS,
             self.exact_unit,
-            self.clipping,
+            self.given_clip,
             signed=True,
             anchored=False,
         )
@@ -259,13 +202,13 @@ class PeopleCount(Metric):
 
 
 @dataclasses.dataclass(frozen=True)
-class DistinctCount(Sided, OfColumn):
+class DistinctCount(Clippable, OfColumn):
     """Count the different values of a column over all people.
 
-    By default in two phases: a number C of values per person is chosen privately, each person pays
+    By default a number C of values per person is chosen privately, each person pays
     for at most C of theirs, and noise of that size is added; a value that several people have
-    needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
-    number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
+    needs only one who pays. Of one partition C is chosen by what it makes of the
+    number (`TwoPhaseDistinct`), else by how many values people have. A `search` looks at the
     relaxed removal loss instead: only values that more than T people are needed to remove count.
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
@@ -275,34 +218,26 @@ class DistinctCount(Sided, OfColumn):
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
-        one_sided: never above the true number but for beta / 2, and below it by about the values
-            of as many people as the plan shows.
-        clip: as in `Count`, and refused with `one_sided=True`.
-        clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
-            `search` and `beta` are refused, as there is nothing that they could change.
-        search: how a one-sided release searches.
+        clip: as in `Count`.
+        search: as in `Count`. A search is never above the true number but for beta / 2, and below
+            it by about the values of as many people as the plan shows.
     """
 
     word: ClassVar[str] = "distinct"
     whole: ClassVar[bool] = True
     priced: ClassVar[bool] = False
-    most_rows: ClassVar[int] = VALUES
     command: ClassVar[Command] = Command(
         "COLUMN",
         "number of different values of a column",
-        "number of different values of a column, one-sided",
     )
 
     def clipped(self, context: Context, share: Budget) -> Release:
-        """Return it in two phases where the clip is one partition's own, and nobody gave any."""
-        clipping, alone = self.clipping, context.partitions == 1
+        """Return it in two phases for one partition, unless a clip is given."""
         relation = Relation(context.index(self.source))
-        chosen = isinstance(clipping.clip, str) and clipping.candidates is None
-        if chosen and (alone or not clipping.shared):
-            each = context.each(share)
-            return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
+        if self.clip is None and context.partitions == 1:
+            return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
         values = context.field(self.source, "distinct")
-        made = clipped_sum(context, share, values, row_clips(None), clipping=clipping)
+        made = clipped_sum(context, share, values, row_clips(None), given=self.given_clip)
         return ClippedValues(**vars(made), relation=relation, distinct=True)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
@@ -315,38 +250,33 @@ class DistinctCount(Sided, OfColumn):
 
 
 @dataclasses.dataclass(frozen=True)
-class MaxFrequency(Sided, OfColumn):
+class MaxFrequency(Clippable, OfColumn):
     """Release how many rows the most frequent value of a column has.
 
     By default a number C of rows per person and value is chosen privately, each person counts for
     at most C rows of a value, and noise of that size is added (`ClippedValues`). Of rows with
     several owners it is what the rows of one value pack when nobody counts for more than a price
-    (`profiles.packed`). `one_sided=True` searches the removal loss, by the profile in which people
+    (`profiles.packed`). A `search` looks at the profile in which people
     are removed for each value apart (`profiles.frequency`).
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
-        one_sided: never above the true number but for beta / 2, and below it by about the rows of
-            as many people as the plan shows.
-        clip: as in `Count`, and refused with `one_sided=True`.
-        clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
-            `search` and `beta` are refused, as there is nothing that they could change.
-        search: how a one-sided release searches.
+        clip: as in `Count`.
+        search: as in `Count`. A search is never above the true number but for beta / 2, and below
+            it by about the rows of as many people as the plan shows.
     """
 
     word: ClassVar[str] = "frequency"
     whole: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command(
         "COLUMN",
         "rows of the most frequent value of a column",
-        "rows of the most frequent value of a column, one-sided",
     )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
         rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
-        made = clipped_sum(context, share, rows, clips, clipping=self.clipping)
+        made = clipped_sum(context, share, rows, clips, given=self.given_clip)
         return ClippedValues(**vars(made), relation=Relation(context.index(self.source)))
 
     def profiler(self, context: Context, removals: int) -> Profiler:
@@ -369,7 +299,6 @@ class SumOfSquares(Profiled, OfColumn):
 
     word: ClassVar[str] = "squares"
     whole: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
 
     def profiler(self, context: Context, removals: int) -> Profiler:

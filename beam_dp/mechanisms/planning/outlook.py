@@ -8,10 +8,10 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from beam_dp.mechanisms.accounting.budget import readable
 from beam_dp.mechanisms.histogram_choice.reach import FIRST
-from beam_dp.mechanisms.metrics.released import Crowd, Foreseen
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.program import Program
@@ -22,7 +22,8 @@ ROWS, EACH, PARTITIONS = "rows", "each", "partitions"
 _EACH = 3
 _OF_ALL = (EACH, PARTITIONS)
 SELECTED = "(partitions)"
-_MOST_PEOPLE = 1 << 60
+_WIDTH = 2.5
+"""How wide an interval is, in bounds: two, and more for what people above the clip may lose."""
 _MEANING = (
     "a number like: of people who have about half of the most that is guessed; people needed: "
     "about so many in a partition, for an interval narrower than its number"
@@ -35,24 +36,37 @@ class Expected:
     """What is to be expected of one release.
 
     Attributes:
-        number: the number and its interval; None where the guess says nothing of them.
-        needed: how many people a partition needs before the number says something.
         metrics: the output columns of the release.
+        needed: how many people a partition needs before the number says something.
+        value: the number; None where the guess says nothing of it.
+        bound: how far the truth may be from it.
+        least: the least number that the truth can be.
     """
 
-    number: Foreseen | None
+    metrics: str
     needed: int
-    metrics: str = ""
+    value: float | None = None
+    bound: float = math.inf
+    least: float = -math.inf
 
     @property
-    def cells(self) -> tuple[str, str, str]:
-        """The numbers as text, to two digits of the length of the interval."""
-        if self.number is None:
-            return "-", "-", _round(self.needed)
-        value, low, high = self.number.value, self.number.low, self.number.high
-        digit = math.floor(math.log10(high - low)) - 1 if 0 < high - low < math.inf else 0
+    def cells(self) -> tuple[str, ...]:
+        """The row as text, to two digits of the length of the interval."""
+        if self.value is None:
+            return self.metrics, "-", "-", _round(self.needed)
+        low, high = max(self.value - self.bound, self.least), self.value + self.bound
+        digit = math.floor(math.log10(high - low)) - 1 if self.bound else 0
         ends = f"{_to(digit, low, math.floor)} to {_to(digit, high, math.ceil)}"
-        return _to(digit, value, round), ends, _round(self.needed)
+        return self.metrics, _to(digit, self.value, round), ends, _round(self.needed)
+
+
+class Crowd(NamedTuple):
+    """A guess at the people: how many have rows in a partition, how many partitions there are, and
+    how many of them one person has rows in."""
+
+    people: float
+    partitions: int
+    reach: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +117,7 @@ class Outlook:
 
     def text(self, columns: int | None = None) -> str:
         """Return the table, as wide as a terminal of so many columns; None: as need be."""
-        cells = [(each.metrics, *each.cells) for each in self.expected]
+        cells = [each.cells for each in self.expected]
         lines = text_table(_HEADINGS, cells, columns, "<>")
         said = (wrapped(line, columns) for line in (self.guess, _MEANING, self.warning))
         guess, meaning, warning = said
@@ -136,10 +150,10 @@ def foresee(
     each = min(program.reach, math.ceil(known.get(EACH, program.reach)))
     partitions = partitions or math.ceil(known.get(PARTITIONS, each))
     reach = min(each, partitions)
-    crowd = Crowd(people * reach / partitions, partitions, reach, None)
+    crowd = Crowd(people * reach / partitions, partitions, reach)
     expected = [_expected(step, crowd, known) for step in program.steps]
     if program.selection is not None:
-        expected.insert(0, Expected(None, program.selection.threshold, SELECTED))
+        expected.insert(0, Expected(SELECTED, program.selection.threshold))
     budget = program.budget
     amount = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
     return Outlook(
@@ -181,41 +195,18 @@ def uses_of(step: Step) -> str:
 
 
 def _expected(step: Step, crowd: Crowd, known: Mapping[str, float]) -> Expected:
-    most: float | None = known.get(ROWS, 1.0)
-    in_unit = step.part.in_its_unit
-    if in_unit:
-        most = known.get(step.part.column_name)
-    told = dataclasses.replace(crowd, most=most, whole=not in_unit)
-    number = step.release.foreseen(told) if most is not None else None
-    if number is None:
+    part, release, uses = step.part, step.release, uses_of(step)
+    most = known.get(part.column_name) if part.in_its_unit else known.get(ROWS, 1.0)
+    found = None if most is None else release.foreseen(most, not part.in_its_unit)
+    shown = 1 if release.chooser is None else crowd.reach / crowd.partitions
+    least = math.ceil(max(1, release.shift) * shown)
+    if found is None:
         # A rank that is off by half of the people says nothing of the middle.
         ranked = any(metric.is_ranked for metric in step.users)
-        return Expected(None, max(1, step.release.shift) * (1 + ranked), uses_of(step))
-    return Expected(number, _needed(step, told), uses_of(step))
-
-
-def _needed(step: Step, crowd: Crowd) -> int:
-    """Return about how many people a partition needs for an interval narrower than its number.
-
-    Near it the clip jumps between powers of two, and suits some numbers of people better: a tenth
-    more have to be enough too.
-    """
-
-    def narrow(people: float) -> bool:
-        number = step.release.foreseen(dataclasses.replace(crowd, people=people))
-        return number is not None and not number.is_wide
-
-    def enough(people: int) -> bool:
-        return narrow(people) and narrow(1.1 * people)
-
-    high = 1
-    while not enough(high) and high < _MOST_PEOPLE:
-        high *= 2
-    low = high // 2
-    while high - low > max(1, low // 64):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+        return Expected(uses, least * (1 + ranked))
+    needed = max(least, math.ceil(_WIDTH * found.bound / found.each))
+    least_number = 0.0 if part.whole else -math.inf
+    return Expected(uses, needed, crowd.people * found.each, found.bound, least_number)
 
 
 def _guess(crowd: Crowd, people: int, known: Mapping[str, float]) -> str:
@@ -239,7 +230,5 @@ def _round(number: float) -> str:
 
 def _to(digit: int, number: float, rounding: Callable[[Fraction], int]) -> str:
     """Return a number rounded to a power of ten, with commas."""
-    if not math.isfinite(number):
-        return "?"
     exact = Fraction(number) / Fraction(10) ** digit
     return f"{float(rounding(exact) * Fraction(10) ** digit):,.{max(-digit, 0)}f}"

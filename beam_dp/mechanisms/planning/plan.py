@@ -26,8 +26,8 @@ Record = dict[str, Any]
 
 SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
-SHOWN = (1, 3, 12)
-"""The bounds that figures are shown for where one is chosen, as far as they can be chosen."""
+SHOWN = 3
+"""The bound that figures are shown for where one is chosen, if it can be chosen."""
 _ONE_OR_TWO = "one look where people are many, else two; what is not spent goes to the metrics. "
 _JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
 _KNOWN = (
@@ -38,7 +38,6 @@ _KNOWN = (
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
-_PLAIN = re.compile(r"(epsilon|rho) [\d.]+( to [\d.]+)?")
 _EXPLAINED = {
     r"\w \((sum|sum of squares|number of \w+|with the value)\)": "name (part): its parts are "
     "released, and the metric is computed from them, which costs nothing more",
@@ -128,7 +127,7 @@ class Plan:
         Args:
             columns: how wide the terminal is; None: as wide as need be.
         """
-        lines = self._lines(columns)
+        lines = text_table(_HEADINGS, [row.cells for row in self.rows], columns)
         table = "\n".join(lines[: len(self.rows) + 1])
         below = [said for pattern, said in _EXPLAINED.items() if re.search(pattern, table)]
         below += [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
@@ -143,19 +142,9 @@ class Plan:
         notes = self.text().split("\n", len(self.rows) + 1)[-1]
         return html_table(_HEADINGS, [row.cells for row in self.rows], notes, WORDS)
 
-    def _lines(self, columns: int | None) -> list[str]:
-        """Return the table; where all costs have one unit, that stands in the heading."""
-        heading, cells = list(_HEADINGS), [list(row.cells) for row in self.rows]
-        units = {row[1].split(" ", 1)[0] if _PLAIN.fullmatch(row[1]) else "" for row in cells}
-        if len(units) == 1 and "" not in units:
-            [heading[1]] = units
-            for row in cells:
-                row[1] = row[1].split(" ", 1)[1]
-        return text_table(heading, cells, columns)
-
 
 def describe(program: Program, unbounded: bool = False) -> Plan:
-    """Return the plan of a program; where a bound is chosen, for the bounds `SHOWN` side by side.
+    """Return the plan of a program; where a bound is chosen, for the bound `SHOWN`.
 
     The costs beside that of the search are then those after one look at the histogram.
 
@@ -167,13 +156,12 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         said = _composition(program) + _UNBOUNDED * (unbounded and program.reach > 1)
         return Plan(_rows(program), f"{total_of(program.budget)}; {said}")
     least, most = program.edges[0], program.edges[-1]
-    shown = sorted({min(bound, most) for bound in SHOWN})
-    together = zip(*(_rows(program.at_bound(edge, FIRST)) for edge in shown), strict=True)
+    shown = min(SHOWN, most)
     total = (
         f"{total_of(program.budget)}; one person in at most {least} to {most} partitions, "
-        f"chosen privately; the figures are for {_joined(map(str, shown))} of them"
+        f"chosen privately; the figures are for {shown} of them"
     )
-    return Plan((_search_row(program), *map(_side_by_side, together)), total)
+    return Plan((_search_row(program), *_rows(program.at_bound(shown, FIRST))), total)
 
 
 def several_owners(columns: Sequence[str]) -> str:
@@ -259,28 +247,6 @@ def _search_row(program: Program) -> PlanRow:
         spends=f"{'rho' if one.is_zcdp else 'epsilon'} {least:.4g} to {most:.4g}",
         reason=_ONE_OR_TWO + _JOINTLY * program.may_draw_jointly + _KNOWN,
     )
-
-
-def _side_by_side(rows: Sequence[PlanRow]) -> PlanRow:
-    """Return one row for several bounds; T and the reason are those of the second of them."""
-    return dataclasses.replace(
-        rows[1],
-        mechanism=_joined(row.mechanism for row in rows),
-        spends=_joined(row.cells[1] for row in rows),
-        noise_scale=_joined(row.noise_scale for row in rows),
-        expected_error=_joined(row.expected_error for row in rows),
-    )
-
-
-def _joined(texts: Iterable[str]) -> str:
-    """Return texts with slashes between: "4 / 12 clips" of "4 clips" and "12 clips"."""
-    listed = list(dict.fromkeys(texts))
-    words = [text.split() for text in listed]
-    if len({len(each) for each in words}) == 1:
-        columns = [list(dict.fromkeys(column)) for column in zip(*words, strict=True)]
-        if sum(len(column) > 1 for column in columns) <= 1:
-            return " ".join(" / ".join(column) for column in columns)
-    return " / ".join(listed)
 
 
 def record_of(

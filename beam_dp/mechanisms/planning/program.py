@@ -183,11 +183,7 @@ class Program:
             partitions == self.edges[-1]
             and not self.keep_rows
             and 0 < len(self.steps) * partitions <= TOGETHER
-            and all(
-                isinstance(step.release, ClippedSum)
-                and (step.release.shared or not step.release.looks)
-                for step in self.steps
-            )
+            and all(isinstance(step.release, ClippedSum) for step in self.steps)
         )
 
     @property

@@ -13,18 +13,12 @@ as epsilon / rows is not far above 1; far above, integer noise on the counts is 
 it is the default for nine tenths of the budget. Both are better than `naive` wherever that was
 measured, for b from 10 to 10^5.
 
-Between *substitution* neighbours the default needs twice the noise. `local_sensitivity` does not:
-its error is 1 / (epsilon_2 b) for every p (near p = 1/2 twice that for add-remove neighbours), and
-it is the better one from b = 600 / epsilon on.
-
 The records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` release columns of ratios, with
 error bounds; `mechanism` makes one by the name of its method.
 """
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.ratio.mechanisms import ADD_REMOVE as ADD_REMOVE
-from beam_dp.mechanisms.ratio.mechanisms import SUBSTITUTION as SUBSTITUTION
 from beam_dp.mechanisms.ratio.mechanisms import BoundedLocalSensitivity as LocalSensitivity
 from beam_dp.mechanisms.ratio.mechanisms import Estimates as Estimates
 from beam_dp.mechanisms.ratio.mechanisms import KuleszaSureshWang as KuleszaSureshWang
@@ -40,18 +34,15 @@ _KINDS: dict[str, type[Mechanism]] = {
 METHODS = tuple(_KINDS)
 
 
-def mechanism(
-    method: str, budget: Budget, rows: int = 1, neighbours: str = ADD_REMOVE
-) -> Mechanism:
+def mechanism(method: str, budget: Budget, rows: int = 1) -> Mechanism:
     """Return the record of a method, for columns of ratios.
 
     Args:
         method: one of `METHODS`.
         budget: what each ratio costs.
         rows: the most rows of one person.
-        neighbours: "add-remove" or "substitution".
 
     Raises:
         TypeError, ValueError: for other parameters; for "local_sensitivity" with delta 0.
     """
-    return _KINDS[checks.one_of("ratio", "method", method, METHODS)](budget, rows, neighbours)
+    return _KINDS[checks.one_of("ratio", "method", method, METHODS)](budget, rows)

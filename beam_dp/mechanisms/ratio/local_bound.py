@@ -23,7 +23,7 @@ conditioned on g(x), by probabilities of x'.
 *The local sensitivity of a / b, and its maximum over the counts that noisy counts leave possible.*
 With L rows per person, z = b - a and b > L:
 
-*Add-remove.* Removing i of the ones and j - i of the zeros, j <= L, moves a / b most where all L
+Removing i of the ones and j - i of the zeros, j <= L, moves a / b most where all L
 rows are of one kind: to (a - L) / (b - L), by L z / (b (b - L)), or to a / (b - L), by
 L a / (b (b - L)); adding moves it less (b + L below). Hence
 
@@ -31,15 +31,6 @@ L a / (b (b - L)); adding moves it less (b + L below). Hence
 
 with equality where the person may have these rows (the article forgets a = 0 and a = b, for which
 there is nobody to remove; an upper bound it stays).
-
-*Substitution.* a / b rises most if zeros become ones: to (a + L) / b, by L / b; if there are fewer
-than L zeros it rises to 1, by z / b < L / b. It falls by at most L / b likewise. So
-
-    LS <= L / b,
-
-of which add-remove is a special case: L / b bounds that too, and is the lower one at a = 0, a = b.
-The article says that its form does not degrade under substitution. The noise on its counts does
-not, but its bound must grow: near a = b / 2 it is 1 / (2 b - 2), and the substitution needs 1 / b.
 
 *The maximum over a box.* g(b) = (b - c) / (b (b - L)) for b > L: g' has the sign of
 -(b^2 - 2 c b + c L), so g rises between c - s and c + s, s = sqrt(c^2 - c L), and falls elsewhere

@@ -36,7 +36,6 @@ from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.ratio.local_bound import SHARE, GridLaplace, Rational, largest_bound, shares
 
-ADD_REMOVE, SUBSTITUTION = "add-remove", "substitution"
 EMPTY = 0.5
 """The value of 0 / 0: the middle of the range, a constant. An empty partition raises no error."""
 ALPHA = Fraction(1, 20)
@@ -63,34 +62,26 @@ class Estimates(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Mechanism(abc.ABC):
-    """A release of ratios: its budget, and which databases are neighbours.
+    """A release of ratios, and its budget.
 
     Attributes:
         budget: what one release costs, per ratio.
         rows: the most rows of one person, at least 1.
-        neighbours: "add-remove" or "substitution".
     """
 
     budget: Budget
     rows: int = 1
-    neighbours: str = ADD_REMOVE
 
     def __post_init__(self) -> None:
         if type(self.budget) is not Budget:
             rule = f"be a Budget, not {checks.shown(self.budget)}"
             raise checks.ParameterTypeError(self._owner, "budget", rule)
         checks.positive_integer(self._owner, "rows", self.rows)
-        checks.one_of(self._owner, "neighbours", self.neighbours, (ADD_REMOVE, SUBSTITUTION))
         _ = self._adder  # refuses a part of the budget that is too small, before there is data
 
     @property
     def _owner(self) -> str:
         return type(self).__name__
-
-    @property
-    def substitution(self) -> bool:
-        """Whether neighbours differ in one person's rows, not by one person more or fewer."""
-        return self.neighbours == SUBSTITUTION
 
     @property
     @abc.abstractmethod
@@ -118,7 +109,7 @@ class Naive(Mechanism):
     """Add noise to a and to b, each for half of the budget, and divide.
 
     One person moves a and b by at most `rows` each, so epsilon / 2 for each is epsilon in all (and
-    rho / 2 each is rho), between neighbours of both kinds. It is there to compare with.
+    rho / 2 each is rho). It is there to compare with.
     """
 
     @functools.cached_property
@@ -138,9 +129,8 @@ class Naive(Mechanism):
 class KuleszaSureshWang(Mechanism):
     """Add noise to a and to z = b - a, and release a / (a + z): the default, pure epsilon-DP.
 
-    Between add-remove neighbours the parts move by at most `rows` together (L1, and so L2): noise
-    for the *whole* budget on each part is private: half of the naive noise. Between substitution
-    neighbours each part may move by `rows`, so each gets half of the budget: twice the noise.
+    A person moves the parts by at most `rows` together (L1, and so L2): noise for the *whole*
+    budget on each part is private, which is half of the naive noise.
 
     With p = a / b the mean absolute error is about rows (1 - p (1 - p)) / (epsilon b), and less for
     epsilon / rows above 1, where the noise is mostly 0.
@@ -152,7 +142,7 @@ class KuleszaSureshWang(Mechanism):
 
     @functools.cached_property
     def _adder(self) -> AdditiveNoise:
-        return AdditiveNoise(self.budget.scaled(_HALF) if self.substitution else self.budget)
+        return AdditiveNoise(self.budget)
 
     def release(
         self, ones: Counts, totals: Counts, noise: Noise = SYSTEM_NOISE, alpha: Fraction = ALPHA
@@ -173,9 +163,8 @@ class BoundedLocalSensitivity(Mechanism):
     tail of the discrete Laplace distribution; `largest_bound` is then an upper bound of the
     local sensitivity.
 
-    The counts, between add-remove neighbours, are the parts a and b - a with noise for epsilon_1
-    each: a person moves both by at most `rows` together. (The article's are a and b, with twice the
-    noise, and so a higher bound.) Substitution neighbours need b alone: LS <= rows / b.
+    The counts are the parts a and b - a with noise for epsilon_1 each: a person moves both by at
+    most `rows` together. (The article's are a and b, with twice the noise, and so a higher bound.)
 
     *The bail-out*: the bound is useless where the counts leave it possible that b <= rows (the
     article's rule), and where its noise is expected to be larger than that of the ratio of Kulesza,
@@ -205,7 +194,7 @@ class BoundedLocalSensitivity(Mechanism):
     @functools.cached_property
     def fallback(self) -> KuleszaSureshWang:
         """The mechanism that releases where the bound is useless."""
-        return KuleszaSureshWang(self.costs[1], self.rows, self.neighbours)
+        return KuleszaSureshWang(self.costs[1], self.rows)
 
     @functools.cached_property
     def _adder(self) -> AdditiveNoise:
@@ -213,21 +202,17 @@ class BoundedLocalSensitivity(Mechanism):
 
     @functools.cached_property
     def straying(self) -> int:
-        """How far a count strays, but for its part of delta: half, or all of delta on one side."""
-        delta = self.budget.delta
-        alpha = min(2 * delta, _HALF) if self.substitution else delta / 2
-        return laplace_bound(self._adder.budget.amount / self.rows, alpha)
+        """How far a count strays, but for its half of delta."""
+        return laplace_bound(self._adder.budget.amount / self.rows, self.budget.delta / 2)
 
     def bound(self, first: int, second: int) -> Rational | None:
         """Return an upper bound of the local sensitivity; None where the counts are too small.
 
         Args:
-            first: the noisy a (not used for substitution neighbours).
-            second: the noisy b - a; b for substitution neighbours.
+            first: the noisy a.
+            second: the noisy b - a.
         """
         far = self.straying
-        if self.substitution:
-            return (self.rows, second - far) if second - far > self.rows else None
         ones, zeros = ((max(0, noisy - far), max(0, noisy + far)) for noisy in (first, second))
         return largest_bound(ones, zeros, self.rows) if ones[0] + zeros[0] > self.rows else None
 
@@ -248,11 +233,8 @@ class BoundedLocalSensitivity(Mechanism):
 
     def _bounds(self, ones: Counts, totals: Counts, noise: Noise) -> list[Rational | None]:
         """Draw the noisy counts and return the bound of each pair; None: use the fallback."""
-        second = totals if self.substitution else integers.add(totals, -ones)
-        noisy_second = self._noisy(second, noise).tolist()
-        noisy_first = [0] * len(noisy_second)
-        if not self.substitution:
-            noisy_first = self._noisy(ones, noise).tolist()
+        noisy_second = self._noisy(integers.add(totals, -ones), noise).tolist()
+        noisy_first = self._noisy(ones, noise).tolist()
         bounds = []
         for pair in zip(noisy_first, noisy_second, strict=True):
             bound = self.bound(*pair)
@@ -264,11 +246,10 @@ class BoundedLocalSensitivity(Mechanism):
 
         The first is bound / epsilon_2, the second E|X| (1 - p (1 - p)) / b with the mean of
         discrete Laplace noise, E|X| = 1 / sinh(rate), in integers. That is exact for p = 0 and
-        p = 1, within 6% for rates below 1, and too small by up to a quarter for large rates. Where
-        b alone was drawn p is taken for 1/2: there the fallback does best.
+        p = 1, within 6% for rates below 1, and too small by up to a quarter for large rates.
         """
-        ones, total = (second // 2, second) if self.substitution else (first, first + second)
-        ones = min(max(ones, 0), total)
+        total = first + second
+        ones = min(max(first, 0), total)
         shape = total**2 - ones * (total - ones)
         mean = self._mean_of_fallback * self.costs[1].amount
         return bound[0] * total**3 * mean.denominator <= bound[1] * shape * mean.numerator

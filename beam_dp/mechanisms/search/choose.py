@@ -4,6 +4,7 @@ A metric names its search by a class or a word: `check_search` checks that name 
 `build_search` makes the search with its budget.
 """
 
+from collections.abc import Sequence
 from typing import Literal, cast
 
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -21,6 +22,7 @@ SearchKind = (
     | type[ScaleThenChoose]
     | Literal[
         "auto",
+        "clip",
         "two_phase",
         "walk",
         "above_threshold",
@@ -30,8 +32,7 @@ SearchKind = (
     ]
 )
 """How a search is asked for: by its class or its word, or "auto" for the smallest proved shift. Its
-budget comes from the plan. "two_phase" is no search: a clip for what one person counts is chosen,
-then noise is added. "walk" is for values alone: see `TailSearch`.
+budget comes from the plan. "clip", "two_phase" and "walk" are no searches, and not for all metrics.
 """
 
 BY_WORD: dict[str, SearchKind] = {
@@ -43,8 +44,11 @@ BY_WORD: dict[str, SearchKind] = {
 }
 """The searches by their words, as the command line has them."""
 
+CLIP: Literal["clip"] = "clip"
 TWO_PHASE: Literal["two_phase"] = "two_phase"
 WALK: Literal["walk"] = "walk"
+NO_SEARCHES = (CLIP, TWO_PHASE, WALK)
+"""The words for releases that search no removal loss."""
 
 _CHOSEN_FROM = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
 _SEARCHES = (*_CHOSEN_FROM, ScaleThenChoose)
@@ -73,27 +77,20 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
     return sorted(searches, key=lambda search: search.shift(n))  # stable
 
 
-def why(budget: Budget, n: int, beta: float = 0.05) -> str:
-    """Return one line that says which search "auto" takes, and what others would guarantee."""
-    best, *others = alternatives(budget, n, beta)
-    shifts = ", ".join(f"{type(search).__name__} {search.shift(n)}" for search in others)
-    return f"{type(best).__name__}, of the smallest proved shift T = {best.shift(n)} ({shifts})"
-
-
 def named(search: SearchKind) -> SearchKind:
     """Return the class of a search that was asked for by its word; all else as it is."""
     return BY_WORD.get(search, search) if isinstance(search, str) else search
 
 
-def check_search(owner: str, search: object, walks: bool = False) -> SearchKind:
+def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
     """Return the search, by its class if it has one; refuse what is neither a word nor a class.
 
     Args:
         owner: the class that errors name.
         search: what was given.
-        walks: whether "walk" is among the words.
+        more: the words beside those of searches.
     """
-    words = ("auto", TWO_PHASE, *((WALK,) if walks else ()))
+    words = ("auto", *more)
     if type(search) is str and search in (*words, *BY_WORD):
         return named(cast(SearchKind, search))
     if search not in _SEARCHES:

@@ -92,10 +92,6 @@ class PartitionView:
         view.total = total
         return view
 
-    def part(self, start: int, end: int) -> "PartitionView":
-        """Return the view of the partitions from `start` to before `end`."""
-        return self.select(np.arange(start, min(end, self.size)))
-
     def owned(self, relation: int) -> list[Lines]:
         """Return the lines of a relation, per partition."""
         return self._owned.of(self._owned_indexes, self.size, self._first + relation)

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
-from beam_dp.mechanisms.metrics.base import Metric, check_not_preprocessed, shown
+from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.worker_limits import OWNERS
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
@@ -165,7 +165,6 @@ def check_several(
 
 def _as_released(owner: str, metric: Metric) -> Metric:
     if metric.several_owners:
-        check_not_preprocessed(owner, metric)
         return metric.for_several_owners()
     names = names_of(lambda kind: kind.several_owners)
     raise checks.ParameterTypeError(

@@ -220,13 +220,6 @@ def test_what_is_no_finite_number_is_no_vote_and_surfaces_nowhere(function, capf
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    "value", [3, 3.0, np.float32(3), np.int8(3), Fraction(3), np.float64(3)], ids=repr
-)
-def test_numbers_of_all_kinds_are_votes(value):
-    assert voted(lambda values: value, [(0, 1, 4, 1)]) == {(0, 1): 3}
-
-
 def test_a_function_that_cannot_be_made_anew_has_no_votes():
     def broken():
         raise ImportError("canary")
@@ -234,11 +227,3 @@ def test_a_function_that_cannot_be_made_anew_has_no_votes():
     votes = relation(len).votes(owned([(0, 1, 4, 1)]), broken)
     assert len(votes) == 0
     assert block_votes.vote_of(lambda: len, np.zeros(3)) == 3.0
-
-
-def test_the_number_of_blocks_is_public():
-    assert own_function.block_count(None, 13) == 130 and own_function.block_count(27, 13) == 27
-    assert own_function.block_count(None, 0) == 1
-    for wrong in (1, 26, (1 << 20) + 1):
-        with pytest.raises(ValueError, match="blocks must be more than 26"):
-            own_function.block_count(wrong, 13)

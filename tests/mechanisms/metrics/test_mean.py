@@ -18,6 +18,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, SECOND
+from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.base import CENTRE
 from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.released import Released
@@ -28,7 +29,7 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import ZeroNoise, choices
+from tests.doubles import choices
 from tests.mechanisms.metrics.test_clipped import chosen
 from tests.reference import Row, table_of
 
@@ -50,7 +51,7 @@ def clipped_of(rows: list[Row], release: ClippedSum, ends) -> int:
     table = bounder.settle(bounder.prepare(table_of(rows)))
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    return int(release.taken(view.at(0), ZeroNoise()).totals[0])
+    return int(release.taken(view.at(0)).totals[0])
 
 
 @pytest.mark.parametrize("ends", ENDS)
@@ -127,13 +128,6 @@ def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> No
         assert centre.budget.amount == CENTRE / 2 * budget.amount
         spent = sum(cost.amount * times for _, cost, times in program.entries)
         assert spent == budget.amount
-
-
-def test_the_sum_of_the_entries_notices_a_centre_that_is_not_entered(monkeypatch) -> None:
-    unpaid = property(lambda _: {})
-    monkeypatch.setattr(Program, "centre_costs", unpaid)
-    entries = programs_of([dp.Mean("x")]).entries
-    assert sum(cost.amount * times for _, cost, times in entries) == 1 - CENTRE
 
 
 def test_a_centre_is_between_known_ends() -> None:
@@ -215,17 +209,6 @@ def test_squared_distances_are_exact_and_cut_first() -> None:
         assert [int(number) for number in numbers] == [exact] * (exact > 0)
 
 
-def test_its_numbers_have_the_same_ends_and_one_draw() -> None:
-    for ends in ({}, {"low": 0, "high": 1e30}, {"low": -1e13, "high": 5}, {"low": -1e30}):
-        program = compile_program([dp.Variance("x", **ends)], dp.Budget(1), 1)
-        cuts = {(field.low, field.high) for field in program.fields if field.operation != "count"}
-        [(low, high)] = cuts
-        assert -WIDEST <= low < high <= WIDEST
-        numbers = [step.release for step in program.steps]
-        assert all(isinstance(number, ClippedSum) for number in numbers)
-        assert {number.pool for number in numbers} == {numbers[0].pool}
-
-
 @pytest.mark.parametrize(
     "ends", [{}, {"low": 0, "high": 1e30}, {"low": -1e13, "high": 1e13}], ids=str
 )
@@ -287,7 +270,7 @@ def cut_at(release: ClippedSum, program: Program, rows: list[Row], place: int) -
     table = settled(program, rows)
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    [total] = release.taken(view.at(0, chosen(release, place)), ZeroNoise()).totals
+    [total] = release.taken(view.at(0, chosen(release, place))).totals
     return int(total)
 
 
@@ -296,8 +279,8 @@ def test_a_person_moves_each_number_by_at_most_its_clip() -> None:
 
 
 def test_a_clip_that_is_one_too_small_is_noticed(monkeypatch) -> None:
-    whole = ClippedSum._edges
-    monkeypatch.setattr(ClippedSum, "_edges", lambda self, indexes: whole(self, indexes) + 1)
+    whole = clipped._clip
+    monkeypatch.setattr(clipped, "_clip", lambda *place: whole(*place[:-1], place[-1] + 1))
     assert not moves_by_at_most_the_clips()
 
 

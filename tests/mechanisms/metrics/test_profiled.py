@@ -36,7 +36,6 @@ from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, price_search
 from beam_dp.mechanisms.search.price_search import (
-    STEP,
     Narrowed,
     PriceSearch,
     index_of_price,
@@ -47,13 +46,6 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from tests import laws
 
 LINEAR = dp.Candidates.linear(0, 20, 1)
-
-
-def test_the_lowest_candidate_stands_for_nobody_on_the_default_grid_of_values_only():
-    assert dp.Max("x").blank and dp.KthLargest("x", 3).blank
-    assert not dp.Max("x", candidates=LINEAR).blank
-    assert not dp.Count(one_sided=True).blank
-    assert not dp.SumOfSquares("x").blank
 
 
 SEARCHES = [
@@ -77,7 +69,6 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
     else:
         size = release.candidates.size
         assert release.search.cap(size) + 1 == release.profiler.measure.keep
-        assert (release.chosen_with is None) == (search != "auto")
         assert getattr(release.search, "gate", release.blank) == release.blank
 
 
@@ -169,11 +160,6 @@ def test_a_twin_is_never_above_the_statistic_and_reaches_it():
     assert twin(Fraction(9)) == 21
 
 
-def test_infinite_levels_are_cut():
-    twin = ProfileExtension.of([math.inf, 5, -math.inf], 2, 100, UNIT)
-    assert twin.levels == (100, 5, 2) and twin(Fraction(1)) == 4
-
-
 @pytest.mark.parametrize("seed", range(50))
 def test_the_corners_are_enough(seed):
     """E(D) is the least of all its terms, also where the profile is not convex."""
@@ -213,12 +199,6 @@ def test_prices_are_doubled_in_two_steps():
         j = index_of_price(most)
         assert j == 0 or price_at(j) <= most
         assert most < price_at(j + 1)
-
-
-def test_the_query_moves_by_a_step_of_the_mesh():
-    for less, more in pairs():
-        for j in range(8):
-            assert -16 <= query(more, j) - query(less, j) <= 16 * STEP
 
 
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget(8.0), Budget.zcdp(2.0)])
@@ -277,13 +257,6 @@ def test_no_more_than_the_shift_are_cut_but_for_the_alarm():
     assert sum(laws.prices(search, few, 10, 10)[:-1]) > 0.5
 
 
-def test_prices_beyond_the_usual_ones_are_rarely_passed_over():
-    search = PriceSearch(Budget(1.0))
-    none = ProfileExtension.of([5, 5, 5], 5, 99, UNIT)  # nobody is cut at any price
-    assert laws.prices(search, none, 4, 4)[0] >= 0.95
-    assert laws.prices(search, none, 4, -1)[0] >= 1 - 0.05 * 1e-4
-
-
 def release_of(metric, budget=None, others=(), partitions=1):
     given = Budget(1.0) if budget is None else budget
     program = compile_program([metric], given, 1, partitions=partitions, others=others)
@@ -317,27 +290,8 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     assert cost_of(release).is_zcdp == program.composed.is_zcdp and not cost_of(release).delta
 
 
-def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
-    releases = [release_of(metric)[1] for metric in (dp.Count(), dp.Count(search="two_phase"))]
-    assert releases[0] == releases[1]
-
-
 def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
     assert type(release_of(dp.DistinctCount("x"), partitions=None)[1]) is not TwoPhaseDistinct
-    each = dp.DistinctCount("x", clip="partition", clip_share=0.5)
-    _, release = release_of(each, partitions=None)
-    assert type(release) is TwoPhaseDistinct and release.noise_cost.amount == Fraction(1, 2)
-
-
-GENEROUS = Budget(1_000_000.0)  # so much that a price is passed over with e^-1000 at most
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_release_with_much_budget_is_the_truth(sign):
-    _, release = release_of(dp.SumOfSquares("x", search="two_phase"), GENEROUS)
-    release = dataclasses.replace(release, profiler=_Signed(sign))
-    value, error = release.draw_one(Profile([70, 60, 55, 50]), Noise())
-    assert abs(value - sign * 70) <= 1 and error < 70
 
 
 @dataclasses.dataclass(frozen=True)
@@ -376,34 +330,6 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     # eight are off with a chance below (15 over 8) 0.0102^8 < 1e-11.
     assert np.median(abs(drawn[:, 0] - 1000)) <= 5
     assert np.median(drawn[:, 1]) <= 3
-
-
-def test_where_hundreds_have_each_value_the_number_is_exact():
-    """100 values of 2,000 people each: a 64th of each pays for it, and rounding takes the noise."""
-    people = np.arange(200_000)
-    twin = PackedRows(people[None], people % 100, each=PARTS)
-    _, release = release_of(dp.DistinctCount("x"))
-    # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
-    drawn = [release.draw_one(twin, Noise())[0] for _ in range(15)]
-    assert sorted(drawn)[7] == 100
-    # The broken twin: with a whole value as the least price, P(noise = 0) is 0.32.
-    whole = dataclasses.replace(release, noise_cost=Budget(Fraction(2, 3 * 64)))
-    assert len({whole.draw_one(twin, Noise())[0] for _ in range(60)}) > 1
-
-
-def test_the_rest_is_searched_where_no_price_is_good_enough():
-    """With much budget the search finds the truth, which is above the candidate before."""
-    candidates = Candidates.linear(0, 8, 1)
-    metric = dp.SumOfSquares("x", search="two_phase", candidates=candidates)
-    _, release = release_of(metric, GENEROUS)
-    assert release.draw_one(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
-
-    class Never(PriceSearch):
-        def choose(self, twin, top, usual=None, noise=None):
-            return None
-
-    release = dataclasses.replace(release, prices=Never(Budget(1.0)))
-    assert release.draw_one(Profile([8] * 600), Noise()) == (8, 1)  # of the candidate before
 
 
 @pytest.mark.parametrize("people", [2000, 100])
@@ -491,20 +417,6 @@ def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch)
     assert failures(listed) > 0
 
 
-def test_few_people_are_searched_with_what_is_left():
-    """100 people, where the floor wants some hundreds: from below, as if asked for."""
-    _, release = release_of(dp.Max("x", search="two_phase"))
-    profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
-    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
-    # beta = 5% are beyond f or pass over more people than the shift of nine tenths of the budget
-    # (a grid of 0.025% rounds up by less than one): of 40 more than 20 are with a chance below
-    # (40 over 21) 0.05^21 < 1e-15.
-    most = AboveThreshold(Budget(Fraction(9, 10))).shift(release.candidates.size)
-    assert sum(1000 - most <= value <= 1001 for value, _ in drawn) >= 20
-    # A candidate, and the one before it is at most f: 0.025% apart.
-    assert sum(0 < error < 1 and value - error <= 1000 for value, error in drawn) >= 20
-
-
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
 @pytest.mark.parametrize("few", [True, False])
 def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
@@ -549,79 +461,6 @@ def test_given_candidates_are_what_comes_out():
     _, free = release_of(dp.Max("x", search="two_phase"))
     # Multiples of a millionth with noise of thousands of them: whole with a chance below 1e-2.
     assert not all(free.draw_one(profile, Noise())[0] in set(ages) for _ in range(30))
-
-
-@pytest.mark.parametrize(
-    ("candidates", "unit"),
-    [
-        (None, UNIT),
-        (Candidates.linear(0, 100, 1), UNIT),
-        (Candidates.linear(0, 100, 8), UNIT),
-        (Candidates.linear(0, 1000, 100), 8 * UNIT),
-        (Candidates.of([3]), UNIT),
-        (Candidates.of([0, 100, 164, 1000]), 8 * UNIT),
-        (Candidates.geometric(16, 4096, 2), 2 * UNIT),
-        (Candidates.rounded(1 << 20, 4), UNIT),
-    ],
-)
-def test_the_least_price_is_an_eighth_of_the_steps_that_are_given(candidates, unit):
-    assert profiled.unit_of(UNIT, candidates) == unit
-
-
-def test_nobody_and_few_are_blank_and_not_far_below_the_data():
-    """20 people: NaN, or one of their values."""
-    profile = Profile([float(1000 - k) for k in range(20)] + [-math.inf] * 700)
-    _, release = release_of(dp.Max("x", search="two_phase"))
-    drawn = [release.draw_one(profile, Noise())[0] for _ in range(40)]
-    # With the gate another answer below the data comes with a chance of 3%, and one above with 5%:
-    # of 40 more than 20 do with a chance below (40 over 21) 0.08^21 < 1e-11.
-    assert sum(math.isnan(value) or 900 < value < 1001 for value in drawn) >= 20
-    # The broken twin, without a gate, ends anywhere on the negative candidates.
-    search = AboveThreshold(Budget(Fraction(9, 10)))
-    stray = [search.choose(profile, release.candidates) for _ in range(40)]
-    assert sum(-1e19 < value < 0 for value in stray) >= 20
-
-
-def test_few_people_of_a_count_are_not_searched():
-    """The lowest candidate is 0, which is a true floor: clip and noise do."""
-    _, release = release_of(dp.SumOfSquares("x"))
-    profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
-    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
-    # About 30 people are cut by nine tenths, and the noise is some clips; a search passes over 35
-    # or more. A draw is further off than 500 of 1000 with a chance far below 1/10 (the price 64
-    # and more has one of 1%, noise of 48 / 0.6 exceeds 500 with one of 0.002): of 40 more than 20
-    # are with a chance below (40 over 21) 0.02^21 < 1e-24.
-    assert sum(abs(value - 1000) <= 500 for value, _ in drawn) >= 20
-
-
-def test_a_thousand_who_own_most_of_it_have_a_lower_end_that_is_of_use():
-    """1,000 clerks of 60 rows each, a third of the budget: the floor is 0, and 451 may be cut."""
-    _, release = release_of(dp.SumOfSquares("x"), Budget(Fraction(1, 3)))
-    assert release.removals > 1000
-    profile = Profile(sum_profile([60] * 1000, release.removals))
-    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
-    # Nobody is cut at an eighth of the price 512, which is passed over with 1%. Noise of 512 / 0.2
-    # is within 5 of these but for e^-5, and the bound is 15.2 prices, 7,782: of 40 more than 20
-    # miss with a chance below (40 over 21) 0.04^21 < 1e-17.
-    ends = [value - error for value, error in drawn]
-    assert sum(39_000 <= end <= 60_000 for end in ends) >= 20
-    # Nobody counts for more than epsilon / 6 of the distance: the truth is as near above as below.
-    known = [(value, error) for value, error in drawn if error / 18 >= 60]
-    assert sum(value - error <= 60_000 <= value + error for value, error in known) >= 20
-
-
-def test_a_broken_number_at_a_price_of_1_shows_nothing():
-    """Where no price will do, the number of values for D = 1 stands, and no end of it."""
-    _, release = release_of(dp.DistinctCount("x"), GENEROUS)
-
-    class Never(PriceSearch):
-        def choose(self, twin, top, usual=None, noise=None):
-            return None
-
-    twin = PackedRows(np.array([[0, 1, 1]]), np.array([1, 1, 2]), each=PARTS)
-    assert release.draw_one(twin, Noise()) == (2, pytest.approx(0.5, abs=0.1))
-    never = dataclasses.replace(release, prices=Never(Budget(1.0)))
-    assert never.draw_one(twin, Noise()) == (2, math.inf)
 
 
 ALPHA = Fraction(1, 20)
@@ -702,7 +541,11 @@ def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
 
 def test_candidates_are_released_in_two_phases_and_distinct_counts_too():
     outputs = dp.Candidates.linear(0, 100, 1)
-    for metric in (dp.Count(candidates=outputs), dp.DistinctCount("v"), dp.Max("v")):
+    for metric in (
+        dp.Count(search="two_phase", candidates=outputs),
+        dp.DistinctCount("v"),
+        dp.Max("v"),
+    ):
         wanted = metric.for_several_owners()
         assert isinstance(released_as(wanted), TwoPhase)
     for metric in (dp.Count(), dp.Sum("v"), dp.MaxFrequency("v")):

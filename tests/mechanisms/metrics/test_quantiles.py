@@ -12,13 +12,9 @@ from beam_dp.mechanisms.metrics.quantiles import (
     ExtremeRelease,
     KthRelease,
     RankRelease,
-    RowClip,
-    RowClips,
-    stated,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
-from tests.doubles import ZeroNoise
 from tests.relations import Row, as_dicts, views
 
 SURE = dp.Budget(10**6)
@@ -65,20 +61,12 @@ def largest_of(day: int, sign: int = 1) -> list[float]:
 def test_with_no_noise_to_speak_of_the_extreme_is_exact(kind):
     sign = 1 if kind is dp.Max else -1
     release, found = released(kind("value", candidates=GRID))
-    assert isinstance(release, ExtremeRelease) and not release.ranked
+    assert isinstance(release, ExtremeRelease)
     for day in (1, 2):
         truth = sign * largest_of(day, sign)[0]
         value, low, high, _ = found[day]
         assert value == truth
         assert (low, high) == ((truth - 1, math.inf) if sign > 0 else (-math.inf, truth + 1))
-
-
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_with_one_row_each_the_kth_largest_is_exact(k):
-    rows = [Row(person, 1, float(value)) for person, value in enumerate(RANDOM.permutation(80))]
-    release, found = released(dp.KthLargest("value", k, candidates=GRID), rows, depth=1)
-    assert isinstance(release, ExtremeRelease) and release.ranked
-    assert found[1][0] == 80 - k and found[1][3] <= 1
 
 
 def test_rows_of_the_same_person_count_once_below_the_floor():
@@ -100,16 +88,6 @@ def test_far_from_the_top_at_most_so_many_rows_of_each_person_count(k):
     value, low, high, rank = found[1]
     assert rank <= 8 and (low, high) == (-math.inf, math.inf)
     assert day[k] <= value <= day[k - 2]
-
-
-def test_a_bound_on_rows_and_k_bound_the_clips():
-    metric = dp.KthLargest("value", 100, candidates=GRID)
-    assert released(metric)[0].rows.clips == (1, 2, 4, 8, 16, 32, 64, 100)
-    assert released(metric, depth=3)[0].rows.clips == (1, 2, 3)
-    median = dp.Median("value", candidates=GRID)
-    assert released(median, depth=3)[0].rows.clips == (1, 2, 3)
-    assert released(median, depth=1)[0].rows is None
-    assert released(dp.Median("value", per="person"))[0].rows is None
 
 
 def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
@@ -185,26 +163,6 @@ def test_too_few_people_are_empty(metric):
             assert (low, high) == (-math.inf, math.inf) and (rank == math.inf) == metric.is_ranked
 
 
-def test_without_noise_a_walk_stops_where_the_floor_says():
-    rows = [Row(person, 1, float(person)) for person in range(100)]
-    release, found = released(dp.Max("value", candidates=GRID), rows, dp.Budget(1), ZeroNoise())
-    floor = release.search.floor(release.candidates)
-    # The level is compared with a sum of weights, which those reached before are in too.
-    assert 100 - floor <= found[1][0] <= 100 - floor + 2
-
-
-def test_plans_say_what_is_passed_over():
-    for metric, word in ((dp.Max("value"), "walk"), (dp.Median("value"), "rank search")):
-        release, *_ = released(metric, budget=dp.Budget(1))
-        described = release.describe()
-        assert word in described.mechanism and release.shift > 0
-    assert "clips of rows" in described.expected_error
-    several = released(dp.Quantiles("value", [0.25, 0.5, 0.75]), budget=dp.Budget(1))[0].describe()
-    assert several.reason == "3 of a column for the price of 2"
-    kth = released(dp.KthLargest("value", 500), budget=dp.Budget(1))[0].describe()
-    assert "clip on rows" in kth.mechanism and "clips of rows" in kth.expected_error
-
-
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 def test_with_no_noise_to_speak_of_a_quantile_of_rows_is_exact(p):
     release, found = released(dp.Quantile("value", p, candidates=GRID))
@@ -239,53 +197,3 @@ def test_the_rank_error_of_a_median_of_rows_holds_beside_people_of_many_rows():
     assert held >= 10 and np.nanmedian(values) >= 100
     people = released(dp.Median("value", per="person"), rows, dp.Budget(1))[1][1][0]
     assert people < 50
-
-
-def test_errors_in_rows_are_those_of_ranks_times_the_clip_and_what_is_lost():
-    nothing = RowClips(None, (1,)).choose(np.array([1, 5]), 3.0, Noise())
-    assert nothing.error(4.0) == 4 and nothing.error(math.inf) == math.inf
-    assert RowClip(8, None).error(4.0) == math.inf
-    assert RowClip(8, nothing.losses).error(4.0) == 32
-    rows = np.full(1000, 6)
-    chosen = RowClips(dp.Budget(10**6), (1, 2, 4, 8, 16)).choose(rows, 4.0, Noise())
-    assert chosen.rows == 8 and chosen.error(4.0) <= 40
-    cut = RowClips(dp.Budget(10**6), (1, 2, 4)).choose(rows, 4.0, Noise())
-    assert cut.rows == 4 and cut.error(4.0, 0.5) >= 16 + 0.5 * 1000
-
-
-def test_a_rank_that_may_be_off_by_more_than_a_tenth_is_marked_by_one_rule():
-    assert stated(10.0, 100.0) == 10 and stated(10.1, 100.0) == math.inf
-    assert stated(math.inf, 100.0) == math.inf and stated(0.0, -3.0) == math.inf
-
-
-ALL_RANKS = [
-    *(dp.Max("value"), dp.Min("value"), dp.KthLargest("value", 3), dp.KthLargest("value", 60)),
-    *(dp.Median("value"), dp.Quantile("value", 0.9), dp.Median("value", per="person")),
-]
-
-
-@pytest.mark.sampled(14)
-@pytest.mark.parametrize("metric", ALL_RANKS, ids=str)
-@pytest.mark.parametrize("people", [60, 3000])
-def test_ranks_say_little_of_few_people_and_much_of_many(metric, people):
-    """Errors are 5 to 18 people at epsilon 1: more than a tenth of 30, and less of 3,000."""
-    epsilon = dp.Budget(Fraction(1, 2)) if people < 100 else dp.Budget(1)
-    rows = [Row(person, 1, 1000.0 + person) for person in range(people)]
-    known = 0
-    for _ in range(20):
-        value, low, high, rank = released(metric, rows, epsilon, depth=1)[1][1]
-        known += not math.isnan(value) and (
-            rank < math.inf if metric.is_ranked else (low, high) != (-math.inf, math.inf)
-        )
-        if math.isnan(value):
-            assert (low, high) == (-math.inf, math.inf) and (rank == math.inf) == metric.is_ranked
-    # Noise that turns this round has a chance of 5% at most: 10 of 20 less than 2e-8 at any rate.
-    assert known < 15 if people < 100 else known > 5
-
-
-def test_an_extreme_that_half_of_the_people_may_be_beyond_is_empty():
-    rows = [Row(person, 1, 1000.0 + person) for person in range(26)]
-    drawn = [released(dp.Max("value"), rows, dp.Budget(1))[1][1] for _ in range(40)]
-    # A floor of 18: some 20 people are at or above what the walk ends at, of 26.
-    assert sum(math.isnan(value) for value, *_ in drawn) >= 25
-    assert all(low == -math.inf and high == math.inf for _, low, high, _ in drawn)

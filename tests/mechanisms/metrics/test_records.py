@@ -1,7 +1,4 @@
-"""What every metric is called, reads and refuses.
-
-What the pipeline fixes for every release: columns by index, fields once, shares by partition.
-"""
+"""What every metric is called, reads and refuses."""
 
 import dataclasses
 import functools
@@ -11,21 +8,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics import REGISTRY
-from beam_dp.mechanisms.metrics.base import Context, Metric, check_metrics, takes
-from beam_dp.mechanisms.metrics.mean import Distances, RowsWithValue
-from beam_dp.mechanisms.metrics.profiled import Profiled
-from beam_dp.mechanisms.metrics.totals import PeopleCount
+from beam_dp.mechanisms.metrics.base import Metric, check_metrics, takes
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.profiles.profile import GuardedProfile
-from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 GRID = dp.Candidates.linear(0, 10, 1)
 UNIT = Fraction(1, 10**6)
@@ -103,10 +92,7 @@ OF_ALL: dict[str, list[Any]] = {
     "candidates": [[1, 2]],
     "beta": [0, 1, math.nan],
     "search": ["best", "above", dp.AboveThreshold(dp.Budget(1.0))],
-    "one_sided": [1],
-    "clip_share": [0, 1, math.nan],
     "per": ["day", None],
-    "method": ["preprocess", "", None, True],
     "low": ["5", math.nan, True],
     "high": ["5", math.nan, math.inf, True, 10**201],
 }
@@ -120,24 +106,19 @@ def test_wrong_options_are_refused_by_all_that_have_them(metric: Metric, option:
             dataclasses.replace(metric, **{option: wrong})
 
 
-ONE_SIDED = "with one_sided=True, which searches"
-PREPROCESSED = {"method": "preprocessing"}
 WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
     dp.Count: [
         ({"candidates": [1]}, r"candidates must be Candidates, not \[1\]\. Write Candidates\."),
-        ({"search": "no"}, 'search must be "auto", "two_phase" or one of the classes'),
-        ({"search": "walk"}, 'search must be "auto", "two_phase" or one of the classes'),
-        ({"clip": "partition", "one_sided": True}, f"clip must be left out {ONE_SIDED}"),
-        ({"clip": 3, "clip_share": 0.5}, "clip_share must be left out with a clip"),
-        ({"clip": 3, "candidates": GRID}, "candidates must be left out with a clip"),
-        ({"beta": 0.1}, "beta must be left out with one_sided=False"),
-        *(({"clip": c}, "clip must") for c in (0, -1, math.inf, math.nan, "all", True, None)),
+        ({"search": "no"}, 'search must be "auto", "clip", "two_phase" or one of the classes'),
+        ({"search": "walk"}, 'search must be "auto", "clip", "two_phase" or one of the classes'),
+        ({"clip": 3, "search": "auto"}, "clip must be left out with a search"),
+        ({"beta": 0.1}, "beta must be left out without a search"),
+        *(({"clip": c}, "clip must") for c in (0, -1, math.inf, math.nan, "all", True)),
     ],
     functools.partial(dp.Max, "x"): [
-        ({"search": "no"}, 'search must be "auto", "two_phase", "walk" or one of the classes'),
+        ({"search": "no"}, 'search must be "auto", "walk", "two_phase" or one of the classes'),
         ({"low": 5, "high": 5}, r"high must be above low=5, not 5\. Write low=0, high=100\."),
         ({"low": 0, "candidates": GRID}, "low must be left out with candidates"),
-        ({"low": 0, **PREPROCESSED}, "low must be left out with method"),
         *(
             ({"candidates": dp.Candidates.of(values)}, "candidates must be numbers that floats")
             for values in ([0, 10**400], [-(10**309), 5], [0, 10**308 * 18])
@@ -177,15 +158,11 @@ WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
     functools.partial(dp.Mean, "x"): [
         ({"per": "day"}, "per must be one of row, person, not 'day'"),
         ({"own_count": 1}, "own_count must be True or False, not 1"),
-        ({"own_count": True, **PREPROCESSED}, "own_count must be left out with method"),
         ({"low": 5, "high": 3}, "high must be above low=5, not 3"),
         ({"unit": 1, "low": 0.5, "high": 0.75}, "high must be above low=0.5 by the unit"),
     ],
     functools.partial(dp.Variance, "x"): [
         ({"unit": 1, "low": 0.5, "high": 0.75}, "high must be above low=0.5 by the unit"),
-        ({"person_value": "sum"}, 'person_value must be left out without method="preprocessing"'),
-        ({"sensitivity": 3}, 'sensitivity must be left out without method="preprocessing"'),
-        ({"low": 0, **PREPROCESSED}, "low must be left out"),
         ({"sample": 1}, "sample must be True or False"),
     ],
 }
@@ -199,26 +176,6 @@ def test_what_means_nothing_is_refused(
     owner = make.func if isinstance(make, functools.partial) else make
     with pytest.raises((TypeError, ValueError), match=f"^{owner.__name__}: {message}"):
         make(**given)
-
-
-def test_what_is_at_the_limit_is_taken() -> None:
-    assert dp.Max("x", candidates=dp.Candidates.of([0, 10**308])).candidates is not None
-    for unit in (1, 0.25, Fraction(1, 3), np.float64(0.5), np.int64(2)):
-        assert dp.Sum("x", unit=unit).unit == unit
-
-
-def test_kinds_have_the_options_that_are_asked_for_by_name() -> None:
-    bounded = {dp.Max, dp.Min, dp.KthLargest, dp.Quantile, dp.Quantiles, dp.Median}
-    of_means = {dp.Mean, dp.Variance, dp.StandardDeviation}
-    assert {kind for kind in REGISTRY.values() if takes(kind, "low")} == bounded | of_means
-    searched = {kind for kind in REGISTRY.values() if takes(kind, "search")}
-    assert searched == {kind for kind in REGISTRY.values() if issubclass(kind, Profiled)}
-
-
-def test_ranks_are_stated_where_they_are_searched() -> None:
-    ranked = {name for name, metric in MADE.items() if metric.is_ranked}
-    assert ranked == {"largest_3_x", "quantile_0.25_x", "quantiles_x", "median_x"}
-    assert not dp.KthLargest("x", 3, search="two_phase").is_ranked
 
 
 def test_quantiles_are_sorted_and_named_by_their_shares() -> None:
@@ -248,15 +205,6 @@ def test_lists_of_metrics_are_checked() -> None:
 
 
 # ---------------------------------------------------------------- parts, and their releases
-
-
-@pytest.mark.parametrize("name", ["distinct_x", "max_frequency_x", "largest_3_x", "custom_x"])
-def test_columns_are_read_as_items_or_as_values(name: str) -> None:
-    metric = MADE[name]
-    program = compile_program([metric], dp.Budget(1.0), 1)
-    assert program.columns == metric.columns() and program.keep_rows
-    both = compile_program([metric, dp.Sum("x"), dp.MaxFrequency("x", name="m")], dp.Budget(1.0), 1)
-    assert both.columns == (Column("x", Role.VALUE, UNIT), Column("x", Role.ITEM))
 
 
 def test_equal_parts_are_released_once_whatever_their_names() -> None:
@@ -293,25 +241,6 @@ def test_known_bounds_are_the_first_and_the_last_candidate(name: str) -> None:
     assert [grid[0], grid[grid.size - 1]] == ends
 
 
-def test_one_share_of_the_budget_pays_for_several_quantiles() -> None:
-    metrics = [dp.Quantiles("x", [0.25, 0.5, 0.75], per="person"), dp.Max("x")]
-    program = compile_program(metrics, dp.Budget(1), 1)
-    assert [entry[1] for entry in program.entries] == [dp.Budget(Fraction(1, 2))] * 2
-    search = program.steps[0].release.search
-    assert [search.level_cost(level) for level in (0, 1)] == [
-        dp.Budget(Fraction(11, 40) * Fraction(19, 20)),
-        dp.Budget(Fraction(9, 40) * Fraction(19, 20)),
-    ]
-
-
-@pytest.mark.parametrize("function", [nothing, functools.partial(nothing), len])
-def test_any_function_can_make_a_custom_profile(function: Any) -> None:
-    metric = dp.CustomProfile("x", function, candidates=GRID)
-    [step] = compile_program([metric], dp.Budget(1.0), 1).steps
-    assert isinstance(step.release.profiler.function, GuardedProfile)
-    assert step.release.profiler.function.function is function
-
-
 # ---------------------------------------------------------------- messages
 
 LARGE = dp.Candidates.of(range(10_000))
@@ -340,51 +269,3 @@ def test_messages_name_a_metric_and_do_not_quote_it(call: Callable[[], object]) 
         call()
     assert len(str(refused.value)) < 350
     assert "unit=" not in str(refused.value) and "=None" not in str(refused.value)
-
-
-def test_a_metric_is_shown_by_class_and_output() -> None:
-    with pytest.raises(TypeError, match=r"not SumOfSquares \(output column sum_of_squares_x\)"):
-        dp.PrivateAggregate(["a", "b"], [dp.SumOfSquares("x")], BUDGET)
-
-
-X, Y = Column("x", Role.VALUE, Fraction(1, 4)), Column("y", Role.VALUE, Fraction(2))
-TO, BY, ITEM = Column("to", Role.OWNER), Column("by", Role.OWNER), Column("x", Role.ITEM)
-
-
-def test_columns_have_their_index_and_none_has_none() -> None:
-    context = Context((X, Y, TO, BY, ITEM))
-    assert [context.index(column) for column in (X, Y, TO, BY, ITEM, None)] == [0, 1, 2, 3, 4, -1]
-    assert (context.others, context.several_owners) == ((2, 3), True)
-    alone = Context((X, ITEM))
-    assert (alone.others, alone.several_owners) == ((), False)
-    with pytest.raises(ValueError):
-        alone.index(Y)
-
-
-def test_a_field_is_aggregated_once() -> None:
-    context = Context((X, Y))
-    asked = [(Y, "sum"), (X, "sum"), (Y, "sum"), (Y, "max")]
-    assert [context.field(*one) for one in asked] == [0, 1, 0, 2]
-    assert context.fields == [Field(1, "sum"), Field(0, "sum"), Field(1, "max")]
-
-
-@pytest.mark.parametrize("share", [Budget(1.0, 1e-6), Budget.zcdp(0.5)], ids=str)
-def test_all_partitions_of_a_person_cost_the_share(share: Budget) -> None:
-    each = Context((), reach=3).each(share)
-    assert each.amount * 3 == share.amount and each.delta * 3 == share.delta
-    assert each.is_zcdp == share.is_zcdp
-
-
-def test_removals_beyond_a_worker_are_refused_with_who_asks() -> None:
-    context = Context((), asker="Max", output="most")
-    assert context.check_removals(REMOVALS) == REMOVALS
-    rule = rf"^Max: budget must be larger: .* column most would look at the {REMOVALS + 1} most"
-    with pytest.raises(ValueError, match=rule):
-        context.check_removals(REMOVALS + 1)
-
-
-def test_a_part_is_counted_in_the_unit_of_its_column_or_in_ones() -> None:
-    total, rows = Distances(X, (None, None), False), RowsWithValue(X)
-    assert (total.exact_unit, rows.exact_unit) == (Fraction(1, 4), 1)
-    assert (total.column_name, PeopleCount().column_name) == ("x", "")
-    assert not total.wants_delta and total.pooled and not total.borrows

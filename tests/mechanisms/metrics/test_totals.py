@@ -2,28 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.beam_yaml import mappings
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 ENOUGH = dp.Budget(1_000_000)
 """So much that noise is below a thousandth of what is released, but for less than e^-1000."""
-
-
-def program_of(metric: Metric, budget: dp.Budget = ENOUGH) -> Program:
-    return compile_program((metric,), budget, 1, partitions=1)
 
 
 def drawn(metric: Metric, table: Table) -> list[float]:
@@ -56,30 +49,6 @@ def test_whoever_has_more_than_a_known_clip_counts_for_that_much() -> None:
     assert drawn(dp.Count(clip=5), people([1, 1, 1], [2, 5, 100]))[0] == 12
 
 
-def test_the_noise_of_a_known_clip_is_that_of_all_the_budget() -> None:
-    [step] = program_of(dp.Sum("x", clip=2.5), dp.Budget(1)).steps
-    assert isinstance(step.release, ClippedSum)
-    assert step.release.thresholds == (2_500_000,) and step.release.noise_costs == (dp.Budget(1),)
-
-
-@pytest.mark.parametrize("clip", [5, 2.5, "shared", "partition", True])
-@pytest.mark.parametrize("per", ["row", "person"])
-def test_a_mean_takes_no_clip_for_that_would_limit_totals(clip: object, per: str) -> None:
-    """ "Nobody rates above 5" is of values: people with 10 ratings of 4 would count for 5 of 40."""
-    with pytest.raises(
-        ValueError,
-        match="Mean: clip must be left out for a mean: .* Where no value .* write high=5",
-    ):
-        dp.Mean("rating", per=per, clip=clip)
-    with pytest.raises(ValueError, match="Mean: clip must be left out for a mean"):
-        mappings.metrics_of("P", [{"mean": "rating", "per": per, "clip": clip}])
-
-
-def test_the_clips_of_a_mean_are_shared() -> None:
-    shared = program_of(dp.Mean("x"))
-    assert [step.shared is None for step in shared.steps] == [False, False]
-
-
 def interval(values: float, low: float, high: float) -> Released:
     return Released.between(*(np.array([x], float) for x in (values, values - low, high - values)))
 
@@ -107,11 +76,6 @@ def test_nothing_is_known_of_a_mean_whose_count_may_be_0_or_is_open(
     mean = dp.Mean("x").combine([interval(1, 0, 2), interval(*count)])
     assert math.isnan(mean.values[0]) == (count[1] <= 0)
     assert mean.low[0] == -math.inf and mean.high[0] == math.inf
-
-
-def test_an_open_side_of_a_sum_is_an_open_side_of_the_mean() -> None:
-    mean = dp.Mean("x").combine([interval(10, 8, math.inf), interval(5, 4, 6)])
-    assert math.isfinite(mean.low[0]) and mean.high[0] == math.inf
 
 
 SUM_AND_COUNT = [dp.Sum("x"), dp.Count()]
@@ -147,54 +111,17 @@ def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
     assert sum(cost.amount * times for _, cost, times in program.entries) == 1
 
 
-def test_a_mean_promises_what_its_sum_with_a_given_clip_promises() -> None:
-    """A third of the people have more than the clip: both intervals are below the truth, and the
-    plan says of both on what they depend. At epsilon 1,000 the scale of the noise is 0.02: it is
-    above 1 with probability e^-50."""
-    asked = [dp.Sum("x", clip=10), dp.Count(), dp.Mean("x")]
-    many = people([4] * 2000 + [100] * 1000)
-    total, mean = (
-        together(asked, many, dp.Budget(1000))[:3],
-        together(asked, many, dp.Budget(1000))[6:],
-    )
-    assert total[2] < 108_000 and mean[2] < 36
-    fits = together(asked, people([4] * 2000 + [10] * 1000), dp.Budget(1000))
-    assert fits[1] - 1 <= 18_000 <= fits[2] + 1 and fits[7] - 0.01 <= 6 <= fits[8] + 0.01
-    said = "the interval holds the true number if nobody counts for more than the given clip 10"
-    [row, other] = dp.PrivateAggregate("p", asked, dp.Budget(1)).plan().rows
-    assert row.metric == "sum_x, mean_x (sum)" and row.reason == said
-    assert "given" not in other.reason
-
-
-def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
-    def spent(metrics: Sequence[Metric]) -> list[Fraction]:
-        shares = [Fraction(0)] * 4
-        for label, cost, times in compile_program(metrics, dp.Budget(1), 1).entries:
-            if not label.startswith("centre"):
-                shares[int(label.split()[0])] += cost.amount * times
-        return shares
-
-    twice = [dp.Count(), dp.Sum("x", weight=2)]
-    assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
-    assert spent(twice) == [Fraction(1, 3), Fraction(2, 3), 0, 0]
-    assert spent([*twice, dp.Mean("x", weight=3)]) == [Fraction(5, 12), Fraction(7, 12), 0, 0]
-    own = spent([*SUM_AND_COUNT, dp.Mean("x", own_count=True)])
-    assert own == [Fraction(part, 120) for part in (40, 40, 17, 17)]  # after the centre's 15%
-
-
 APART = {
     "no count": [dp.Sum("x"), dp.Mean("x")],
     "no sum": [dp.Count(), dp.Mean("x")],
     "another column": [dp.Sum("y"), dp.Count(), dp.Mean("x")],
     "people for rows": [dp.Sum("x"), dp.PeopleCount(), dp.Mean("x")],
     "rows for people": [dp.Sum("x"), dp.Count(), dp.Mean("x", per="person")],
-    "a sum from below": [dp.Sum("x", one_sided=True), dp.Count(), dp.Mean("x")],
-    "a count from below": [dp.Sum("x"), dp.Count(one_sided=True), dp.Mean("x")],
+    "a sum from below": [dp.Sum("x", search=dp.AboveThreshold), dp.Count(), dp.Mean("x")],
+    "a count from below": [dp.Sum("x"), dp.Count(search=dp.AboveThreshold), dp.Mean("x")],
     "ends of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", low=0, high=9)],
     "one end": [dp.Sum("x"), dp.Count(), dp.Mean("x", high=9)],
     "a count of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", own_count=True)],
-    "preprocessed": [dp.Sum("x"), dp.Count(), dp.Mean("x", method="preprocessing")],
 }
 
 
@@ -204,13 +131,3 @@ def test_any_other_mean_has_numbers_of_its_own(metrics: list[Metric]) -> None:
     assert asked.metrics == tuple(metrics)
     # A mean of its own with a count of values is paid for; that is a step more than without it.
     assert len(asked.steps) > len(compile_program(metrics[:-1], dp.Budget(1), 1).steps)
-
-
-def test_the_quotient_is_the_same_where_the_bound_is_chosen() -> None:
-    keys = dp.PublicPartitions(range(30))
-    metrics = [*SUM_AND_COUNT, dp.Mean("x")]
-    made = dp.PrivateAggregate("p", metrics, dp.Budget(1), ["day"], partitions=keys)
-    assert [row.metric for row in made.plan().rows[1:]] == [
-        "sum_x, mean_x (sum)",
-        "count, mean_x (number of rows)",
-    ]

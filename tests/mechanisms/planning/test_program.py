@@ -36,7 +36,7 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     choose,
     edges_up_to,
 )
-from beam_dp.mechanisms.metrics import REGISTRY, base, mean, quantiles, totals
+from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, totals
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -51,7 +51,6 @@ from beam_dp.mechanisms.planning.program import (
     SEARCH,
     TOGETHER,
     Program,
-    compile_loss,
     compile_program,
 )
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
@@ -65,11 +64,10 @@ SMALL = Candidates.linear(0, 20, 1)
 METRICS = {
     "people": [totals.PeopleCount()],
     "count": [totals.Count()],
-    "clip of a partition": [totals.Sum("x", clip="partition", clip_share=0.3), totals.Count()],
-    "one threshold": [totals.Count(candidates=Candidates.of([3]))],
+    "one threshold": [totals.Count(clip=3)],
     "one-sided": [
-        totals.Count(one_sided=True, candidates=SMALL),
-        totals.Sum("x", one_sided=True, candidates=SMALL, search=ExponentialMechanism),
+        totals.Count(search=AboveThreshold, candidates=SMALL),
+        totals.Sum("x", candidates=SMALL, search=ExponentialMechanism),
         quantiles.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
     "extremes": [quantiles.Max("x", candidates=SMALL), quantiles.Min("x", candidates=SMALL)],
@@ -79,7 +77,7 @@ METRICS = {
     "all": [
         totals.Count(weight=3),
         totals.Sum("x", weight=0.1),
-        totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
+        totals.Sum("y", search=AboveThreshold, candidates=SMALL, weight=Fraction(2, 7)),
         quantiles.Max("x", candidates=SMALL, search=AboveThreshold),
         totals.PeopleCount(),
         mean.Mean("x", own_count=True, name="m"),
@@ -210,70 +208,6 @@ def test_selection_has_its_weight_too():
     }
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
-def test_numbers_of_any_kind_are_taken_exactly(kind):
-    asked = [totals.Sum("x", weight=kind(0.5), clip_share=kind(0.5), unit=kind(0.25))]
-    program = compile_program([*asked, totals.PeopleCount()], Budget(3.0), 1)
-    assert program.columns == (Column("x", Role.VALUE, Fraction(1, 4)),)
-    assert ("0 sum x: clip", Budget(Fraction(1, 2)), 1) in program.entries
-    assert ("1 people: noise", Budget(2), 1) in program.entries
-
-
-def test_wrapping_integers_do_not_get_into_the_shares():
-    program = compile_program([totals.Count(weight=np.int64(2**62))], Budget(1.0), 4)
-    assert sum(cost.amount * times for _, cost, times in program.entries) == 1
-    assert all(type(cost.amount.numerator) is int for _, cost, _ in program.entries)
-
-
-def test_a_mean_shares_its_parts():
-    asked = [
-        mean.Mean("x", own_count=True),
-        totals.Sum("x"),
-        mean.Mean("x", per="person", own_count=True, name="per_person"),
-    ]
-    program = compile_program(asked, Budget(15.0), 1)
-    assert [(type(step.part), step.part.word) for step in program.steps] == [
-        (mean.Distances, "distances"),
-        (mean.RowsWithValue, "valid"),
-        (totals.Sum, "sum"),
-        (mean.Distances, "distances"),
-        (mean.PeopleWithValue, "valid"),
-    ]
-    amounts = [
-        sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
-        for place in range(5)
-    ]
-    mean_part = Fraction(17, 40)
-    parts = [mean_part, mean_part, 1, mean_part, mean_part]
-    assert amounts == [5 * part for part in parts]  # 17/20: a centre is paid before
-    twice = [mean.Mean("x"), mean.Mean("x", name="again")]
-    assert len(compile_program(twice, Budget(1.0), 1).steps) == 2
-
-
-def test_fields_are_shared_and_measures_have_their_places():
-    program = compile_program(METRICS["all"], Budget(1.0), 2)
-    assert names_of(program) == ["x", "y"]
-    assert [(field.column, field.operation) for field in program.fields] == [
-        (0, "sum"),
-        (1, "sum"),
-        (0, "max"),
-        (0, "count"),
-    ]
-    assert program.measures[0] == histograms.Measure(histograms.PEOPLE)
-    for step in program.steps:
-        measures = program.measures[step.first : step.first + len(step.release.measures)]
-        assert measures == step.release.measures
-    assert [step.shared for step in program.steps] == [0, 1, None, None, None, 2, 3]
-
-
-def test_candidates_of_a_clip_are_rounded_up_to_units():
-    candidates = Candidates.of([-3, 0, 0.001, 0.5, 0.51, 7])
-    [step] = compile_program(
-        [totals.Sum("x", unit=0.25, candidates=candidates)], Budget(1.0), 1
-    ).steps
-    assert step.release.thresholds == (1, 3, 28)  # each at least twice the one before
-
-
 def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
     many = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1000)
@@ -297,18 +231,6 @@ REFUSED = [
         SelectionRequest(Fraction(1), 1),
         r"PrivatePartitions: delta must be above 0 .* not 0\. Write Budget\(",
     ),
-    (
-        [totals.Sum("x", candidates=Candidates.linear(0, 10**6, 1))],
-        Budget(1.0),
-        None,
-        r"Sum: candidates for a clip must be at most 4096, not 1000001\. Write Candidates",
-    ),
-    (
-        [totals.Count(candidates=Candidates.linear(0, 5000, 1))],
-        Budget(1.0),
-        None,
-        r"Count: candidates for a clip must be at most 4096, not 5001\. Write Candidates",
-    ),
     ([totals.Count()], Budget(1e-15), None, r"epsilon must be above 0 \(at least 2\^-50\)"),
 ]
 
@@ -317,22 +239,6 @@ REFUSED = [
 def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
     with pytest.raises(ValueError, match=message):
         compile_program(asked, budget, 10, selection=selection)
-
-
-def test_a_metric_that_builds_no_release_cannot_be_released():
-    class Own(base.Metric):
-        pass
-
-    with pytest.raises(TypeError, match="^Own: its parts are released"):
-        compile_program([Own()], Budget(1.0), 1)
-
-
-def test_many_candidates_are_fine_where_they_cost_nothing():
-    wide = Candidates.linear(0, 10**15, 1)
-    [step] = compile_program(
-        [totals.Sum("x", one_sided=True, candidates=wide)], Budget(1.0), 1
-    ).steps
-    assert step.release.candidates is wide
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -406,14 +312,6 @@ def test_partitions_are_selected_by_their_people():
     assert public.select(cells, Noise()).tolist() == [0, 1, 2]
 
 
-def test_the_loss_of_a_statistic_needs_no_budget():
-    loss = compile_loss(quantiles.Min("x", unit=0.5), 3)
-    assert loss.columns == (Column("x", Role.VALUE, Fraction(1, 2)),)
-    measure = loss.profiler.measure
-    assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
-    assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE
-
-
 def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> None:
     selection, budget = SelectionRequest(Fraction(1), 1), dp.Budget(Fraction(2), Fraction(1, 10**6))
     _, shares = share_out(budget, weights_of([dp.PeopleCount()]), 1, selection)
@@ -427,35 +325,12 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     assert shares[None] == dp.Budget(Fraction(1, 4), Fraction(1, 8 * 10**6))
 
 
-ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
-
-
 def built(asked, budget=None, reach=2):
     """Return the steps and the entries of the account."""
     whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), reach, None)
     account, context = Account(whole), Context(columns_of(asked), reach=reach)
     steps = build(asked, shares, context, account)
     return steps, account.entries
-
-
-def test_everything_that_a_release_spends_is_entered_as_often_as_a_person_pays_it():
-    steps, entries = built(ASKED, reach=5)
-    wanted = [
-        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else 5)
-        for step in steps
-        for cost, purpose, once in step.release.spends
-    ]
-    assert list(entries) == wanted
-    assert sum(cost.amount * times for _, cost, times in wanted) == 4
-
-
-def test_a_refusal_names_the_metric_that_asks():
-    with pytest.raises(ValueError, match=r"^Max: budget .* output column most would look"):
-        built(
-            [dp.Count(), dp.Max("x", name="most", search="auto")],
-            dp.Budget(Fraction(1, 10**6)),
-            reach=1,
-        )
 
 
 def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
@@ -493,7 +368,7 @@ def test_each_column_is_read_once_in_each_of_its_roles() -> None:
 
 
 def test_an_owner_stands_apart_even_where_it_is_compared_too() -> None:
-    asked = [dp.DistinctCount("to", one_sided=True), dp.Sum("x")]
+    asked = [dp.DistinctCount("to", search=AboveThreshold), dp.Sum("x")]
     assert columns_of(asked, ["to", "by"]) == (
         Column("x", Role.VALUE, UNIT),
         Column("to", Role.OWNER),
@@ -661,19 +536,6 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
         assert noise.scale == pytest.approx(AdditiveNoise(cost).scale)
 
 
-def test_of_several_releases_the_mean_noise_is_weighed():
-    metrics = [dp.PeopleCount(weight=1), dp.Count(clip=1, weight=3)]
-    programs = compile_program(metrics, Budget(1), edges_up_to(64))
-    noise = programs.noise_at(FIRST, 8)
-    assert noise.scale == pytest.approx((8 * 4 + 8 * 4 / 3) / 2 / 0.96)
-
-
-def test_where_partitions_alone_are_selected_their_noise_is_weighed():
-    programs = compile_program([], Budget(1, 1e-6), edges_up_to(64), selection=SELECTION)
-    noise = programs.noise_at(FIRST, 8)
-    assert noise == StepNoise(pytest.approx(8 / 0.96), False)
-
-
 def test_the_choice_reaches_the_program_and_survives_a_pickle():
     programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(7), partitions=7)
     people = np.array([100, 0, 9000, 0, 0, 0])
@@ -710,12 +572,6 @@ def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
         assert clip != alike.steps[0].release.looks[-1].amount
         shares.append(clip)
     assert shares[0] > shares[1]
-    public = compile_program([dp.Sum("v")], Budget(1), edges_up_to(None), partitions=50)
-    chosen = choice_of(public, counts, ZeroNoise())
-    assert (
-        public.at(chosen).entries
-        == public.at_bound(chosen.reach.reach, chosen.reach.look.share).entries
-    )
 
 
 def test_few_people_pay_for_a_second_look():
@@ -729,18 +585,6 @@ def test_few_people_pay_for_a_second_look():
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
     made = compile_program([dp.Count()], Budget(1e-14), edges_up_to(8), partitions=8)
     assert not made.chooses and made.reach == 1
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("epsilon", [0.05, 0.02, 0.2])
-def test_the_ladder_ends_where_pure_composition_cannot_be_paid_though_zcdp_could(epsilon):
-    """Every step of the ladder is possible: the largest bounds may have the smaller noise."""
-    made = compile_program(
-        [dp.SumOfSquares("w")], Budget(epsilon, 1e-6), edges_up_to(1024), partitions=1024
-    )
-    for edge in made.edges:
-        for share in (FIRST, SECOND):
-            assert made.at_bound(edge, share).reach == edge
 
 
 ADDED = [dp.Count(), dp.Sum("spent")]
@@ -777,8 +621,7 @@ def test_all_numbers_of_all_partitions_are_one_draw(
 
     monkeypatch.setattr(OneDraw, "draw", seen)
     noise = PoolNoise(budget, (False, True), 3)
-    clips = [np.array([2, 2, 2]), np.array([5, 5, 5])]
-    columns = noise.draw(clips, Noise())
+    columns = noise.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())
     assert [len(column) for column in columns] == [3, 3]
     [one] = drawn
     assert one == OneDraw(budget, (2, 2, 2, 5, 5, 5), (False,) * 3 + (True,) * 3)
@@ -787,14 +630,14 @@ def test_all_numbers_of_all_partitions_are_one_draw(
 def test_a_part_of_the_partitions_has_no_draw_of_its_own() -> None:
     noise = PoolNoise(dp.Budget(1.0), (False,), 3)
     with pytest.raises(checks.ParameterError, match="be of all partitions"):
-        noise.draw([np.array([2, 2])], Noise())
+        noise.add([np.zeros(2, np.int64)], [2], Noise())
 
 
 def test_many_numbers_and_what_is_no_sum_have_draws_of_their_own() -> None:
     most = TOGETHER // 2
     assert programs(dp.Budget(1.0), most).may_draw_jointly
     assert not programs(dp.Budget(1.0), most + 1).may_draw_jointly
-    for other in (dp.Max("spent"), dp.Sum("spent", clip="partition"), dp.DistinctCount("item")):
+    for other in (dp.Max("spent"), dp.DistinctCount("item")):
         assert not programs(dp.Budget(1.0), 3, [dp.Count(), other]).may_draw_jointly
 
 
@@ -813,11 +656,3 @@ def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
     for joint in (StepNoise(3.4, False), None):
         chosen = choose(look, edges, bound, 7, joint)
         assert not chosen.jointly and chosen.reach == 3
-
-
-def test_its_noise_is_that_of_a_bound_of_a_part_of_the_partitions() -> None:
-    """By its deviation: 2.75 of 7 and 9.4 of 31 partitions, for one number."""
-    for partitions, bound in ((7, Fraction(26, 10)), (31, Fraction(89, 10))):
-        made = programs(dp.Budget(1.0), partitions, [dp.PeopleCount()])
-        joint = made.noise_at(FIRST, partitions, jointly=True).scale
-        assert joint == pytest.approx(float(bound) * made.noise_at(FIRST, 1).scale, rel=0.1)

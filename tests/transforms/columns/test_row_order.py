@@ -74,11 +74,11 @@ def test_batches_and_other_metrics_and_black_boxes_too():
     """Two thousand people whose last value is 7: earlier rows would move every answer."""
     rows = [{"p": n, "t": t, "v": 7.0 if t == 3 else 99.0} for n in range(2000) for t in range(4)]
     box = dp.BlackBox("v", np.max, blocks=5, person_value="last", last_by="t")
-    of_people = {"method": "preprocessing", "person_value": "last", "last_by": "t"}
-    metrics = [box, dp.Variance("v", **of_people), dp.Count(), dp.Sum("v")]
+    spread = dp.Preprocessed("v", "variance", person_value="last", last_by="t", name="spread")
+    metrics = [box, spread, dp.Count(), dp.Sum("v")]
     release = dp.PrivateAggregate("p", metrics, MANY)
     [row] = support.released([pa.Table.from_pylist(rows)], release)
-    assert row.count == 8000 and abs(row.variance_v) < 0.1
+    assert row.count == 8000 and abs(row.spread) < 0.1
     assert 7 <= row.black_box_v < 7.1
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_time_comes_first_and_what_is_far_is_cut():
 
 def test_wrong_calls_are_refused():
     with pytest.raises(ValueError, match="last_by must be given"):
-        dp.Variance("v", person_value="last")
+        dp.TrimmedMean("v", person_value="last")
     with pytest.raises(ValueError, match="last_by must be given"):
         dp.BlackBox("v", len, last_by="t")
     with pytest.raises(TypeError, match="numbers, dates or timestamps"):

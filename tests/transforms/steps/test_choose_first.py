@@ -275,13 +275,6 @@ def test_people_with_an_epsilon_of_their_own_pay_for_no_search() -> None:
         release(bounds=dp.ContributionBounds())
 
 
-def test_where_people_are_replaced_there_is_no_search() -> None:
-    share = dp.Ratio("value", per="person", neighbours="substitution")
-    days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
-    made = dp.PrivateAggregate("person", [share], dp.Budget(1), **days)
-    assert made.bounds == dp.ContributionBounds(None)
-
-
 def test_two_owners_have_no_bound() -> None:
     days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
     made = dp.PrivateAggregate(["from", "to"], [dp.Max("value")], dp.Budget(1), **days)
