@@ -58,7 +58,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
-    from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
     from beam_dp.results.local_release import Released as Released
     from beam_dp.results.local_release import RunFailed as RunFailed
     from beam_dp.results.local_release import release as release

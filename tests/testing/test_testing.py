@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
+from beam_dp.mechanisms.sensitivity.monotone import Monotone
 from beam_dp.testing import (
     check_interlacing,
     check_monotone,
@@ -121,12 +121,6 @@ def test_without_walks_the_needle_stays_hidden(monkeypatch):
     monkeypatch.setattr(profiles, "_descents", lambda values: profiles.chains(24, 24))
     missed = [check_monotone(needle, range(24), 400) is None for _ in range(10)]
     assert any(missed)
-
-
-def test_a_hull_is_monotone_whatever_it_is_made_of():
-    assert check_monotone(mean, FEW) is not None
-    assert check_monotone(monotone_hull(mean, lowest=0), FEW) is None
-    assert check_monotone(monotone_hull(signed), FEW) is None
 
 
 def test_infinities_are_compared_and_nan_is_an_error():

@@ -251,11 +251,6 @@ class Candidates(abc.ABC):
             return indexes
         return np.array([self.index(v) for v in array.ravel()], np.int64).reshape(array.shape)
 
-    def round_up(self, values: Iterable[Number]) -> list[Number]:
-        """Return the smallest candidate >= each value; values above the top become the top."""
-        top = self.size - 1
-        return [self[min(self.index(value), top)] for value in values]
-
     def nearest(self, value: Number) -> Number:
         """Return the candidate nearest to a finite value; of two equally near ones the higher."""
         above = min(self.index(value), self.size - 1)
@@ -366,21 +361,10 @@ class LinearGrid(Candidates):
         return _first_near(self, exact, value)
 
     def _indexes(self, values: Floats | Indexes) -> Indexes | None:
-        """Return `index` of each value, or None where int64 and float64 are too small for it."""
+        """Return `index` of each value, or None where float64 is too small for it."""
         reach = max(abs(self.start), abs(self.start + self.size * self.stride))
-        if self.whole:
-            return self._whole_indexes(values) if reach < WIDE else None
-        exact = max(reach, self.divisor) < EXACT
-        return self._float_indexes(values) if exact else None
-
-    def _whole_indexes(self, values: Floats | Indexes) -> Indexes:
-        # For an integer c: c >= v iff c >= ceil(v). By fmin, NaN counts as above the top.
-        if values.dtype.kind == "f":
-            values = np.fmax(np.fmin(np.ceil(values), float(WIDE)), -float(WIDE)).astype(np.int64)
-        inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
-        return np.asarray(-((self.start - inside) // self.stride), dtype=np.int64)
-
-    def _float_indexes(self, values: Floats | Indexes) -> Indexes:
+        if max(reach, self.divisor) >= EXACT:
+            return None
         # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
         # An int above 2^53 may round, but stays above the top (which is below 2^53).
         beyond = math.nextafter(self[self.size - 1], math.inf)

@@ -29,7 +29,6 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.exact_statistics import Exact
 from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.summaries.person_value import check_person_value
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
@@ -412,10 +411,6 @@ class Metric(MetricPart):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return what makes its removal profile B[0..removals]; only of a monotone metric."""
-        raise TypeError(f"{type(self).__name__}: has no removal profile.")
-
-    def exactly(self) -> Exact:
-        """Return it as an exact function of a few people's records; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 
     def for_several_owners(self) -> "Metric":

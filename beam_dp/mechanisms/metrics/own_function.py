@@ -15,9 +15,8 @@ The number of votes is private and needs no noise: ranks are counted from the mi
 
 import dataclasses
 import math
-from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,10 +42,7 @@ from beam_dp.mechanisms.metrics.released import (
 )
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
-from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import (
-    People,
     ProfileFunction,
     check_callable,
 )
@@ -110,15 +106,6 @@ class CustomProfile(Profiled, OfNumbers):
         function = GuardedProfile(self.profile, removals, self.lowest)
         return UserProfile(Relation(context.index(self.source)), self.exact_unit, function)
 
-    def exactly(self) -> Exact:
-        """Return it as a function of records, on what a release gives it: values in order."""
-
-        def profile(people: People) -> Iterable[Any]:
-            rows = (sorted(map(_plain, present((record,)))) for record in people)
-            return self.profile(tuple(map(tuple, rows)))
-
-        return Exact(lambda people: next(iter(profile(people))), profile, of_values=True)
-
     @property
     def _prefix(self) -> str:
         return "custom"
@@ -130,10 +117,6 @@ def _check_function(owner: str, name: str, function: object, argument: str) -> N
     if type(function).__hash__ is None:
         rule = f"be hashable, as functions are, not {type(function).__name__}"
         raise checks.ParameterTypeError(owner, name, rule, f"Write {name}=lambda {argument}: ....")
-
-
-def _plain(value: Fraction) -> Number:
-    return int(value) if value.denominator == 1 else float(value)
 
 
 @dataclasses.dataclass(frozen=True)

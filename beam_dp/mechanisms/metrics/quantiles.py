@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
@@ -39,11 +39,8 @@ from beam_dp.mechanisms.metrics.released import (
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme, present
 from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.numerics.numbers import WIDE, Number
-from beam_dp.mechanisms.numerics.user_functions import People
-from beam_dp.mechanisms.profiles import kth_largest
+from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.mechanisms.search.ranks.node import (
@@ -502,10 +499,6 @@ class _Extreme(_Ranked):
         field = context.field(self.source, self.word)
         return OneNumberEach(Measure(field, self.sign, (), removals + 1, False), self.exact_unit)
 
-    def exactly(self) -> Exact:
-        """Return it as a function of records; the smallest is mirrored."""
-        return extreme(self.sign)
-
     def of_people(self) -> OfPeople:
         """Return the extreme of people's extremes, which is that of all rows."""
         return OfPeople(self.statistic, self.word)
@@ -607,24 +600,6 @@ class KthLargest(_Ranked):
             most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
             relation = Relation(context.index(self.source), most=most, rank=self.k)
         return KthRow(relation, removals, self.exact_unit, k=self.k)
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records, with the profile that needs no search."""
-
-        def statistic(people: People) -> Number:
-            ordered = sorted(present(people), reverse=True)
-            return ordered[self.k - 1] if len(ordered) >= self.k else -math.inf
-
-        def profile(people: People) -> Iterator[Number]:
-            values = sorted(set(present(people)))
-            ranks = {value: rank for rank, value in enumerate(values)}
-            owners = [owner for owner, record in enumerate(people) for _ in present((record,))]
-            rows = np.array([ranks[value] for value in present(people)], np.int64)
-            lines = np.array(owners, np.int64), rows, np.ones(len(rows), np.int64)
-            levels = kth_largest.profile(*lines, self.k, len(people))
-            return (values[int(level)] if level >= 0 else -math.inf for level in levels)
-
-        return Exact(statistic, profile)
 
     def for_several_owners(self) -> Metric:
         """Return it by its removal profile: the ranks of people say nothing of shared rows."""

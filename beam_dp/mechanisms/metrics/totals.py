@@ -17,7 +17,6 @@ from beam_dp.mechanisms.metrics.clipped import (
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, occurrences, total
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
     MostFrequentItem,
@@ -120,10 +119,6 @@ class Count(Clippable):
             return RowsOfSeveralOwners(Relation(-1, context.others), removals)
         return OneNumberEach(Measure(ROWS, keep=removals + 1), self.exact_unit)
 
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return additive(len)
-
 
 @dataclasses.dataclass(frozen=True)
 class Sum(Clippable, OfNumbers):
@@ -170,10 +165,6 @@ class Sum(Clippable, OfNumbers):
         field = context.field(self.source, "sum")
         return OneNumberEach(Measure(field, keep=removals + 1), unit)
 
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return additive(total)
-
     def of_people(self) -> OfPeople:
         """Return the sum of people's totals, which only people with an epsilon of their own use."""
         return OfPeople("sum", "sum")
@@ -208,10 +199,6 @@ class PeopleCount(Metric):
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the number without k people, for those who search it themselves."""
         return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.exact_unit)
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return Exact(len, additive(lambda record: 1).profile)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,10 +244,6 @@ class DistinctCount(Clippable, OfColumn):
         """Return the profile in which people are removed by parts."""
         return DistinctItems(Relation(context.index(self.source), context.others), removals)
 
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return Exact(lambda people: len(occurrences(people)))
-
     @property
     def _prefix(self) -> str:
         return "distinct"
@@ -300,10 +283,6 @@ class MaxFrequency(Clippable, OfColumn):
         """Return the profile in which people are removed for each value apart, or by packings."""
         return MostFrequentItem(Relation(context.index(self.source), context.others), removals)
 
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return Exact(lambda people: max(occurrences(people).values(), default=0))
-
 
 @dataclasses.dataclass(frozen=True)
 class SumOfSquares(Profiled, OfColumn):
@@ -325,7 +304,3 @@ class SumOfSquares(Profiled, OfColumn):
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart."""
         return SquaresByItem(Relation(context.index(self.source)), removals)
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return Exact(lambda people: sum(n * n for n in occurrences(people).values()))

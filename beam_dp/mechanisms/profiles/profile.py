@@ -109,11 +109,6 @@ def first_levels(levels: Iterator[Number], removals: int) -> Profile:
     return Profile(level for _, level in zip(range(removals + 1), levels))
 
 
-def claimed_levels(owner: str, function: ProfileFunction, people: People) -> Iterator[Number]:
-    """Yield the levels that a user's profile function returns."""
-    return (plain_number(f"{owner}: profile", value) for value in function(people))
-
-
 @dataclass(frozen=True, repr=False)
 class GuardedProfile:
     """A user's profile function as it is sent to workers: it never raises, whatever the people.
@@ -169,7 +164,7 @@ class GuardedProfile:
     def _asked(self, people: People) -> Profile:
         # A boundary to a user's function on private data: nothing of an error is kept.
         with contextlib.suppress(BaseException):
-            levels = claimed_levels("GuardedProfile", self.function, people)
+            levels = (plain_number("GuardedProfile", level) for level in self.function(people))
             return first_levels(levels, self.removals)
         return self._failed
 

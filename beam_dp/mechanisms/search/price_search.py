@@ -34,7 +34,10 @@ STEP = 8
 """a in `PriceSearch`: E(D) is compared with E(D / a)."""
 _MESH = 16  # M
 _FIRST = Fraction(3, 5)  # the part of epsilon for rho; the nu get the rest
-_RARER = 1e-4  # of `missed`: for prices beyond the usual ones
+ALARM = 1e-3
+"""The chance of a price that clips more people than `PriceSearch.shift`."""
+_MISSED = 0.01  # the chance to pass over a price whose eighth clips nobody
+_RARER = 1e-4  # of that: for prices beyond the usual ones
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 _OWNER = "PriceSearch"
 
@@ -72,42 +75,31 @@ class PriceSearch(Paid):
 
     *What is chosen.* Where E(D) = min_k (B[k] + k D), E is concave in D. Its slope is the number k
     of people who are clipped, which falls: so (E(D) - E(D / a)) / (D - D / a) is at least the k of
-    D. But for a chance of `alarm` no price up to the usual one is returned that clips more than
+    D. But for a chance of `ALARM` no price up to the usual one is returned that clips more than
     `shift` people: a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s),
     c = (1 - e^-r1) / (1 - e^-(r1 + r2)), and there are usual + 1 of these prices. With theta the
-    least integer with e^(-r1 (theta + 1)) <= `missed`, a price whose eighth clips nobody is passed
-    over with a chance of at most `missed` (so where people are alike, D is up to eight times what
+    least integer with e^(-r1 (theta + 1)) <= 0.01, a price whose eighth clips nobody is passed
+    over with a chance of at most 0.01 (so where people are alike, D is up to eight times what
     one of them counts). All later prices are passed over far less often (they share rho, so the
     chance to pass over m more falls like a power of m), but the error this costs grows as fast as
     the prices: so beyond `usual` extra makes that chance smaller by 10^-4, and clips more people.
 
-    *The constants.* a = 8, prices by halves of a doubling, `missed` and the 3 : 2 of the rates were
+    *The constants.* a = 8, prices by halves of a doubling, 0.01 and the 3 : 2 of the rates were
     settled on the questions of `benchmarks.statistics`: there, a = 4 and whole doublings erred by
     up to a half more in the middle, and many times as much in their means.
 
     Args:
         budget: what one choice may spend.
-        alarm: the chance of a price that clips more people than `shift`.
-        missed: the chance to pass over a price whose eighth clips nobody.
 
     Raises:
         TypeError: if budget is no Budget.
-        ValueError: unless 0 < alarm < 1 and 0 < missed < 1.
     """
 
-    alarm: float = 1e-3
-    missed: float = 0.01
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.fraction_between(_OWNER, "alarm", self.alarm, 0, 1)
-        checks.fraction_between(_OWNER, "missed", self.missed, 0, 1)
-
     def shift(self, prices: int) -> int:
-        """Return how many people the chosen one of `prices` prices may clip, but for `alarm`."""
+        """Return how many people the chosen one of `prices` prices may clip, but for `ALARM`."""
         checks.positive_integer(_OWNER, "prices", prices)
         first, second = map(float, self._rates)
-        beyond = math.log(prices / float(self.alarm)) + log_ratio(first, second)
+        beyond = math.log(prices / ALARM) + log_ratio(first, second)
         beyond = beyond / second * (1 + _SLACK)
         return (self._theta(0) + max(0, math.ceil(beyond))) // ((STEP - 1) * _MESH) + 1
 
@@ -140,7 +132,7 @@ class PriceSearch(Paid):
 
     def _theta(self, beyond: int) -> int:
         """Return theta_j for j = usual + `beyond`."""
-        chance = float(self.missed) * (_RARER if beyond > 0 else 1)
+        chance = _MISSED * (_RARER if beyond > 0 else 1)
         return max(0, math.ceil(-math.log(chance) / float(self._rates[0]) * (1 + _SLACK) - 1))
 
 

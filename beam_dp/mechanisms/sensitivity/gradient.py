@@ -130,19 +130,16 @@ def local_sensitivity(f: Function, x: Histogram, p: checks.Real = 1) -> Number:
     return max((norm(values.difference(*move), power) for move in moves(start)), default=0)
 
 
-def global_sensitivity(
-    f: Function, domain: Iterable[Histogram], p: checks.Real = 1, within: bool = False
-) -> Number:
+def global_sensitivity(f: Function, domain: Iterable[Histogram], p: checks.Real = 1) -> Number:
     """Return the supremum over x in a finite domain of ||grad f(x)||: the sensitivity of f there.
 
     Every x of the domain is compared with every x + e_i: all pairs of neighbours whose smaller one
-    is in the domain; with `within` only pairs with both in the domain. Exact where `norm` is.
+    is in the domain. Exact where `norm` is.
 
     Args:
         f: as for `discrete_gradient`.
         domain: histograms of one length, `histograms(3, 5)` say; it is iterated once.
         p: the norm, from 1 to `math.inf`.
-        within: whether x + e_i must be in the domain too (f may not be defined outside).
 
     Raises:
         TypeError, ValueError: as `discrete_gradient`; or for another p.
@@ -154,29 +151,23 @@ def global_sensitivity(
         len({len(x) for x in starts}) <= 1, owner, "domain", "have histograms of one length"
     )
     pairs = ((x, i) for x in starts for i in range(len(x)))
-    compared = (pair for pair in pairs if not within or step(*pair, 1) in starts)
-    return max((norm(values.difference(*pair), power) for pair in compared), default=0)
+    return max((norm(values.difference(*pair), power) for pair in pairs), default=0)
 
 
-def histograms(bins: int, people: int, least: int = 0) -> Iterator[Counts]:
-    """Return all histograms of `least` to `people` people in `bins` bins, small ones first.
+def histograms(bins: int, people: int) -> Iterator[Counts]:
+    """Yield all histograms of up to `people` people in `bins` bins, small ones first.
 
-    There are (bins + people choose people) of them for least = 0.
+    There are (bins + people choose people) of them.
 
     Args:
         bins: how many records there are, at least 1.
         people: the most people.
-        least: the fewest people; 1 leaves the empty database out.
 
     Raises:
         TypeError, ValueError: for other parameters.
     """
     checks.positive_integer("histograms", "bins", bins)
-    sizes = range(
-        removal_count("histograms", "least", least),
-        removal_count("histograms", "people", people) + 1,
-    )
-    for size in sizes:
+    for size in range(removal_count("histograms", "people", people) + 1):
         for bars in itertools.combinations(range(size + bins - 1), bins - 1):
             ends = (-1, *bars, size + bins - 1)
             yield tuple(after - before - 1 for before, after in itertools.pairwise(ends))

@@ -108,7 +108,6 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
         lambda: dp.ShiftedInverse(Range("x"), "p", budget),
         lambda: dp.PreprocessSensitivity(Range("x"), "p", budget),
         lambda: dp.PrivateAggregate(["a", "b"], [Range("x")], budget),
-        lambda: dp.down_sensitivity(Range("x"), [{"id": 1, "x": 2}], person="id"),
     ):
         with pytest.raises(TypeError, match=r"not Range \(output column range_x\)"):
             build()

@@ -248,7 +248,7 @@ def test_the_draws_follow_the_distribution():
 
 
 def test_no_more_than_the_shift_are_cut_but_for_the_alarm():
-    search = PriceSearch(Budget(1.0), alarm=1e-3)
+    search = PriceSearch(Budget(1.0))
     shift = search.shift(11)
     crowd = ProfileExtension.of(sum_profile([1 << 30] * (3 * shift), 2 * shift), 0, 1 << 60, UNIT)
     # All of them are cut at every price up to 2^10.

@@ -3,7 +3,6 @@
 import math
 import pickle
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -53,30 +52,6 @@ def test_steps_and_plateaus_say_the_same_as_the_loss(values, candidates):
     assert plateaus[-1].stop == candidates.size
     assert all(p.start < p.stop and set(loss[p.start : p.stop]) == {p.loss} for p in plateaus)
     assert sorted({p.loss for p in plateaus}, reverse=True) == [p.loss for p in plateaus]
-
-
-def test_a_person_moves_every_loss_by_zero_or_one_in_the_same_direction():
-    # All sets of up to 5 people with contributions 0..3 to a sum, against brute force over all
-    # removals; the sum's profile is the total less the k largest.
-    candidates = Candidates.linear(0, 12, 1)
-
-    def loss(people: tuple[int, ...]) -> list[int]:
-        ordered = sorted(people)
-        values = [sum(ordered[: len(ordered) - k]) for k in range(len(ordered) + 1)]
-        found = Profile(values).loss(candidates)
-        for y, removals in zip(candidates, found, strict=True):
-            enough = [
-                k
-                for k in range(len(people) + 1)
-                if any(sum(people) - sum(r) <= y for r in combinations(people, k))
-            ]
-            assert removals == min(enough)
-        return found
-
-    for people in ((), (3,), (0, 2), (1, 1, 3), (3, 3, 3, 3), (0, 1, 2, 3)):
-        for person in range(4):
-            before, after = loss(people), loss((*people, person))
-            assert all(0 <= b - a <= 1 for a, b in zip(before, after, strict=True))
 
 
 def test_billions_of_candidates_cost_no_more():

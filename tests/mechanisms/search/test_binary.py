@@ -44,19 +44,6 @@ def test_without_noise_every_candidate_can_be_found(n, search):
         assert search.choose(*profile_of(losses, 9998), NoNoise()) == place
 
 
-def test_comparisons_are_at_most_the_logarithm_rounded_up():
-    for n in range(2, 300):
-        deepest = _deepest(-1, n - 1)
-        assert deepest == binary._comparisons(n) == math.ceil(math.log2(n))
-
-
-def _deepest(low: int, high: int) -> int:
-    if high - low == 1:
-        return 0
-    middle = (low + high) // 2
-    return 1 + max(_deepest(low, middle), _deepest(middle, high))
-
-
 @pytest.mark.parametrize(("search", "rate"), [(SEARCHES[0], 0.75), (SEARCHES[2], math.sqrt(1e-6))])
 def test_distribution_is_the_product_of_answers_with_laplace_noise(search, rate):
     losses = [5, 3, 2, 0]  # asks y_1 first ((-1 + 3) // 2), then y_0 or y_2
@@ -144,17 +131,6 @@ def test_errors_are_kept_at_both_ends_of_the_shift_and_nearly_not_inside(rho, er
     assert downs == sorted(downs, reverse=True)
     if answer.shift >= 3:  # the same list, shifted by one loss, does not suffice
         assert laws.answers(answer, 1)[1] > error or laws.answers(answer, answer.shift)[0] > error
-
-
-def test_no_loss_above_the_cap_is_answered_differently():
-    search = NoisyBinarySearch(Budget.zcdp(0.5))
-    answer, cap = search._answer(2**20), search.cap(2**20)
-    assert (
-        laws.answers(answer, cap + 1) == laws.answers(answer, 10 * cap) == laws.answers(answer, cap)
-    )
-    assert laws.answers(answer, cap)[0] <= 1e-13 / 20
-    # The broken twin: half of the cap.
-    assert laws.answers(answer, cap // 2) != laws.answers(answer, cap)
 
 
 @pytest.mark.parametrize(("rho", "is_coin"), [(2.0**-60, False), (1e-6, False), (1e-4, True)])

@@ -76,12 +76,6 @@ def test_floats_and_exact_intervals_agree_on_the_same_uniform():
         )
 
 
-def test_the_runs_of_the_test_tell_bare_weights_from_sized_ones():
-    bare = [math.exp(-score / 4) for _, score in RUNS]
-    twin = np.cumsum(bare) / math.fsum(bare)
-    assert np.abs(twin - np.cumsum(run_chances(0.25))).max() > TOLERANCE
-
-
 def test_sizes_beyond_all_floats():
     sizes, scores = np.array([2**2000, 3 * 2**2000, 1], object), np.array([0, 0, -4])
     drawn = [exponential.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(2_000)]

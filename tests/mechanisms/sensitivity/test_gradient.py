@@ -111,8 +111,6 @@ def test_the_local_sensitivity_is_the_largest_distance_to_a_neighbour(f, bins, p
 def test_the_global_sensitivity_is_the_supremum_of_both(f, p) -> None:
     domain = list(histograms(3, 5))
     pairs = [(x, other) for x in domain for other in near(x)]
-    inside = [distance(f, *pair, p) for pair in pairs if pair[1] in domain]
-    assert float(global_sensitivity(f, domain, p, within=True)) == pytest.approx(max(inside))
     everywhere = [distance(f, *pair, p) for pair in pairs]
     assert float(global_sensitivity(f, domain, p)) == pytest.approx(max(everywhere))
     norms = [operator_norm(discrete_gradient(f, x), p) for x in domain]
@@ -153,8 +151,8 @@ def test_the_mean_has_sensitivity_61() -> None:
     assert global_sensitivity(mean_or(0), [at(), *ends]) == 122
     assert global_sensitivity(mean_or(61), [at(), *ends]) == 61
     # Over all non-empty ages 0 to 4: 4 / 2, not 4 and not 5; 122 / 2 in the same way.
-    assert global_sensitivity(mean, histograms(5, 4, least=1)) == 2
-    for x in histograms(4, 4, least=1):
+    assert global_sensitivity(mean, filter(sum, histograms(5, 4))) == 2
+    for x in filter(sum, histograms(4, 4)):
         expected = [(i - mean(x)) / (sum(x) + 1) for i in range(4)]
         assert discrete_gradient(mean, x).tolist() == [expected]
 
@@ -225,7 +223,6 @@ def test_histograms_are_all_of_them_once() -> None:
     found = list(histograms(3, 4))
     assert len(found) == len(set(found)) == math.comb(7, 3)
     assert all(len(x) == 3 and sum(x) <= 4 and min(x) >= 0 for x in found)
-    assert list(histograms(2, 2, least=2)) == [(0, 2), (1, 1), (2, 0)]
 
 
 def test_looking_never_backwards_is_noticed() -> None:

@@ -1,4 +1,4 @@
-"""A user's own monotone statistic: the search is exact, and the hull needs no claim."""
+"""A user's own monotone statistic: the search is exact."""
 
 import itertools
 import math
@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
 from beam_dp.mechanisms.sensitivity import monotone
-from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
+from beam_dp.mechanisms.sensitivity.monotone import Monotone
 from beam_dp.testing import check_interlacing
 from beam_dp.transforms.columns import compared_values
 
@@ -25,10 +24,6 @@ def rows(people):
 
 def total(people):
     return sum(rows(people))
-
-
-def largest(people):
-    return max(rows(people), default=0)
 
 
 def third_largest(people):
@@ -43,10 +38,6 @@ def max_frequency(people):
     return max(Counter(rows(people)).values(), default=0)
 
 
-def self_join(people):
-    return sum(count**2 for count in Counter(rows(people)).values())
-
-
 def edges(people):
     """Count pairs of people who share a row: both must be there."""
     return sum(bool(set(a) & set(b)) for a, b in itertools.combinations(people, 2))
@@ -58,20 +49,7 @@ def triangles_and_a_third(people):
     return Fraction(len(people), 4) + Fraction(sum(map(bool, shared)), 3)
 
 
-def mean(people):
-    return Fraction(total(people), max(1, len(rows(people))))
-
-
-MONOTONE = [
-    total,
-    largest,
-    third_largest,
-    distinct,
-    max_frequency,
-    self_join,
-    edges,
-    triangles_and_a_third,
-]
+MONOTONE = [total, third_largest, distinct, max_frequency, edges, triangles_and_a_third]
 PEOPLE = st.lists(st.lists(st.integers(0, 6), max_size=4).map(tuple), max_size=8)
 # Sets on which greedy removal, or a bound that is off by a little, gives another profile.
 FIXED = [
@@ -96,10 +74,6 @@ def defined_profile(f, people):
         for k in range(len(people) - len(kept), len(people) + 1):
             levels[k] = min(levels[k], f(kept))
     return tuple(levels)
-
-
-def loss(levels, y):
-    return sum(level > y for level in levels)
 
 
 @pytest.mark.sampled(3)
@@ -169,34 +143,15 @@ def test_the_search_costs_at_most_two_evaluations_per_removal_set(f, removals):
 def test_the_limit_counts_evaluations_and_its_error_shows_nothing():
     # All sets of 12 people are within a limit of 2^12, whatever the function.
     twelve = [(7654321 + i % 5, i) for i in range(12)]
-    assert len(Monotone(self_join, twelve, limit=1 << 12).profile(12).values) == 13
+    assert len(Monotone(distinct, twelve, limit=1 << 12).profile(12).values) == 13
     with pytest.raises(ValueError, match=r"^Monotone: limit must be at least .* not 1000") as error:
-        Monotone(self_join, twelve, limit=1000).profile(12)
+        Monotone(distinct, twelve, limit=1000).profile(12)
     assert "7654321" not in str(error.value)
 
 
 def test_an_empty_partition_has_the_value_of_nobody():
     assert Monotone(total, []).profile(5) == Profile([0])
-    assert Monotone(monotone_hull(total), []).profile(5) == Profile([0])
     assert Monotone(total, [(3,)]).profile(5) == Profile([3, 0])
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("f", MONOTONE)
-@settings(max_examples=20, deadline=None)
-@given(people=PEOPLE)
-def test_the_loss_is_the_least_number_of_removals(f, people):
-    candidates = Candidates.linear(0, 30, 1)
-    levels = defined_profile(f, people)
-    assert Monotone(f, people).loss(candidates) == [loss(levels, y) for y in candidates]
-
-
-def test_the_loss_is_searched_only_as_far_as_the_candidates_reach():
-    people = [(1,)] * 60
-    assert Monotone(total, people, limit=4000).loss(Candidates.of([58, 59])) == [2, 1]
-
-
-# ------------------------------------------------------------------------------ a given profile
 
 
 def top_profile(people):
@@ -204,106 +159,6 @@ def top_profile(people):
     sums = sorted(map(sum, people))
     for k in range(len(sums) + 1):
         yield sum(sums[: len(sums) - k])
-
-
-def endless(people):
-    yield from top_profile(people)
-    raise RuntimeError("read too far")
-
-
-def test_a_given_profile_serves_large_sets_and_is_read_as_far_as_needed():
-    people = [(i,) for i in range(3000)]
-    assert Monotone(total, people, endless).profile(2).values == (4498500, 4495501, 4492503)
-    assert len(Monotone(total, people[:3], endless).profile(3).values) == 4
-    with pytest.raises(RuntimeError, match="too far"):
-        Monotone(total, people[:3], endless).profile(4)
-
-
-# -------------------------------------------------------------------------------------- the hull
-
-
-def table_function(numbers):
-    """Return an arbitrary function of sets of (id,) records: a number, a NaN, or an error."""
-
-    def g(people):
-        value = numbers[sum(1 << person[0] for person in people)]
-        if value is None:
-            raise KeyError(people)
-        return value
-
-    return g
-
-
-RESULTS = st.one_of(
-    st.integers(-5, 9), st.none(), st.sampled_from([math.nan, math.inf, -math.inf, "7", True, 1j])
-)
-TABLES = st.lists(RESULTS, min_size=32, max_size=32)
-IDS = [(i,) for i in range(5)]
-
-
-def usable(value):
-    return type(value) is int
-
-
-@settings(max_examples=60, deadline=None)
-@given(numbers=TABLES)
-def test_the_hull_is_the_least_monotone_function_above(numbers):
-    hull = monotone_hull(table_function(numbers), lowest=-7)
-    values = [hull([IDS[i] for i in range(5) if mask >> i & 1]) for mask in range(32)]
-    g = [value if usable(value) else -7 for value in numbers]
-    for mask in range(32):
-        # The definition: the maximum over all subsets, itself among them.
-        assert values[mask] == max(g[other] for other in range(32) if other & mask == other)
-        for other in range(32):
-            assert other & mask != other or values[other] <= values[mask]
-    # Least: any monotone function above g is above the hull, as it is above g on every subset; the
-    # hull of the hull is the hull.
-    again = monotone_hull(hull)
-    assert all(again([IDS[i] for i in range(5) if m >> i & 1]) == values[m] for m in (5, 22, 31))
-
-
-@settings(max_examples=60, deadline=None)
-@given(numbers=TABLES)
-def test_the_loss_of_a_hull_has_sensitivity_one_for_every_function(numbers):
-    hull = monotone_hull(table_function(numbers), lowest=-7)
-    found = Monotone(hull, IDS).profile(5).values
-    assert found == defined_profile(hull, IDS)
-    for left_out in range(5):
-        before = Monotone(hull, IDS[:left_out] + IDS[left_out + 1 :]).profile(5).values
-        for y in range(-8, 11):
-            assert 0 <= loss(found, y) - loss(before, y) <= 1
-
-
-def test_a_broken_function_without_its_hull_is_not_protected():
-    # The mutant of the test above: the same losses, taken of g itself.
-    g = table_function([0, 9, 9, 0, *[0] * 28])
-    both, one = (Monotone(g, IDS[:n]).profile(5).values for n in (2, 1))
-    assert loss(both, 5) < loss(one, 5)
-
-
-@pytest.mark.parametrize("f", MONOTONE)
-def test_the_hull_of_a_monotone_function_is_itself(f):
-    people = [(1, 2), (2,), (), (3, 3, 1), (5, 2)]
-    assert all(monotone_hull(f)(some) == f(some) for some in subsets(people))
-
-
-def test_a_hull_evaluates_every_set_once():
-    asked = Counter()
-
-    def counted(people):
-        asked[people] += 1
-        return mean(people)
-
-    Monotone(monotone_hull(counted), IDS).profile(5)
-    assert len(asked) == 32 and set(asked.values()) == {1}
-
-
-def test_a_hull_refuses_more_people_than_its_limit():
-    hull = monotone_hull(total, limit=1 << 6)
-    assert hull([(1,)] * 6) == 6
-    for use in (hull, lambda people: Monotone(hull, people).profile(1)):
-        with pytest.raises(ValueError, match=r"^monotone_hull: people must be at most 6"):
-            use([(1,)] * 7)
 
 
 # ----------------------------------------------------------------------------------- in a worker
@@ -396,11 +251,10 @@ def test_a_profile_that_keeps_its_claim_comes_through(name, removals):
 @pytest.mark.parametrize(
     "record",
     [
-        Monotone(total, [(1,), (2,)], top_profile, limit=50),
-        monotone_hull(mean, lowest=3),
+        Monotone(total, [(1,), (2,)], limit=50),
         GuardedProfile(top_profile, 4, 1),
     ],
-    ids=["Monotone", "hull", "GuardedProfile"],
+    ids=["Monotone", "GuardedProfile"],
 )
 def test_records_survive_pickling_and_cannot_be_changed(record):
     assert pickle.loads(pickle.dumps(record)) == record
@@ -417,7 +271,7 @@ def test_a_forged_record_is_refused_where_it_arrives():
 
 
 def test_no_repr_shows_a_record():
-    shown = repr(Monotone(total, [(7654321,)])) + repr(monotone_hull(total))
+    shown = repr(Monotone(total, [(7654321,)]))
     assert "7654321" not in shown + repr(GuardedProfile(top_profile, 3))
 
 
@@ -441,7 +295,6 @@ def one(people):
 
 TYPES = [
     (lambda: Monotone(3, []), "Monotone: f must be a function of people, not 3"),
-    (lambda: Monotone(one, [], profile=[3]), r"Monotone: profile must be a function"),
     (lambda: Monotone(one, {"a": [1]}), r"Monotone: people must be a list .*people.values\(\)"),
     (lambda: Monotone(one, "abc"), "Monotone: people must be a list"),
     (lambda: Monotone(one, 7), "Monotone: people must be a list"),
@@ -452,11 +305,6 @@ TYPES = [
     (lambda: Monotone(lambda p: True, []).profile(1), "not bool"),
     (lambda: Monotone(lambda p: 1j, []).profile(1), "not complex"),
     (lambda: Monotone(lambda p: np.timedelta64(1, "ns"), []).profile(1), "not timedelta64"),
-    (lambda: Monotone(one, [], lambda p: "1").profile(1), "Monotone: profile must return real"),
-    (lambda: monotone_hull(None), "monotone_hull: g must be a function"),
-    (lambda: monotone_hull(one, lowest="0"), "monotone_hull: lowest must be a real number"),
-    (lambda: monotone_hull(one, limit=True), "monotone_hull: limit must be an int"),
-    (lambda: monotone_hull(one)("ab"), "monotone_hull: people must be a list"),
     (lambda: GuardedProfile(None, 3), "GuardedProfile: function must be a function"),
     (lambda: GuardedProfile(one, 3.0), "GuardedProfile: removals must be an int"),
     (lambda: GuardedProfile(one, 3, None), "GuardedProfile: lowest must be a real number"),
@@ -466,12 +314,6 @@ VALUES = [
     (lambda: Monotone(one, []).profile(-1), "removals must be an int of at least 0, not -1"),
     (lambda: Monotone(lambda p: math.nan, []).profile(1), "Monotone: f must return numbers, not"),
     (lambda: Monotone(lambda p: np.float32("nan"), []).profile(1), "not NaN"),
-    (
-        lambda: Monotone(one, [], lambda p: [1, 2]).profile(1),
-        "Profile: values must be numbers that",
-    ),
-    (lambda: Monotone(one, [], lambda p: []).profile(1), "Profile: values must be numbers that"),
-    (lambda: monotone_hull(one, lowest=math.nan), "monotone_hull: lowest must be finite"),
     (lambda: GuardedProfile(one, -1), "GuardedProfile: removals must be an int of at least 0"),
 ]
 
@@ -498,5 +340,4 @@ def test_nothing_that_a_function_raises_comes_out(kind: type[BaseException]) -> 
         raise kind(f"a canary: {people}")
 
     assert GuardedProfile(tells, 3, -1)(((7,),)).values == Profile((-1,)).values
-    assert monotone_hull(tells, lowest=3)([(7,)]) == 3
     assert compared_values.judged([7], tells).tolist() == [0]

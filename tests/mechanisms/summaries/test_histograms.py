@@ -149,38 +149,6 @@ def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
             }
 
 
-@pytest.mark.sampled(2)
-# 10,000 neighbours at once: 10,000 partitions with people of their own, of whom one leaves each.
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
-def test_profiles_interlace_and_losses_move_together_by_one(statistic):
-    generator = random.Random(3)
-    rows = [
-        Row((9 * place + person, 0), (place, 0), (generator.choice(VALUES),))
-        for place in range(10_000)
-        for person in range(generator.randrange(1, 7))
-        for _ in range(generator.randrange(1, 3))
-    ]
-    loss = compile_loss(statistic, 3)
-    more, less = (
-        profiles(part, loss) for part in (rows, [row for row in rows if row.person[0] % 9])
-    )
-    candidates = Candidates.of([-80, -71, -10, -5, -1, 0, 1, 2, 3, 4, 5, 7, 70, 72, 90, 300])
-    extreme = isinstance(statistic, (quantiles.Max, quantiles.Min))
-    nobody = Profile([-math.inf if extreme else 0] * 4)
-    moved = set()
-    for place, large in more.items():
-        small = less.get(place, nobody)
-        assert all(after <= now for after, now in zip(large.values[1:], small.values, strict=False))
-        assert all(now <= before for now, before in zip(small.values, large.values, strict=True))
-        pairs = zip(small.loss(candidates), large.loss(candidates), strict=True)
-        moves = {after - before for before, after in pairs}
-        assert moves <= {0, 1}
-        moved |= moves
-    assert len(more) > 9000 or statistic is STATISTICS[1]
-    assert moved == {0, 1}
-
-
 def test_numbers_beyond_doubles_are_rounded_person_by_person():
     big = [(1 << 80) + 1, (1 << 80) + 3, (1 << 53) + 1, 1 << 119, 5]
     rows = [Row((place, 0), (0, 0), (value,)) for place, value in enumerate(big)]
@@ -324,32 +292,9 @@ def test_cells_show_partitions_in_any_order_and_empty_ones():
     assert list(loss.profiler.profiles(part))[1].values == (0, 0, 0)
 
 
-def test_the_packed_sort_orders_like_the_full_one():
-    generator = np.random.default_rng(8)
-    for top in (5, 1 << 39, 1 << 60):
-        partition = generator.integers(0, top, (1, 500)).astype(np.uint64)
-        measure, bucket = generator.integers(0, 3, (2, 500))
-        one = np.ones(500, np.int64)
-        summary = Summary(partition, measure, bucket, one, one)
-        order = histograms._order(summary)
-        lines = list(zip(partition[0][order], measure[order], bucket[order], strict=True))
-        assert lines == sorted(lines)
-
-
 def test_totals_do_not_wrap():
     rows = [Row((place, 0), (0, 0), (integers.WIDEST - 1,)) for place in range(300)]
     loss = compile_loss(STATISTICS[1], 1)
     found = whole(rows, loss, 3)
     assert wire.unpack_summary(wire.pack_summary(found)).total.sum() == 300 << 120
     assert profiles(rows, loss, 3)[0].values == (300 << 120, 299 << 120)
-
-
-@pytest.mark.parametrize("count", [0, 1, 5, 41, 54, 62, 84])
-def test_buckets_of_powers_of_two_are_those_of_a_search(count):
-    """Powers have a way of their own; the last number of each bucket and its neighbours show it."""
-    edges = [1 << power for power in range(62)]
-    near = sorted({n for edge in edges for n in (edge - 1, edge, edge + 1) if n >= 1})
-    measure = Measure(0, 1, tuple(1 << power for power in range(count)))
-    for numbers in (near, [n for n in near if n <= 1 << 53], [n for n in near if n <= 9], []):
-        found = measure.buckets(np.array(numbers, np.int64)).tolist()
-        assert found == [sum(y < n for y in measure.thresholds) for n in numbers]

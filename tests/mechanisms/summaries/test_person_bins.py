@@ -1,6 +1,5 @@
 """People by bins: brute force in rationals, and what one person can change."""
 
-import itertools
 import random
 from fractions import Fraction
 
@@ -99,11 +98,3 @@ def test_one_person_changes_one_count_by_one_at_most(kind: str) -> None:
                 assert lost.min() >= 0
                 changed.add(int(lost.sum()))
     assert changed == {0, 1}
-
-
-def test_rows_in_place_of_people_would_change_more() -> None:
-    """The broken twin: every value in its bin, as if each were a person."""
-    people = [[1, 9], [4]]
-    apart = [[value] for value in itertools.chain(*people)]
-    lost = np.array(counted(apart, "max", (5,))) - np.array(counted([[4]], "max", (5,)))
-    assert lost.sum() == 2

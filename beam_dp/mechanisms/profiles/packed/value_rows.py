@@ -7,15 +7,11 @@ weight of the values that i owns rows of,
 1. d(i) <= D: i is not removed. To put back a part r_i costs nothing: at most r_i d(i) comes back,
    and r_i D is saved. Her name leaves her rows; a value with a row that nobody is left to remove
    counts in full.
-2. A row that only i owns is the only row of its value that matters among those of i: each of the
-   others stays by no more.
-3. Only i owns the only rows of values of a weight of at least D: i is removed whole. It costs at
+2. Only i owns the only rows of values of a weight of at least D: i is removed whole. It costs at
    most D, and takes as much. All of her rows leave; values without a row are lost.
-4. Values of one row each, which the same person owns alone, are one value with the sum of their
-   weights.
 
-None of the rules changes the least of what is left plus D for each person, and each makes work for
-the others. How often they are applied changes only how much is left.
+Neither rule changes the least of what is left plus D for each person, and each makes work for
+the other. How often they are applied changes only how much is left.
 """
 
 from __future__ import annotations
@@ -31,7 +27,6 @@ from beam_dp.mechanisms.packing.packing_program import Packing
 
 _ROUNDS = 64
 _SLOW = 0.99  # a round that leaves more of the rows is the last one
-_FLOATS = 1 << 52
 
 
 @dataclass
@@ -86,13 +81,16 @@ class ValueRows:
     def packing(self, price: Fraction) -> Packing:
         """Return the program of what is left."""
         most = int((self.owners >= 0).sum(axis=1).max())
-        left = -np.sort(-self.owners, axis=1)[:, :most]
+        left, values = -np.sort(-self.owners, axis=1)[:, :most], self.values
+        if most == 1:  # a flow has one way from a person to a value
+            rows = np.unique(values * self.people + left[:, 0], return_index=True)[1]
+            left, values = left[rows], values[rows]
         known = np.zeros(self.people + 1, np.bool_)
         known[left] = True
         known[-1] = False
         owners = np.where(left < 0, -1, (np.cumsum(known) - 1)[left])
-        new = np.diff(self.values, prepend=-1) != 0
-        return Packing(owners, np.cumsum(new) - 1, self.weights[self.values[new]], price)
+        new = np.diff(values, prepend=-1) != 0
+        return Packing(owners, np.cumsum(new) - 1, self.weights[values[new]], price)
 
     def reduce(self, price: Fraction, degrees: np.ndarray) -> None:
         """Apply the rules until they find little.
@@ -106,8 +104,6 @@ class ValueRows:
             before = len(self.values)
             self._keep_people(degrees > math.floor(price), most)
             self._remove_people(most)
-            if self.single:
-                self._merge_rows()
             if len(self.values) > _SLOW * before or not len(self.values):
                 return
             degrees = self.degrees(most)
@@ -123,43 +119,13 @@ class ValueRows:
         self._keep(~stays[self.values])
 
     def _remove_people(self, most: int) -> None:
-        """Rules 2 and 3."""
-        if not self.single:
-            self._keep_single_rows()
+        """Rule 2."""
         alone = np.flatnonzero((self.owners >= 0).sum(axis=1) == 1)
         only = alone[np.bincount(self.values, minlength=1)[self.values[alone]] == 1]
         weights = np.minimum(self.weights[self.values[only]], most)
         full = integers.sums_at(self.owners[only].max(axis=1), weights, self.people + 1) >= most
         self.removed += int(np.count_nonzero(full))
         self._keep(~full[self.owners].any(axis=1))
-
-    def _merge_rows(self) -> None:
-        """Rule 4."""
-        alone = (self.owners >= 0).sum(axis=1) == 1
-        people = self.owners[alone].max(axis=1, initial=-1)
-        sums = integers.sums_at(people, self.weights[self.values[alone]], self.people)
-        merged = np.flatnonzero(sums)
-        if len(merged) == len(people):
-            return
-        added = np.full((len(merged), self.owners.shape[1]), -1)
-        added[:, 0] = merged
-        weights = np.append(self.weights[self.values[~alone]], np.minimum(sums[merged], _FLOATS))
-        self.owners, self.weights = np.concatenate([self.owners[~alone], added]), weights
-        self.values = np.arange(len(weights))
-
-    def _keep_single_rows(self) -> None:
-        """Keep one of the rows of a value that somebody owns alone, and none of her others."""
-        alone = np.flatnonzero((self.owners >= 0).sum(axis=1) == 1)
-        codes = self.values * (self.people + 1)
-        known, first = np.unique(codes[alone] + self.owners[alone].max(axis=1), return_index=True)
-        if not len(known):
-            return
-        kept = np.ones(len(codes), np.bool_)
-        for role in self.owners.T:
-            index = np.minimum(np.searchsorted(known, codes + role), len(known) - 1)
-            kept &= (known[index] != codes + role) | (role < 0)
-        kept[alone[first]] = True
-        self._keep(kept)
 
     def _keep(self, rows: np.ndarray) -> None:
         self.owners, self.values = self.owners[rows], self.values[rows]

@@ -19,7 +19,6 @@ import numpy as np
 
 from beam_dp.mechanisms.packing import packing_cells
 from beam_dp.mechanisms.packing.packing_program import Packing
-from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed import most_frequent as most_frequent_module
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
@@ -84,21 +83,6 @@ def ranked(rank: int) -> Statistic:
     return Statistic(profile, exact)
 
 
-def squares(rows: Rows) -> int:
-    """Return the sum over items of their squared numbers of rows."""
-    return sum(int(rows.weights[rows.items == item].sum()) ** 2 for item in np.unique(rows.items))
-
-
-def _largest_of_one(rows: Rows) -> Sequence[Any]:
-    owned = rows.owned
-    return kth_largest.profile(owned.owners[0], owned.items, owned.weights, 3, REMOVALS)
-
-
-def _frequent_of_one(rows: Rows) -> Sequence[int]:
-    owned = rows.owned
-    return frequency.max_profile(owned.owners[0], owned.items, owned.weights, REMOVALS)
-
-
 def forced(
     profile: Callable[[Rows], Sequence[Any]], module: Any, **limits: int
 ) -> Callable[[Rows], Sequence[Any]]:
@@ -109,11 +93,6 @@ def forced(
             return profile(rows)
 
     return of_rows
-
-
-def _squares_of_one(rows: Rows) -> Sequence[int]:
-    owned = rows.owned
-    return frequency.squares_profile(owned.owners[0], owned.items, owned.weights, REMOVALS)
 
 
 def _total(rows: Rows) -> Sequence[int]:
@@ -147,11 +126,8 @@ STATISTICS = {
     "most frequent, 3 rows by parts": Statistic(
         forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent, (1, 3)
     ),
-    "most frequent, by one": Statistic(_frequent_of_one, most_frequent, (1,)),
-    "squares, by one": Statistic(_squares_of_one, squares, (1,)),
-    "third largest, by one": Statistic(_largest_of_one, ranked(3).exact, (1,)),
 }
-"""Also those of rows of one owner, and the ways that only larger statistics have."""
+"""Also the ways that only larger statistics have."""
 
 
 def some_rows(

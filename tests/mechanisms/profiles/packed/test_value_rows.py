@@ -74,6 +74,12 @@ def test_a_program_has_the_rows_that_are_left():
     assert packing.values.tolist() == [0, 1] and packing.weights.tolist() == [3, 10]
 
 
+def test_a_person_has_one_row_of_a_value_where_rows_have_one_owner():
+    owners = np.array([[3, -1], [3, -1], [0, -1], [3, -1]])
+    packing = ValueRows(owners, np.array([2, 2, 2, 5]), np.ones(6, int), 4).packing(Fraction(1))
+    assert packing.owners.tolist() == [[0], [1], [1]] and packing.values.tolist() == [0, 0, 1]
+
+
 def test_sums_beyond_what_floats_hold_are_exact():
     """2^53 + 1 is no float."""
     owners = np.zeros((2, 1), np.int64)

@@ -15,7 +15,6 @@ from beam_dp.mechanisms.search.ranks import tail
 from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments
 from beam_dp.mechanisms.search.ranks.tail import NOBODY, NOTHING, STRAY, Line, Sight, TailSearch
 from tests import laws
-from tests.doubles import ZeroNoise
 from tests.mechanisms.search.ranks.test_node import chosen, whole
 
 SIZE = 2_000
@@ -245,14 +244,6 @@ def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
         TailSearch(Budget(1), worth=0)
 
 
-@pytest.mark.parametrize("rate", [0.05, 1.0, 7.0])
-def test_laplace_noise_by_its_sum(rate):
-    for least in (-3, 0, 1, 12):
-        assert float(laws.laplace_at_least(np.array(least), rate)) == pytest.approx(
-            at_least(least, rate)
-        )
-
-
 def test_nobody_is_behind_but_with_the_chance_given():
     levels = TailSearch(Budget(1))._levels(1000, NOTHING)
     bound, rate = math.ceil(levels.behind), float(levels.rate)
@@ -277,34 +268,6 @@ def small_steps(monkeypatch):
 def line(buckets, amounts, size: int, upper: bool) -> Line:
     made = Node.of(np.array(buckets), np.array(amounts), size)
     return Line.of(made, Candidates.linear(1, size, 1), upper)
-
-
-def test_people_are_in_the_order_of_the_walk():
-    up, down = (line([2, 5, 9], [1, 3, 4], 12, upper) for upper in (False, True))
-    assert up.indexes.tolist() == [2, 5, 9] and down.indexes.tolist() == [2, 6, 9]
-    places = np.array([0, 2, 5, 6, 11])
-    assert up.reached(places).tolist() == [0, 1, 4, 4, 8]
-    assert down.reached(places).tolist() == [0, 4, 4, 7, 8]
-    assert up.total == down.total == 8 and up.outer == down.outer == 12
-
-
-LOOKING = TailSearch(Budget(10), Fraction(1, 10), 60, False, resolution=1)  # its e3 is a half
-
-
-def test_what_is_seen_first(small_steps):
-    level, high, low = tail._asked_at_first(LOOKING, 45)
-    assert high > low
-    most = math.ceil(max(level, high)) + 1
-
-    def seen(buckets, amounts):
-        sights, look = LOOKING._look(line(buckets, amounts, 45, False))
-        stop = look.stop(ZeroNoise())  # ln U is 0
-        return sights[-1] if stop is None else sights[stop.run]
-
-    assert seen([5, 15, 25], [1, most, 100]) == Sight(20, level)
-    assert seen([44], [most]) == Sight(None, high)
-    assert seen([44], [math.ceil(low)]) == Sight(None, low)
-    assert seen([44], [0]) == NOTHING
 
 
 def test_an_edge_where_nobody_is(small_steps):
