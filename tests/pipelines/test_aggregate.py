@@ -220,7 +220,7 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     rows = parsed("--count", "--bounds", "rows=7").bounds
     assert rows == dp.ContributionBounds("auto", None, 7)
     plan = str(parsed("--count").plan())
-    assert "partitions per person" in plan and " 0.04 to 0.12 " in plan
+    assert "partitions per person" in plan and " epsilon 0.12 " in plan
 
 
 @pytest.mark.parametrize("word", [*BY_WORD, "two_phase", "walk"])

@@ -505,7 +505,15 @@ class OfNumbersBetween(OfNumbers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.ends  # refuses what are none
+        owner = type(self).__name__
+        low, high = units_between(self.ends, checks.decimal(owner, "unit", self.unit))
+        checks.require(
+            low is None or high is None or low <= high,
+            owner,
+            "high",
+            f"be above low={self.low} by the unit, {self.unit}, or more",
+            "Write a smaller unit.",
+        )
 
     @property
     def ends(self) -> Ends:

@@ -89,7 +89,6 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ends(self)
         checks.boolean("Mean", "own_count", self.own_count)
 
     def parts(self) -> tuple[MetricPart, ...]:
@@ -129,19 +128,6 @@ def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) ->
     nothing = np.full(len(known), np.inf)
     unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
     return found.where(known, unknown)
-
-
-def check_ends(metric: OfNumbersBetween) -> None:
-    """Refuse ends of values between which there is no multiple of the unit."""
-    owner = type(metric).__name__
-    low, high = units_between(metric.ends, checks.decimal(owner, "unit", metric.unit))
-    checks.require(
-        low is None or high is None or low <= high,
-        owner,
-        "high",
-        f"be above low={metric.low} by the unit, {metric.unit}, or more",
-        "Write a smaller unit.",
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -273,7 +259,6 @@ class Variance(OfNumbersBetween):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.boolean(type(self).__name__, "sample", self.sample)
-        check_ends(self)
 
     @property
     def truth_within(self) -> tuple[float, float]:

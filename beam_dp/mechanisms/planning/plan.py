@@ -28,7 +28,7 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
-_ONE_OR_TWO = "one look where people are many, else two; what is not spent goes to the metrics. "
+_ONE_OR_TWO = "a third of it where people are many; what is not spent goes to the metrics. "
 _JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
 _KNOWN = (
     "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
@@ -71,7 +71,6 @@ class PlanRow:
         reason: why this search, where `search="auto"` was asked for; for two phases, what is done
             for few people; for a preprocessed statistic, when it is not changed, and how far the
             noise strays (95%).
-        spends: its cost in words, where the numbers do not say it.
     """
 
     metric: str
@@ -83,7 +82,6 @@ class PlanRow:
     shift: int = 0
     expected_error: str = "-"
     reason: str = ""
-    spends: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -92,7 +90,7 @@ class PlanRow:
         spends += f", delta {self.delta:.3g}" if self.delta else ""
         return (
             self.metric,
-            shortened(self.spends or spends),
+            shortened(spends),
             shortened(self.expected_error),
             short(self.shift) if self.shift else "-",
             shortened(self.noise_scale),
@@ -237,14 +235,12 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
 
 
 def _search_row(program: Program) -> PlanRow:
-    one, two = program.cost(FIRST), program.cost(SECOND)
-    least, most = float(one.amount), float(two.amount)
+    most = program.cost(SECOND)
     return PlanRow(
         SEARCHED,
         "noisy histogram of people",
-        *_costs([(two, 1)]),
-        noise_scale=" to ".join(f"{AdditiveNoise(each).scale:.4g}" for each in (one, two)),
-        spends=f"{'rho' if one.is_zcdp else 'epsilon'} {least:.4g} to {most:.4g}",
+        *_costs([(most, 1)]),
+        noise_scale=f"{AdditiveNoise(most).scale:.4g}",
         reason=_ONE_OR_TWO + _JOINTLY * program.may_draw_jointly + _KNOWN,
     )
 

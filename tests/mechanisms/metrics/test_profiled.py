@@ -151,15 +151,6 @@ def test_without_the_last_term_a_person_moves_it_by_more():
     assert max(moves(broken((9, 9)), broken((9, 9, 9)))) > 1
 
 
-def test_a_twin_is_never_above_the_statistic_and_reaches_it():
-    values = sum_profile((9, 5, 5, 2), 3)
-    twin = ProfileExtension.of(values, 0, 1000, UNIT)
-    # Prices below what the fourth person and all others have are those of the last term.
-    for price in PRICES[4:]:
-        assert twin(price) == min(sum(min(value, price) for value in (9, 5, 5, 2)), 4 * price)
-    assert twin(Fraction(9)) == 21
-
-
 @pytest.mark.parametrize("seed", range(50))
 def test_the_corners_are_enough(seed):
     """E(D) is the least of all its terms, also where the profile is not convex."""
@@ -297,13 +288,6 @@ def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
 @dataclasses.dataclass(frozen=True)
 class _Signed:
     sign: int
-
-
-def test_a_release_stays_within_the_candidates():
-    candidates = Candidates.linear(0, 50, 1)
-    _, release = release_of(dp.SumOfSquares("x", search="two_phase", candidates=candidates))
-    drawn = [release.draw_one(Profile([1000] * 600), Noise())[0] for _ in range(200)]
-    assert min(drawn) >= 0 and max(drawn) <= 50
 
 
 def test_nobody_is_blank_or_has_no_error_bound():
