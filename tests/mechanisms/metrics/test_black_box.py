@@ -65,25 +65,6 @@ def test_under_zcdp_the_exchange_has_the_bounded_range_of_rho(rho):
     assert worst(twin, 4, lambda logs: max(logs) - min(logs)) > math.sqrt(8 * rho) * 1.05
 
 
-def test_the_rank_is_off_by_the_shift_at_most():
-    """Exactly, for some votes: the chance of a rank further off than is said is at most 5%."""
-    candidates = Candidates.of(range(12))
-    search = own_function.search_of(Budget(2.0))
-    shift = search.usual_error
-    for votes in ([5] * 40, [*range(12)] * 5, [0] * 30 + [11] * 30, [3] * 59 + [9]):
-        chances = laws.chances_at(
-            search, own_function.node_of(np.array(votes), candidates), candidates
-        )
-        half = len(votes) / 2
-        wrong = sum(
-            chance
-            for place, chance in enumerate(chances[:-1])
-            if sum(vote <= place for vote in votes) < half - shift
-            or sum(vote < place for vote in votes) > half + shift
-        )
-        assert wrong <= 0.05
-
-
 def relation(function, count=7, **options):
     given = {
         "person_value": "mean",

@@ -160,20 +160,6 @@ def test_several_owners_are_named_in_one_line():
     assert str(made.plan()).splitlines()[-1] == several_owners(["VisitorId", "Day"])
 
 
-def test_the_table_is_cut_to_the_terminal_and_explains_what_is_left() -> None:
-    made = plan(Budget(1.0))
-    for columns in range(40, 200, 7):
-        lines = made.text(columns).splitlines()
-        assert len(lines[0].split()) >= 2 and lines[0].startswith("metric")
-        below = lines[1 + len(made.rows) :]
-        assert max(map(len, below)) <= columns
-        cut = [name for name in ("mechanism", "noise scale", "shift T") if name not in lines[0]]
-        note = " ".join(" ".join(below).split()).partition(": the terminal is too narrow")[0]
-        assert all(name in note for name in cut) and ("... and" in note) == bool(cut)
-        assert ("noise scale: in 95" in made.text(columns)) == ("noise scale" in lines[0])
-    assert made.text(1000) == made.text() == str(made)
-
-
 def chosen_plan(limit=7, budget=None):
     metrics = [totals.PeopleCount(), totals.Sum("v")]
     made = compile_program(metrics, budget or Budget(1), edges_up_to(limit), partitions=limit)

@@ -367,17 +367,6 @@ def test_each_column_is_read_once_in_each_of_its_roles() -> None:
     )
 
 
-def test_an_owner_stands_apart_even_where_it_is_compared_too() -> None:
-    asked = [dp.DistinctCount("to", search=AboveThreshold), dp.Sum("x")]
-    assert columns_of(asked, ["to", "by"]) == (
-        Column("x", Role.VALUE, UNIT),
-        Column("to", Role.OWNER),
-        Column("by", Role.OWNER),
-        Column("to", Role.ITEM),
-    )
-    assert columns_of([dp.Count()], ["to"]) == (Column("to", Role.OWNER),)
-
-
 def test_two_units_of_one_column_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^Min: unit must be the same .* not both 1e-06 and 0\.5"):
         columns_of([dp.Sum("x"), dp.Sum("y", unit=1), dp.Min("x", unit=0.5)])
@@ -436,18 +425,6 @@ def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
         rest = kind(left, budget.delta)
         given = compile_program(ASKED_FOR["count and sum"], rest, reach, partitions=50)
         assert program.steps == given.steps and program.composed == given.composed
-
-
-def test_where_zcdp_is_better_for_one_partition_the_search_is_counted_in_rho():
-    """Forty counts at epsilon 1: the noise of zCDP is smaller even for one partition."""
-    columns = [dp.Sum(f"c{number}") for number in range(40)]
-    assert compile_program(columns, Budget(1, 1e-6), edges_up_to(9)).whole.is_zcdp
-    assert not compile_program(columns[:1], Budget(1, 1e-6), edges_up_to(9)).whole.is_zcdp
-    assert not compile_program(columns, Budget(1), edges_up_to(9)).whole.is_zcdp
-    one = compile_program(columns[:1], Budget(1, 1e-6), edges_up_to(1024))
-    assert one.at_bound(9, FIRST).composed.epsilon
-    many = one.at_bound(1024, FIRST)
-    assert many.composed.is_zcdp and not many.entries[0][1].is_zcdp
 
 
 def choice_of(programs, counts, noise):
