@@ -1,8 +1,8 @@
 """The share of rows, or of people, that have a given value: `Ratio`.
 
 Of a ratio a / b per partition of bounded people (`RatioRelease`): one person has rows in a set S of
-at most r partitions. *Add-remove*: only these change, so that each may cost a part 1 / r of the
-cost c that the ratio may spend in all.
+at most r partitions. Only these change, so that each may cost a part 1 / r of the cost c that the
+ratio may spend in all.
 """
 
 import dataclasses

@@ -3,12 +3,9 @@
 Every row adds 1 to b, or 1 to a and to b; a person owns at most `rows` of them. With the parts a
 and z = b - a, every row adds 1 to one of the two.
 
-*Add-remove*: x' has one person more, or fewer. With L = rows, a and b move by at most L each, and
-the parts by at most L *together*.
-
-*Substitution*: one person's rows (from none to L) become other ones (from none to L). So add-remove
-is a special case, and b need not stay the same. a and b still move by at most L each, but now so do
-both parts: a by L one way and z by L the other.
+A neighbour x' has one person more, or fewer. With L = rows, a and b move by at most L each, and the
+parts by at most L *together*. Where one person's rows become other ones, that is one person fewer
+and then one more: it costs twice the budget.
 
 With noise X, Y on two counts and small relative errors, a first-order expansion at p = a / b gives
 
