@@ -33,7 +33,6 @@ from beam_dp.transforms.partitions import (
     partition_count,
     reach_of,
 )
-from beam_dp.transforms.public_partitions import CollectedPartitions, KeysAsSide
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.steps import (
     barrier,
@@ -91,16 +90,11 @@ class PrivateTransform(RowsOfPeople):
         partitions = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._program.keep_rows)
         )
-        listed: KeysAsSide = {}
-        if isinstance(self.partitions, CollectedPartitions):
-            listed = self.partitions.as_side(self._partition, pcoll.pipeline)
         noise = trial.noise_of(pcoll.pipeline)
         if trial.is_on():
             self._program = self._compile(trial.budget_of(self.budget))
-        summaries, chosen = self._summarised(pcoll, partitions, draws, listed, noise)
-        draw = barrier.DrawOnce(
-            self._program, partitions, noise, chosen=chosen, draws=draws, listed=listed
-        )
+        summaries, chosen = self._summarised(pcoll, partitions, draws, noise)
+        draw = barrier.DrawOnce(self._program, partitions, noise, chosen=chosen, draws=draws)
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
         self._drawn = draw.drawn
@@ -111,7 +105,6 @@ class PrivateTransform(RowsOfPeople):
         rows: beam.PCollection[Any],
         partitions: drawing.BucketPartitions,
         draws: Draws,
-        listed: KeysAsSide,
         noise: Noise,
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
         """Return the summaries by bucket, and what is chosen first, if anything is."""
@@ -130,11 +123,10 @@ class PrivateTransform(RowsOfPeople):
                 self.shards,
                 noise=noise,
                 draws=draws,
-                listed=listed,
             )
         measures, shared = program.measures, program.shared_measures
         summarise = summarising.Summarise(
-            layout, bounder, measures, shared, partitions.buckets, self.shards, listed=listed
+            layout, bounder, measures, shared, partitions.buckets, self.shards
         )
         return rows | "Summarise" >> summarise, None
 

@@ -270,7 +270,3 @@ class BoundContributions(RowsOfPeople):
             | "GroupByShard" >> beam.GroupByKey()
             | "SettleBounds" >> beam.ParDo(settle).with_output_types(kind)
         )
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show, and no key."""
-        return {"bounds": repr(self.bounds)}

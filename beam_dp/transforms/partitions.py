@@ -13,11 +13,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBo
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.transforms.public_partitions import (
-    CollectedPartitions,
-    PublicPartitions,
-    kind_of,
-)
+from beam_dp.transforms.public_partitions import PublicPartitions, kind_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +43,7 @@ class PrivatePartitions:
         return SelectionRequest(weight, self.pre_threshold)
 
 
-Partitions = PublicPartitions | CollectedPartitions | PrivatePartitions
+Partitions = PublicPartitions | PrivatePartitions
 
 
 @dataclasses.dataclass(eq=False)
@@ -220,8 +216,7 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
     raise checks.ParameterError(
         owner,
         "bounds.partitions",
-        "be given where partitions are selected privately"
-        + ", or collected by the pipeline" * isinstance(partitions, CollectedPartitions),
+        "be given where partitions are selected privately",
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
 

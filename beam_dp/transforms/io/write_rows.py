@@ -135,10 +135,6 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             | "WriteFile" >> write.with_output_types(str)
         )
 
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters."""
-        return {"path": self.path, "overwrite": self.overwrite}
-
 
 def _write(
     grouped: tuple[int, Iterable[Any]],

@@ -23,7 +23,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.public_partitions import CollectedPartitions, PublicPartitions
+from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import quick_steps
 from beam_dp.transforms.steps.draw import Block
 
@@ -142,11 +142,10 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)
     checks.require(
-        not (batches and isinstance(partitions, (PrivatePartitions, CollectedPartitions))),
+        not (batches and isinstance(partitions, PrivatePartitions)),
         owner,
         "batches",
-        "be False with private partitions, and with those of a collection: their keys can be of "
-        "any types",
+        "be False with private partitions: their keys can be of any types",
         "Leave it out, or list public partitions.",
     )
     checks.require(

@@ -45,7 +45,6 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import block_votes, quick_steps, runtime, settle
 from beam_dp.transforms.steps.barrier import stored
 from beam_dp.transforms.steps.collect import collecting
@@ -73,7 +72,6 @@ class Summarise(
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
         shards: how many parts the people are cut into; None: see `steps.shard_number`.
-        listed: the side input of the public keys, if the pipeline collects them.
     """
 
     layout: Layout
@@ -82,12 +80,11 @@ class Summarise(
     shared: tuple[Measure, ...] = ()
     buckets: int = 1
     shards: int | None = None
-    listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
-        collect = collecting(rows, self.layout, self.bounder, self.shards, self.listed)
+        collect = collecting(rows, self.layout, self.bounder, self.shards)
         shards = rows | "CollectColumns" >> collect | "GroupByShard" >> beam.GroupByKey()
         asked = self.measures, self.buckets, self.bounder.key
         settled = summaries_of(shards, beam.ParDo(settle), *asked)
@@ -249,7 +246,6 @@ def summarise_and_choose(
     *,
     noise: Noise,
     draws: Draws,
-    listed: KeysAsSide,
 ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen]]:
     """Apply the steps of the module's docstring, with a choice among them.
 
@@ -262,12 +258,11 @@ def summarise_and_choose(
         shards: how many parts the people are cut into; None: see `steps.shard_number`.
         noise: the randomness.
         draws: what keeps the draws of the run.
-        listed: the side input of the public keys, if the pipeline collects them.
 
     Returns:
         (bucket, packed summaries), which are private data; and what was chosen, which is not.
     """
-    collect = collecting(rows, layout, bounder, shards, listed)
+    collect = collecting(rows, layout, bounder, shards)
     reduce = beam.ParDo(ReduceShards(bounder, program.votes))
     reduced = (
         rows

@@ -39,13 +39,6 @@ def typed() -> pd.DataFrame:
     return TABLE.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def categories() -> pd.DataFrame:
-    kinds = pa.table({"who": TABLE["who"], "kind": TABLE["kind"].dictionary_encode()})
-    return kinds.to_pandas(
-        types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == "string" else None
-    )
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -58,7 +51,6 @@ def categories() -> pd.DataFrame:
         Stream(TABLE),
         typed(),
         typed().set_index("kind", drop=False),
-        categories(),
         pl.from_arrow(TABLE),
         pl.from_arrow(TABLE).with_columns(pl.col("kind").cast(pl.Categorical)),
     ],
@@ -139,8 +131,7 @@ WHO: dict[str, tuple[pd.Series, list[Any]]] = {
 def lines_of(data: Any, columns: tuple[Column, ...] = ()) -> list[Any]:
     """Return what the rows of a table become, where its people are also its partitions."""
     names = ["who", *(column.name for column in columns)]
-    numbers = [column.name for column in columns if column.role is not Role.ITEM]
-    frame = frames.frame_of("release", data, names, numbers)
+    frame = frames.frame_of("release", data, names)
     layout = Layout("who", ("who",), columns, None, bytes(32))
     if frame.batches:
         return layouts.of_batches(layout, frame.batches)
@@ -201,13 +192,10 @@ def test_categories_of_any_type_are_numbers_where_they_are() -> None:
 
 
 def test_text_that_is_no_number_is_refused_by_type_and_not_by_cells() -> None:
-    """Also where another column has objects; categories of objects have no type."""
+    """Also where another column has objects."""
     texts = pd.Series(["x", BAD], dtype="string[python]")
     data = pd.DataFrame({"who": pd.Series(["a", 7], dtype=object), "text": texts})
     assert frames.frame_of("release", data, ["who", "text"]).types == {"text": pa.large_string()}
-    for cells in (["x", "y"], ["x", 7], ["x", BAD]):
-        data["text"] = pd.Series(cells, dtype=object).astype("category")
-        assert frames.frame_of("release", data[["text"]], ["text"], ["text"]).types == {}
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])

@@ -27,7 +27,6 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import barrier, guards
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps.draw import Block
@@ -91,9 +90,8 @@ def parts() -> tuple[Layout, Program, Bounder]:
 def chosen_in(given: Any, noise: Noise) -> Any:
     """Return the summaries, and the choice."""
     layout, program, bounder = parts()
-    listed = KeysAsSide()
     return summarise_and_choose(
-        given, layout, bounder, program, 2, 8, noise=noise, draws=Barriers(), listed=listed
+        given, layout, bounder, program, 2, 8, noise=noise, draws=Barriers()
     )
 
 
