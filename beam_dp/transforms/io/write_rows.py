@@ -55,9 +55,9 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
     Raises:
         TypeError, ValueError: at construction: an unknown extension, a file that exists without
-            `overwrite`, or a local path where this machine cannot write, which is tried with an
-            empty file (whether a bucket or another machine can be written, or a disk is full, shows
-            only when the job writes); when applied: rows without a schema and no `columns`.
+            `overwrite`, or a local path in a folder where this machine cannot write (whether a
+            bucket or another machine can be written, or a disk is full, shows only when the job
+            writes); when applied: rows without a schema and no `columns`.
     """
 
     path: str
