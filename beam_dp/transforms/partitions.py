@@ -2,9 +2,8 @@
 
 import dataclasses
 import functools
-import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -86,22 +85,19 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
             f"be one of the numbers {', '.join(numbers) or 'of rows, not of batches'}, "
             f"not {self.by!r}",
         )
-        listed = released | "KeyTogether" >> beam.Map(_alone)
-        best = listed | "KeepBest" >> beam.CombinePerKey(
-            functools.partial(_best, k=self.k, by=self.by)
-        )
-        kept = beam.FlatMapTuple(_rows).with_output_types(released.element_type)
-        return best | "TakeRows" >> kept
+        first = functools.partial(_place, by=self.by)
+        best = beam.combiners.Top.Of(self.k, key=first, reverse=True).without_defaults()
+        taken = beam.FlatMap(_rows).with_output_types(released.element_type)
+        return released | "KeepBest" >> best | "TakeRows" >> taken
 
 
-def _alone(row: beam.Row) -> tuple[None, list[beam.Row]]:
-    return None, [row]
+def _place(row: beam.Row, by: str) -> tuple[float, str]:
+    """Return what rows are ordered by, the best first."""
+    return -_number(getattr(row, by)), str(row)
 
 
-def _best(parts: Iterable[list[beam.Row]], k: int, by: str) -> list[beam.Row]:
-    """Return the k best rows of several lists: associative, as the order has no ties."""
-    rows = (row for part in parts for row in part)
-    return heapq.nsmallest(k, rows, key=lambda row: (-_number(getattr(row, by)), str(row)))
+def _rows(rows: list[beam.Row]) -> list[beam.Row]:
+    return rows
 
 
 def _number(value: float | None) -> float:
@@ -109,10 +105,6 @@ def _number(value: float | None) -> float:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return -math.inf
     return value
-
-
-def _rows(key: None, rows: list[beam.Row]) -> list[beam.Row]:
-    return rows
 
 
 def check_partitions(

@@ -45,32 +45,6 @@ def test_threads_are_those_of_the_variable_or_the_cores(
     assert (runtime.pool() is None) == (count == 1)
 
 
-LIMITS = [  # what a container says of its share, and the cores of 16 that it may use
-    (None, 16),
-    ("max 100000", 16),
-    ("200000 100000", 2),
-    ("150000 100000", 2),
-    ("10000 100000", 1),
-    ("9900000 100000", 16),
-    ("not a number", 16),
-    ("1 0", 16),
-]
-
-
-@pytest.mark.parametrize(("said", "count"), LIMITS)
-def test_a_container_has_no_more_cores_than_its_share(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None, count: int
-) -> None:
-    monkeypatch.setattr(runtime.os, "sched_getaffinity", lambda _: range(16), raising=False)
-    monkeypatch.delattr(runtime.os, "process_cpu_count", raising=False)
-    limit = tmp_path / "cpu.max"
-    if said is not None:
-        limit.write_text(f"{said}\n")
-    assert runtime.cores(limit) == count
-    monkeypatch.setattr(runtime.os, "process_cpu_count", lambda: 7, raising=False)
-    assert runtime.cores(limit) == min(7, count)
-
-
 def test_bundles_share_one_pool_that_ends_with_the_last_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

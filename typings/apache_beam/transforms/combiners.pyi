@@ -1,7 +1,12 @@
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.ptransform import PTransform
 
-class ToList(PTransform[Any, Any]):
-    def __ror__(self, left: PCollection[Any]) -> PCollection[list[Any]]: ...
+T = TypeVar("T")
+
+class Top:
+    class Of(PTransform[PCollection[T], PCollection[list[T]]], Generic[T]):
+        def __init__(self, n: int, key: Callable[[T], Any], reverse: bool) -> None: ...
+        def without_defaults(self) -> Top.Of[T]: ...
