@@ -151,7 +151,6 @@ def release(
         partitions,
         partition_rows=partition_rows,
         batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
-        plain_names=True,
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"

@@ -95,10 +95,9 @@ class PrivateTransform(RowsOfPeople):
             self._program = self._compile(trial.budget_of(self.budget))
         summaries, chosen = self._summarised(pcoll, partitions, draws, noise)
         draw = barrier.DrawOnce(self._program, partitions, noise, chosen=chosen, draws=draws)
-        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
-        rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
+        released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
-        return rows
+        return output_rows.named(released, self.partition, self.metrics, layout, self.batches)
 
     def _summarised(
         self,
@@ -155,7 +154,8 @@ class PrivateAggregate(PrivateTransform):
     says, when one person with all their rows is added or removed: every metric, every partition,
     every interval, and which partitions appear.
 
-    One `beam.Row` per released partition: the partition columns, then for each metric its number,
+    One `beam.Row` per released partition: the partition columns ("visit day", which is no field of
+    a row, becomes `visit_day`; `batches` keep it), then for each metric its number,
     `<name>_low` and `<name>_high` (a histogram three per bin), which hold the true statistic of all
     rows in 95 of 100 releases; an end that is infinite says that nothing is known on that side.
     Quantiles and k-th largest rows have a `<name>_rank_error` instead: how many people the rank of
@@ -195,8 +195,6 @@ class PrivateAggregate(PrivateTransform):
             keys can be of any type, nor with public keys of several types in one column.
         columns: all columns that the rows have, where rows are dicts, which do not say it: then a
             misspelt column is refused (see `known_columns`).
-        plain_names: whether a column like "visit day", whose name is no field of a row, becomes the
-            field `visit_day`; it is refused otherwise, or kept where `batches` are released.
 
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
@@ -215,7 +213,6 @@ class PrivateAggregate(PrivateTransform):
     partition_rows: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
-    plain_names: bool = False
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
@@ -236,9 +233,7 @@ class PrivateAggregate(PrivateTransform):
             )
         guards.check_functions(self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
-        output_rows.check_names(
-            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
-        )
+        output_rows.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._ready()
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 

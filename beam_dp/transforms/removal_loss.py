@@ -143,7 +143,7 @@ class RemovalLoss(RowsOfPeople):
         partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], several)
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
-            "profile" not in self.partition,
+            "profile" not in output_rows.field_names(self.partition, ()),
             _OWNER,
             "partition",
             "not have a column named 'profile': the output has one",

@@ -4,9 +4,9 @@ from typing import Any, Generic, TypeVar
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.ptransform import PTransform
 
-T = TypeVar("T")
+_Row = TypeVar("_Row")
 
 class Top:
-    class Of(PTransform[PCollection[T], PCollection[list[T]]], Generic[T]):
-        def __init__(self, n: int, key: Callable[[T], Any], reverse: bool) -> None: ...
-        def without_defaults(self) -> Top.Of[T]: ...
+    class Of(PTransform[PCollection[_Row], PCollection[list[_Row]]], Generic[_Row]):
+        def __init__(self, n: int, key: Callable[[_Row], Any], reverse: bool) -> None: ...
+        def without_defaults(self) -> Top.Of[_Row]: ...
