@@ -66,15 +66,6 @@ def test_every_table_has_the_same_rows(data: Any) -> None:
     assert "view" not in str(frame.types)
 
 
-def test_a_column_of_objects_is_read_cell_by_cell() -> None:
-    data = pd.DataFrame({"who": pd.Series(["a", 7, b"x"], dtype=object), "n": [1, 2, 3]})
-    frame = frames.frame_of("release", data, ["who", "n"])
-    rows = [{"who": "a", "n": 1}, {"who": 7, "n": 2}, {"who": b"x", "n": 3}]
-    assert frame.types == {"n": pa.int64()} and list(frame.rows()) == rows
-    # A column that is not read may hold what it likes.
-    assert frames.frame_of("release", data, ["n"]).types == {"n": pa.int64()}
-
-
 BAD = "Jos\udce9"
 GOOD: list[Any] = ["a", "b", "17", "é", "b"]
 MANY = 1 << 60
@@ -181,14 +172,6 @@ def test_times_and_numbers_are_the_same_beside_objects(beside: bool) -> None:
     [missing] = integers.widen(np.array([integers.LOWEST])).tolist()
     assert values[2] == (missing, missing, missing)
     assert values[3][1:] == (ten + hour, ten + hour + west)
-
-
-def test_categories_of_any_type_are_numbers_where_they_are() -> None:
-    odd = pd.Series([2, "x", 10**30, BAD, None, 0.5], dtype=object).astype("category")
-    data = pd.DataFrame({"who": range(6), "odd": odd})
-    lines = lines_of(data, (Column("odd", Role.VALUE, Fraction(1, 2)),))
-    [missing] = integers.widen(np.array([integers.LOWEST])).tolist()
-    assert [line[-1] for line in lines] == [4, missing, 2 * 10**30, missing, missing, 1]
 
 
 def test_text_that_is_no_number_is_refused_by_type_and_not_by_cells() -> None:

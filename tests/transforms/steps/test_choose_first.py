@@ -147,12 +147,6 @@ def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     assert len(found) == 20 and sum(numbers[0] for _, numbers in found) == 600 * 3
 
 
-def test_many_people_with_many_partitions_keep_them() -> None:
-    found, chosen = run(visits(many=400))
-    assert chosen[0].reach == 16 and chosen[0].top == chosen[0].edges.index(16)
-    assert sum(numbers[0] for _, numbers in found) == 400 * 15 + 200 * 3
-
-
 @pytest.mark.parametrize("rows", [[], [{"person": 1, "day": 77, "value": 1.0}]])
 def test_nobody_is_no_case_of_its_own(rows: list[dict[str, Any]]) -> None:
     found, chosen = run(rows)
@@ -273,19 +267,6 @@ def test_people_with_an_epsilon_of_their_own_pay_for_no_search() -> None:
         release(bounds=dp.ContributionBounds())
 
 
-def test_where_people_are_replaced_there_is_no_search() -> None:
-    share = dp.Ratio("value", per="person", neighbours="substitution")
-    days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
-    made = dp.PrivateAggregate("person", [share], dp.Budget(1), **days)
-    assert made.bounds == dp.ContributionBounds(None)
-
-
-def test_two_owners_have_no_bound() -> None:
-    days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
-    made = dp.PrivateAggregate(["from", "to"], [dp.Max("value")], dp.Budget(1), **days)
-    assert made.bounds == dp.ContributionBounds(None)
-
-
 def test_limits_on_rows_alone_choose_no_bound_where_none_can_be_chosen() -> None:
     rows = dp.ContributionBounds(rows=3)
     without = dp.ContributionBounds(None, rows=3)
@@ -347,14 +328,6 @@ def test_the_counts_are_those_of_the_people_however_the_rows_are_cut(
     most = bounder.bounds.reach or 6
     people = np.array([min(len(own), most) for own in reaches.values()])
     assert counts.tolist() == people_per_step(people, EDGES).tolist()
-
-
-def test_an_empty_shard_has_nobody() -> None:
-    step = ReduceShards(Bounder(ContributionBounds(6), FIELDS, b"key"), FirstVotes(EDGES, ()))
-    step.start_bundle()
-    assert list(step.process((3, []))) == [] == list(step.finish_bundle())
-    votes = FirstVotes(EDGES, ())
-    assert votes.people_per_step(votes.merged([])).tolist() == [0] * len(EDGES)
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5, 17, 1000])

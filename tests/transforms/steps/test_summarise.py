@@ -128,12 +128,6 @@ def test_every_way_gives_the_same_bits(way: str, expected: dict[int, Any]) -> No
     assert WAYS[way]() == expected
 
 
-def test_buckets_only_spread(expected: dict[int, Any]) -> None:
-    found = run(visits(), buckets=1)
-    assert set(found) == {0, SHARED} and merged(found) == merged(expected)
-    assert len([bucket for bucket in expected if expected[bucket]]) > 2
-
-
 class GiveTables(beam.DoFn):
     """Yields whole Arrow tables where rows of a schema are expected, as Beam's readers do."""
 
@@ -147,13 +141,6 @@ class GiveTables(beam.DoFn):
 
 def test_rows_with_a_schema_arrive_as_tables(expected: dict[int, Any]) -> None:
     assert_schema_run(lambda p: p | beam.Create([0]) | beam.ParDo(GiveTables()), expected)
-
-
-def test_rows_with_a_schema_arrive_as_rows(expected: dict[int, Any]) -> None:
-    assert_schema_run(
-        lambda p: p | beam.Create(visits()) | beam.Map(lambda row: row).with_output_types(Visit),
-        expected,
-    )
 
 
 def assert_schema_run(source: Any, expected: dict[int, Any]) -> None:
