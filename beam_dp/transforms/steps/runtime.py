@@ -9,8 +9,6 @@ memory as the peak, so returning it is worth some milliseconds.
 import ctypes
 import functools
 import os
-import threading
-import weakref
 from collections.abc import Callable
 from concurrent import futures
 
@@ -35,30 +33,13 @@ def _trim() -> Callable[[int], object]:
     return getattr(ctypes.CDLL(None), "malloc_trim", lambda keep: None)
 
 
-class _Shared:
-    """The pool of this process; nothing of it is left when no bundle holds it any more."""
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew, as after a fork: a forked process has the lock, but none of the threads."""
-        self._lock = threading.Lock()
-        self._pool: weakref.ref[futures.ThreadPoolExecutor] | None = None
-
-    def get(self, count: int) -> futures.ThreadPoolExecutor:
-        """Return the pool that others hold, or a new one of so many threads."""
-        with self._lock:
-            pool = self._pool() if self._pool is not None else None
-            if pool is None:
-                pool = futures.ThreadPoolExecutor(count, "beam_dp")
-                self._pool = weakref.ref(pool)
-            return pool
+@functools.cache
+def _executor(count: int) -> futures.ThreadPoolExecutor:
+    return futures.ThreadPoolExecutor(count, "beam_dp")
 
 
-_shared = _Shared()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared.forget)
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_executor.cache_clear)
 
 
 def threads() -> int:
@@ -76,9 +57,6 @@ def cores() -> int:
 
 
 def pool() -> futures.ThreadPoolExecutor | None:
-    """Return the one pool of this process, for all its bundles; None for one thread.
-
-    It ends, with its threads, when no bundle holds it any more, also where bundles failed.
-    """
+    """Return the one pool of this process, for all its bundles; None for one thread."""
     count = threads()
-    return _shared.get(count) if count > 1 else None
+    return _executor(count) if count > 1 else None
