@@ -27,7 +27,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -55,7 +55,7 @@ Lines = TypeVar("Lines")
 VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 _PIECE_LINES = 1 << 18
-Reduced = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
+Reduced: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
 """The output of a shard: (shard, lines of whole people); or, tagged, (0, votes)."""
 
 
