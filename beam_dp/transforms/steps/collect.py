@@ -99,7 +99,7 @@ def collecting(
     layout: Layout,
     bounder: Bounder,
     shards: int | None,
-) -> "beam.ParDo[Any, tuple[int, bytes]]":
+) -> beam.ParDo:
     """Return the step that collects `rows`; check the types of known fields.
 
     Args:

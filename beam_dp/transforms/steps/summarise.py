@@ -27,7 +27,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import apache_beam as beam
 import numpy as np
@@ -49,9 +49,8 @@ from beam_dp.transforms.steps import block_votes, quick_steps, runtime, settle
 from beam_dp.transforms.steps.barrier import stored
 from beam_dp.transforms.steps.collect import collecting
 from beam_dp.transforms.steps.kept_draws import Draws
-from beam_dp.transforms.steps.settle import SHARED, Packed, Settle
+from beam_dp.transforms.steps.settle import SHARED, Settle
 
-Lines = TypeVar("Lines")
 VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 _PIECE_LINES = 1 << 18
@@ -92,8 +91,8 @@ class Summarise(
 
 
 def summaries_of(
-    shards: beam.PCollection[Lines],
-    settling: "beam.ParDo[Lines, Packed]",
+    shards: beam.PCollection[Any],
+    settling: beam.ParDo,
     measures: block_votes.Measures,
     buckets: int,
     key: bytes,
