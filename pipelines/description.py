@@ -156,7 +156,7 @@ class Description:
             checks.require(alone, _OWNER, "partition", rule, mend)
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
-        further = {"batches": self.top is None and not private, "plain_names": True}
+        further = {"batches": self.top is None and not private}
         return mappings.aggregate_of(_OWNER, parts, self.metrics, **further)
 
     def check_files(self) -> None:

@@ -22,7 +22,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
+from beam_dp.mechanisms.bounding.columns import table_order
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
@@ -148,7 +148,6 @@ def release(
         bounds,
         partitions,
         batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
-        plain_names=True,
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"
@@ -186,8 +185,7 @@ def _read_of(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> f
     """Return the columns of a table that the release reads."""
     columns = table_order(column for metric in aggregate.metrics for column in metric.columns())
     names = [*owners, *aggregate.partition, *(column.name for column in columns)]
-    numbers = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
-    return frames.frame_of(_OWNER, data, names, [column.name for column in numbers])
+    return frames.frame_of(_OWNER, data, names)
 
 
 def label(program: str, path: str) -> str:

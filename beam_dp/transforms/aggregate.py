@@ -32,7 +32,6 @@ from beam_dp.transforms.partitions import (
     partition_count,
     reach_of,
 )
-from beam_dp.transforms.public_partitions import CollectedPartitions, KeysAsSide
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.steps import (
     barrier,
@@ -90,27 +89,20 @@ class PrivateTransform(RowsOfPeople):
         partitions = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._program.keep_rows)
         )
-        listed: KeysAsSide = {}
-        if isinstance(self.partitions, CollectedPartitions):
-            listed = self.partitions.as_side(self._partition, pcoll.pipeline)
         noise = trial.noise_of(pcoll.pipeline)
         if trial.is_on():
             self._program = self._compile(trial.budget_of(self.budget))
-        summaries, chosen = self._summarised(pcoll, partitions, draws, listed, noise)
-        draw = barrier.DrawOnce(
-            self._program, partitions, noise, chosen=chosen, draws=draws, listed=listed
-        )
-        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
-        rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
+        summaries, chosen = self._summarised(pcoll, partitions, draws, noise)
+        draw = barrier.DrawOnce(self._program, partitions, noise, chosen=chosen, draws=draws)
+        released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
-        return rows
+        return output_rows.named(released, self.partition, self.metrics, layout, self.batches)
 
     def _summarised(
         self,
         rows: beam.PCollection[Any],
         partitions: drawing.BucketPartitions,
         draws: Draws,
-        listed: KeysAsSide,
         noise: Noise,
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
         """Return the summaries by bucket, and what is chosen first, if anything is."""
@@ -129,11 +121,10 @@ class PrivateTransform(RowsOfPeople):
                 self.shards,
                 noise=noise,
                 draws=draws,
-                listed=listed,
             )
         measures, shared = program.measures, program.shared_measures
         summarise = summarising.Summarise(
-            layout, bounder, measures, shared, partitions.buckets, self.shards, listed=listed
+            layout, bounder, measures, shared, partitions.buckets, self.shards
         )
         return rows | "Summarise" >> summarise, None
 
@@ -162,7 +153,8 @@ class PrivateAggregate(PrivateTransform):
     says, when one person with all their rows is added or removed: every metric, every partition,
     every interval, and which partitions appear.
 
-    One `beam.Row` per released partition: the partition columns, then for each metric its number,
+    One `beam.Row` per released partition: the partition columns ("visit day", which is no field of
+    a row, becomes `visit_day`; `batches` keep it), then for each metric its number,
     `<name>_low` and `<name>_high` (a histogram three per bin), which hold the true statistic of all
     rows in 95 of 100 releases; an end that is infinite says that nothing is known on that side.
     Quantiles and k-th largest rows have a `<name>_rank_error` instead: how many people the rank of
@@ -199,8 +191,6 @@ class PrivateAggregate(PrivateTransform):
             keys can be of any type, nor with public keys of several types in one column.
         columns: all columns that the rows have, where rows are dicts, which do not say it: then a
             misspelt column is refused (see `known_columns`).
-        plain_names: whether a column like "visit day", whose name is no field of a row, becomes the
-            field `visit_day`; it is refused otherwise, or kept where `batches` are released.
 
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
@@ -218,7 +208,6 @@ class PrivateAggregate(PrivateTransform):
     shards: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
-    plain_names: bool = False
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
@@ -239,9 +228,7 @@ class PrivateAggregate(PrivateTransform):
             )
         guards.check_functions(self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
-        output_rows.check_names(
-            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
-        )
+        output_rows.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._ready()
 
     def _compile(self, budget: Budget) -> Program:

@@ -18,7 +18,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding import table as tables
-from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
+from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -56,15 +56,8 @@ def _digests(table: Table) -> list[tuple[int, int]]:
     return list(zip(*(column.view(np.uint64).tolist() for column in table.values), strict=True))
 
 
-def _join(lines: Sequence[_Lines]) -> _Lines:
-    rows: dict[tuple[int, int], bytes] = {}
-    for part in lines:
-        rows.update(part.rows)
-    return _Lines(tables.concatenate([part.table for part in lines]), rows)
-
-
 class _CollectRows(quick_steps.QuickStep):
-    """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
+    """Turn rows into packed lines by shard, reduced some hundred thousand rows at a time."""
 
     def __init__(self, layout: Layout, kept: Sequence[str], bounder: Bounder, shards: int) -> None:
         self._layout, self._keys = layout, len(layout.names) - 1
@@ -74,7 +67,6 @@ class _CollectRows(quick_steps.QuickStep):
     def start_bundle(self) -> None:
         """Begin a bundle with no rows."""
         self._lists = FieldLists(self._names)
-        self._held: list[_Lines] = []
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -84,7 +76,7 @@ class _CollectRows(quick_steps.QuickStep):
         else:
             self._lists.add(element)
         if len(self._lists) >= BATCH_LINES // 4:
-            yield from self._reduce(HELD_LINES)
+            yield from self._packed()
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         columns = {name: layouts.column_of(batch, name) for name in self._names}
@@ -93,20 +85,11 @@ class _CollectRows(quick_steps.QuickStep):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the lines that are still held."""
-        for element in self._reduce(0):
+        for element in self._packed():
             yield GlobalWindows.windowed_value(element)
 
-    def _reduce(self, room: int) -> Iterator[tuple[int, bytes]]:
-        self._held += [part.reduced(self._bounder) for part in self._take_lists()]
-        if self._held and sum(len(part.table) for part in self._held) > room:
-            merged = _join(self._held).reduced(self._bounder)
-            self._held = [merged]
-            if len(merged.table) > room // 2:
-                self._held = []
-                yield from _packed(merged, self._bounder, self._shards)
-
-    def _take_lists(self) -> Iterator[_Lines]:
-        """Return the collected rows as lines; the digest of each row is its value columns."""
+    def _packed(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the collected rows as lines; the digest of each row is its value columns."""
         lists = self._lists.drain()
         texts = [
             marshal.dumps(tuple(map(plain_values.plain, row)), _FORMAT)
@@ -120,7 +103,8 @@ class _CollectRows(quick_steps.QuickStep):
             [chosen] = table.values
             table = dataclasses.replace(table, values=[digests[0, chosen], digests[1, chosen]])
             rows = zip(_digests(table), (texts[index] for index in chosen.tolist()), strict=True)
-            yield _Lines(table, dict(rows))
+            lines = _Lines(table, dict(rows)).reduced(self._bounder)
+            yield from _packed(lines, self._bounder, self._shards)
 
 
 def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int, bytes]]:
@@ -270,7 +254,3 @@ class BoundContributions(RowsOfPeople):
             | "GroupByShard" >> beam.GroupByKey()
             | "SettleBounds" >> beam.ParDo(settle).with_output_types(kind)
         )
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show, and no key."""
-        return {"bounds": repr(self.bounds)}

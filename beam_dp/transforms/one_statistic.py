@@ -23,7 +23,6 @@ from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.planning.plan import Plan, Record
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import NO_SEARCHES, SearchKind
-from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import Partitions
 
@@ -60,10 +59,6 @@ class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""
         return rows | "Release" >> self._aggregate
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
 
 
 @dataclasses.dataclass(eq=False)

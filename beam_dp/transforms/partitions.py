@@ -2,9 +2,8 @@
 
 import dataclasses
 import functools
-import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -13,11 +12,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBo
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.transforms.public_partitions import (
-    CollectedPartitions,
-    PublicPartitions,
-    kind_of,
-)
+from beam_dp.transforms.public_partitions import PublicPartitions, kind_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +42,7 @@ class PrivatePartitions:
         return SelectionRequest(weight, self.pre_threshold)
 
 
-Partitions = PublicPartitions | CollectedPartitions | PrivatePartitions
+Partitions = PublicPartitions | PrivatePartitions
 
 
 @dataclasses.dataclass(eq=False)
@@ -90,22 +85,19 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
             f"be one of the numbers {', '.join(numbers) or 'of rows, not of batches'}, "
             f"not {self.by!r}",
         )
-        listed = released | "KeyTogether" >> beam.Map(_alone)
-        best = listed | "KeepBest" >> beam.CombinePerKey(
-            functools.partial(_best, k=self.k, by=self.by)
-        )
-        kept = beam.FlatMapTuple(_rows).with_output_types(released.element_type)
-        return best | "TakeRows" >> kept
+        first = functools.partial(_place, by=self.by)
+        best = beam.combiners.Top.Of(self.k, key=first, reverse=True).without_defaults()
+        taken = beam.FlatMap(_rows).with_output_types(released.element_type)
+        return released | "KeepBest" >> best | "TakeRows" >> taken
 
 
-def _alone(row: beam.Row) -> tuple[None, list[beam.Row]]:
-    return None, [row]
+def _place(row: beam.Row, by: str) -> tuple[float, str]:
+    """Return what rows are ordered by, the best first."""
+    return -_number(getattr(row, by)), str(row)
 
 
-def _best(parts: Iterable[list[beam.Row]], k: int, by: str) -> list[beam.Row]:
-    """Return the k best rows of several lists: associative, as the order has no ties."""
-    rows = (row for part in parts for row in part)
-    return heapq.nsmallest(k, rows, key=lambda row: (-_number(getattr(row, by)), str(row)))
+def _rows(rows: list[beam.Row]) -> list[beam.Row]:
+    return rows
 
 
 def _number(value: float | None) -> float:
@@ -113,10 +105,6 @@ def _number(value: float | None) -> float:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return -math.inf
     return value
-
-
-def _rows(key: None, rows: list[beam.Row]) -> list[beam.Row]:
-    return rows
 
 
 def check_partitions(
@@ -220,8 +208,7 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
     raise checks.ParameterError(
         owner,
         "bounds.partitions",
-        "be given where partitions are selected privately"
-        + ", or collected by the pipeline" * isinstance(partitions, CollectedPartitions),
+        "be given where partitions are selected privately",
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
 

@@ -116,19 +116,6 @@ def file_names(paths: str) -> str:
     return ",".join(re.split(r"[/\\]", path)[-1] for path in paths.split(","))
 
 
-def shown(transform: Any) -> dict[str, str | int | float | bool]:
-    """Return the public parameters of a transform, each as text or a number, for a monitoring page.
-
-    Args:
-        transform: a dataclass of public parameters.
-    """
-    given = {name: value for name, value in _fields(transform).items() if value is not None}
-    simple = (bool, int, float, str)
-    return {
-        name: value if isinstance(value, simple) else said(value) for name, value in given.items()
-    }
-
-
 def said(value: object) -> str:
     """Return a parameter in words, also one of a record: `Sum(column=spent, clip=9)`."""
     told = repr(value) if isinstance(value, Budget) else plain(value)

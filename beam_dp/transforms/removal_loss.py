@@ -137,7 +137,7 @@ class RemovalLoss(RowsOfPeople):
         guards.check_functions([self.statistic])
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
-            "profile" not in self.partition,
+            "profile" not in output_rows.field_names(self.partition, ()),
             _OWNER,
             "partition",
             "not have a column named 'profile': the output has one",

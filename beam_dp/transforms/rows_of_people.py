@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import known_columns, release_record
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.public_partitions import PublicPartitions
@@ -50,7 +50,3 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         public = asked.index if isinstance(asked, PublicPartitions) else None
         key = layouts.fresh_key() if key is None else key
         return layouts.Layout(self._owner, self._partition, columns, public, key)
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)

@@ -126,9 +126,9 @@ AGGREGATE = {
     "an unknown output": (written("out"), "output must end in .csv, .parquet, .jsonl, not 'out'"),
     "an output that exists": (written("old.csv"), "old.csv': --overwrite replaces a file"),
     "an output below a file": (
-        written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a"
+        written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"
     ),
-    "an output where nobody can write": ([*written("/proc/out.csv"), "--overwrite"], "'/proc/out.csv': No such"),
+    "an output where nobody can write": ([*written("/no/out.csv"), "--overwrite"], "'/no/out.csv'. Name a"),
     "output is input": (written("a.csv"), "output must name another file than input"),
     "a limit without a ledger": (counted("--total_epsilon", "1"), "need --ledger FILE"),
     "a template with a ledger's flags": (counted("--count=maybe"), "must be true or false, not 'maybe'"),

@@ -273,7 +273,7 @@ def test_a_released_file_has_the_same_page(tmp_path: Path) -> None:
         (made, None, "report: source must be what release() returned, or a path, not function. Wri"),
         ("none.csv", None, "report: path must name a released file with its record, and 'none.csv'"),
         (None, "page.txt", "report: path must end in .html, not 'page.txt'"),
-        (None, "no\0page.html", "report: path must be one that can be written"),
+        (None, "no/page.html", "report: path must be one that can be written"),
     ],
     ids=["source", "file", "name", "place"],
 )  # fmt: skip

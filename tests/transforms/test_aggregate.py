@@ -111,17 +111,6 @@ def test_private_partitions_with_many_people_are_released_with_their_keys() -> N
     assert len(found) == len(days)
 
 
-def test_several_partition_columns() -> None:
-    public = dp.PublicPartitions([("a", 1), ("a", 2)])
-    transform = aggregate(partition=["shop", "day"], partitions=public, metrics=[dp.PeopleCount()])
-    given = [{"person": n, "shop": "a", "day": "1"} for n in range(100)]
-    found = released(given, transform)
-    assert [list(row.as_dict()) for row in found] == [
-        ["shop", "day", "people_count", "people_count_low", "people_count_high"]
-    ] * 2
-    assert {(row.shop, row.day) for row in found} == {("a", 1), ("a", 2)}
-
-
 class Visit(typing.NamedTuple):
     person: int
     day: str

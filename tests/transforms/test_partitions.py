@@ -1,7 +1,6 @@
 """Public lists and private selection as parameters."""
 
 import datetime
-import pickle
 from decimal import Decimal
 
 import apache_beam as beam
@@ -69,11 +68,6 @@ def test_a_collection_is_refused_as_public_keys() -> None:
         dp.PublicPartitions(pipeline | beam.Create([1]))
 
 
-def test_keys_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="the same number of parts"):
-        dp.PublicPartitions([("a",), ("a", "b")])
-
-
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "1", np.int64(1)], ids=repr)
 def test_pre_threshold_is_a_positive_int(value: object) -> None:
     with pytest.raises((TypeError, ValueError), match="pre_threshold must be an int of at least 1"):
@@ -84,18 +78,6 @@ def test_pre_threshold_is_a_positive_int(value: object) -> None:
 def test_weight_is_a_positive_number(value: object) -> None:
     with pytest.raises((TypeError, ValueError), match="PrivatePartitions: weight must be"):
         dp.PrivatePartitions(weight=value)
-
-
-def test_parameters_are_frozen_and_checked_again_after_a_pickle() -> None:
-    public = dp.PublicPartitions([1, "a"])
-    assert pickle.loads(pickle.dumps(public)) == public
-    with pytest.raises(AttributeError):
-        public.keys = ()
-    with pytest.raises(AttributeError):
-        dp.PrivatePartitions().weight = 2
-    make, _ = public.__reduce__()
-    with pytest.raises(ValueError, match="must not be empty"):
-        make(())
 
 
 def test_partitions_and_columns_must_fit() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that
 
@@ -76,28 +75,6 @@ def test_all_who_are_protected_are_named() -> None:
     assert loss.person == ("who", "by") and dp.RemovalLoss(dp.Count(), "who").person == "who"
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        ("/home/ann/visits.csv", "visits.csv"),
-        ("./visits.csv", "visits.csv"),
-        ("visits.csv", "visits.csv"),
-        ("gs://bucket/2026/visits-*.parquet", "visits-*.parquet"),
-        ("/data/ann*/2026-*/part?.csv,b/**,c.jsonl", "part?.csv,**,c.jsonl"),
-        ("C:\\data\\visits.csv", "visits.csv"),
-        ("Table", "Table"),
-    ],
-)
-def test_a_record_says_no_folder(paths: str, names: str) -> None:
-    assert release_record.file_names(paths) == names
-
-
-def test_parquet_holds_it_too(tmp_path: Path) -> None:
-    for name, batches in (("a.parquet", False), ("b.parquet", True)):
-        record = recorded(tmp_path / name, batches=batches)
-        assert json.loads(pq.read_schema(tmp_path / name).metadata[b"beam_dp"]) == record
-
-
 def test_private_partitions_and_no_rows_at_all(tmp_path: Path) -> None:
     record = recorded(tmp_path / "out.jsonl", [], partitions=dp.PrivatePartitions())
     assert record["selection"].startswith("kept for sure from ")
@@ -126,11 +103,6 @@ def test_a_selection_of_partitions_has_one(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "out.csv.json").read_text())
     assert [entry["on"] for entry in record["spent"]] == ["partition selection"]
     assert record["releases"] == [] and record["transform"] == "SelectPartitions"
-
-
-def test_it_is_made_behind_the_release() -> None:
-    with pytest.raises(ValueError, match=r"record\(\) must be called behind the release"):
-        release_of().record()
 
 
 def test_the_date_is_that_of_building() -> None:

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import beam_dp as dp
@@ -74,13 +73,6 @@ def test_losses_are_those_of_all_sets_of_people(name: str) -> None:
         low = [place for place, value in enumerate(expected) if value <= len(people)]
         assert [loss[place] for place in low] == [expected[place] for place in low]
         assert all(loss[place] > 6 for place in range(len(loss)) if place not in low)
-
-
-def test_forms_and_cuts_agree() -> None:
-    expected = profiles(rows(), dp.Sum("value"))
-    assert profiles(rows()[::-1], dp.Sum("value"), shards=1) == expected
-    table = pa.Table.from_pylist(rows())
-    assert profiles([table.slice(0, 3), table.slice(3)], dp.Sum("value")) == expected
 
 
 def test_public_partitions_appear_when_empty() -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from collections.abc import Callable
 
 import apache_beam as beam
@@ -17,29 +16,10 @@ from tests.hostile import support
 ROWS = [{"p": f"{day}/{n}", "day": f"d{day}", "x": 1} for day in range(1, 9) for n in range(day)]
 
 
-def best(rows: list[beam.Row], k: int) -> list[beam.Row]:
-    return partitions._best([[row] for row in rows], k=k, by="x")
-
-
 def test_it_keeps_the_largest_and_names_without_a_number_come_last() -> None:
-    rows = [beam.Row(d=d, x=x) for d, x in zip("abcdef", [3, math.nan, 7.5, -math.inf, -2, None])]
-    assert "".join(row.d for row in best(rows, 3)) == "cae"
-    assert "".join(row.d for row in best(rows, 6))[:3] == "cae"
-    assert len(best(rows, 9)) == 6 and best([], 2) == []
-
-
-def test_the_order_of_rows_and_of_parts_does_not_matter() -> None:
-    draw = random.Random(3)
-    for _ in range(300):
-        rows = [beam.Row(d=d, x=draw.choice([0, 1, 2.0, math.nan])) for d in "abcdefg"]
-        k, whole = draw.randint(1, 8), None
-        for _ in range(4):
-            draw.shuffle(rows)
-            cut = draw.randint(0, len(rows))
-            halves = [best(rows[:cut], k), best(rows[cut:], k)]
-            found = [row.d for row in partitions._best(halves, k=k, by="x")]
-            assert whole in (None, found)
-            whole = found
+    rows = [beam.Row(d=d, x=x) for d, x in zip("abcdef", [3, math.nan, 7.5, -math.inf, 3, None])]
+    ordered = sorted(rows, key=lambda row: partitions._place(row, "x"))
+    assert "".join(row.d for row in ordered) == "caebdf"
 
 
 def days(transform: beam.PTransform, **options: object) -> list[str]:

@@ -140,8 +140,6 @@ class PublicKeys:
 
     def indexes(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the index of each row's key in the list; -1 where it is not listed."""
-        if not len(self):  # a list that the pipeline collected, of nothing
-            return np.full(len(columns[0]), -1)
         identified = [ids.identify(_encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
         indexes = self.lookup(key).indexes([identity for identity, _ in identified])

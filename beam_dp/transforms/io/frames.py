@@ -7,9 +7,8 @@ in the memory of this process find them under a name. No other runner can read t
 *Cells of any type.* A pandas column of `object` has no type: Arrow would take one from its cells,
 and one person's cell would decide what becomes of all others. So a table with such a column is read
 as rows, of which each decides about itself, as rows that are dicts do everywhere else. The same
-holds for categories of `object`, unless all are text and are only compared: columns are faster, and
-no row comes out otherwise. All other types are those of the columns; text that UTF-8 cannot write
-is null there, and the index is never looked at.
+holds for categories of `object`. All other types are those of the columns; text that UTF-8 cannot
+write is null there, and the index is never looked at.
 """
 
 import contextlib
@@ -59,14 +58,13 @@ class Frame:
             yield dict(zip(self.columns, cells, strict=True))
 
 
-def frame_of(owner: str, data: Any, wanted: Sequence[str], numbers: Sequence[str] = ()) -> Frame:
+def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
     """Return the wanted columns of a table, without copying what is held by Arrow already.
 
     Args:
         owner: the name that errors begin with.
         data: a table, a batch, or a DataFrame.
         wanted: the names of the columns.
-        numbers: those of them whose text says nothing.
 
     Raises:
         TypeError, ValueError: for what is no table, and for a column that the table has not once.
@@ -77,7 +75,7 @@ def frame_of(owner: str, data: Any, wanted: Sequence[str], numbers: Sequence[str
         raise checks.ParameterTypeError(owner, "data", f"be a table, not {kind}", _MEND)
     if _is_pandas(data):
         _check_names(owner, list(data.columns), names)
-        return _of_columns(names, [_column(owner, data[[name]], name in numbers) for name in names])
+        return _of_columns(names, [_column(owner, data[[name]]) for name in names])
     reader = _opened(owner, data)
     _check_names(owner, reader.schema.names, names)
     types = {name: parquet.without_view(reader.schema.field(name).type) for name in names}
@@ -99,7 +97,7 @@ def _is_pandas(data: Any) -> bool:
     return hasattr(getattr(data, "dtypes", None), "items") and hasattr(data, "columns")
 
 
-def _column(owner: str, data: Any, number: bool) -> pa.ChunkedArray | list[object]:
+def _column(owner: str, data: Any) -> pa.ChunkedArray | list[object]:
     """Return the only column of a DataFrame; a list if its cells are of any type."""
     data.index = range(len(data))  # that of the rows has cells too
     [name] = data.columns
@@ -107,7 +105,7 @@ def _column(owner: str, data: Any, number: bool) -> pa.ChunkedArray | list[objec
         case "object":
             return [_held_by_beam(cell) for cell in data[name].tolist()]
         case "category":
-            return _by_codes(owner, name, data[name].cat, number)
+            return _by_codes(owner, name, data[name].cat)
         case "string" | "str":
             with contextlib.suppress(checks.ParameterTypeError):
                 return _opened(owner, data).read_all().column(name).cast(pa.large_string())
@@ -115,12 +113,10 @@ def _column(owner: str, data: Any, number: bool) -> pa.ChunkedArray | list[objec
     return _opened(owner, data).read_all().column(name)
 
 
-def _by_codes(owner: str, name: str, cat: Any, number: bool) -> pa.ChunkedArray | list[object]:
+def _by_codes(owner: str, name: str, cat: Any) -> pa.ChunkedArray | list[object]:
     """Return a column of categories: a bad one spoils the rows that have it."""
     codes = cat.codes.to_numpy()
-    categories = _column(owner, cat.categories.to_frame(index=False, name=name), number)
-    if isinstance(categories, list) and not number and {*map(type, categories)} <= {str}:
-        categories = _texts(categories)
+    categories = _column(owner, cat.categories.to_frame(index=False, name=name))
     if isinstance(categories, list):
         cells = [*categories, None]  # of the code -1
         return [cells[code] for code in codes.tolist()]

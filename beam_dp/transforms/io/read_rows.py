@@ -166,11 +166,6 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             case _:
                 return json_lines.read_jsonl(part, self.pattern, self.columns)
 
-    def display_data(self) -> dict[str, str]:
-        """Return the public parameters."""
-        shown = {"pattern": self.pattern, "columns": ", ".join(self.columns)}
-        return shown if self.quotes else {**shown, "quotes": "none"}
-
 
 class _ReadParts(quick_steps.QuickStep):
     """Read the parts of files. The footers of files are kept while a bundle lasts, and no longer.

@@ -1,5 +1,6 @@
 """Write released rows as a CSV, Parquet or JSON Lines file, with cells that no reader mistakes."""
 
+import contextlib
 import csv
 import datetime
 import decimal
@@ -9,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -29,19 +30,6 @@ _LINES = 1 << 13
 def plain(value: object) -> object:
     """Return `value` as a plain Python object: numpy scalars are unwrapped."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def order(cells: Sequence[object]) -> tuple[Any, ...]:
-    """Return a key that sorts rows of any types: by type first, then by value."""
-    return tuple(_rank(plain(cell)) for cell in cells)
-
-
-def _rank(cell: Any) -> tuple[Any, ...]:
-    number = isinstance(cell, (int, float, decimal.Decimal)) and not isinstance(cell, bool)
-    if number and not (isinstance(cell, float) and math.isnan(cell)):
-        # 0, 0.0 and -0.0 are equal, but are written differently.
-        return ("number", cell, repr(cell))
-    return ("" if cell is None else type(cell).__name__, text(cell))
 
 
 def text(cell: Any) -> str:
@@ -78,14 +66,15 @@ def unquoted(cell: Any) -> Any:
 
 
 def ordered(table: pa.Table) -> pa.Table:
-    """Return a table sorted by all its columns, nulls and NaN last.
+    """Return a table sorted by all its columns but lists, nulls and NaN last.
 
     It works column by column: if the caller keeps no table, little more than one is in memory.
     """
     if not len(table):
         return table
     schema, columns = table.schema, []
-    indexes = pc.sort_indices(table, [(name, "ascending") for name in schema.names])
+    keys = [(field.name, "ascending") for field in schema if not pa.types.is_nested(field.type)]
+    indexes = pc.sort_indices(table, keys)
     for _ in schema:
         columns.append(table.column(0).take(indexes))
         table = table.remove_column(0)
@@ -109,49 +98,31 @@ def unpacked(part: bytes) -> pa.RecordBatch:
         return stream.read_next_batch()
 
 
-class Rows(NamedTuple):
-    """Rows of Python values.
-
-    Attributes:
-        names: the columns.
-        kinds: their types, None where unknown.
-        cells: the cells of each row.
-    """
-
-    names: Sequence[str]
-    kinds: Sequence[Any]
-    cells: list[Cells]
-
-
-def write(file: BinaryIO, extension: str, rows: Rows | pa.Table, record: str = "") -> None:
-    """Write rows as CSV, JSON Lines or Parquet.
+def write(file: BinaryIO, extension: str, table: pa.Table, record: str = "") -> None:
+    """Write a table as CSV, JSON Lines or Parquet.
 
     CSV has a header, and lines as RFC 4180 says (CRLF, quotes where needed), in UTF-8. JSON Lines
     have one object per row, with numbers or null, for JSON has no infinity and no NaN; another
     value without a form in JSON is a string as in CSV. Parquet has the types of the table, and the
     record in its schema.
     """
-    names = rows.names if isinstance(rows, Rows) else rows.column_names
+    names = table.column_names
     match extension:
         case ".csv":
-            _write_csv(file, itertools.chain([names], _lines(rows, text)))
+            _write_csv(file, itertools.chain([names], _lines(table, text)))
         case ".jsonl":
-            for line in _lines(rows, _json):
+            for line in _lines(table, _json):
                 named = dict(zip(names, line, strict=True))
                 file.write(json.dumps(named, allow_nan=False).encode() + b"\n")
         case _:
-            table = _table(rows) if isinstance(rows, Rows) else rows
             known = {RECORD_KEY: record.encode()} if record else {}
             noted = {**(table.schema.metadata or {}), **known}
             pq.write_table(table.replace_schema_metadata(noted or None), file)
 
 
-def _lines(rows: Rows | pa.Table, form: Callable[[Any], Any]) -> Iterator[Sequence[Any]]:
-    """Yield the cells of each row in a form; a few thousand rows of a table are held at a time."""
-    if isinstance(rows, Rows):
-        yield from ([form(cell) for cell in row] for row in rows.cells)
-        return
-    for batch in rows.to_batches(_LINES):
+def _lines(table: pa.Table, form: Callable[[Any], Any]) -> Iterator[Sequence[Any]]:
+    """Yield the cells of each row in a form; a few thousand rows are held at a time."""
+    for batch in table.to_batches(_LINES):
         yield from zip(*(map(form, column.to_pylist()) for column in batch.columns), strict=True)
 
 
@@ -159,7 +130,7 @@ def _write_csv(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
     while part := list(itertools.islice(lines, _LINES)):
         written = io.StringIO(newline="")
         csv.writer(written).writerows(part)
-        file.write(written.getvalue().encode(errors="backslashreplace"))
+        file.write(written.getvalue().encode())
 
 
 def _json(cell: Any) -> object:
@@ -182,15 +153,19 @@ ARROW_TYPES = {
 """The Arrow types of columns of one Python type."""
 
 
-def _table(rows: Rows) -> pa.Table:
+def table_of(names: Sequence[str], kinds: Sequence[Any], rows: Sequence[Cells]) -> pa.Table:
     """Return rows as a table with the types of their columns, as far as these are known.
 
     Integers saturate at 64 bits: after the noise, so it costs no privacy. A column of unknown type
-    gets the type of its values; a column whose values have several types is written as text.
+    gets the type of its values; a column whose values have several types becomes text.
+
+    Args:
+        names: the columns.
+        kinds: their types, None where unknown.
+        rows: the cells of each row.
     """
-    columns = [list(map(plain, column)) for column in zip(*rows.cells)] or [[] for _ in rows.names]
-    arrays = [_array(column, kind) for column, kind in zip(columns, rows.kinds, strict=True)]
-    return pa.table(arrays, names=list(rows.names))
+    columns = [list(map(plain, column)) for column in zip(*rows, strict=True)] or [[]] * len(names)
+    return pa.table(list(map(_array, columns, kinds)), names=list(names))
 
 
 def _array(cells: list[Any], kind: Any) -> pa.Array:
@@ -199,10 +174,17 @@ def _array(cells: list[Any], kind: Any) -> pa.Array:
         cells = [cell if cell is None else max(-LARGEST - 1, min(LARGEST, cell)) for cell in cells]
     elif kinds and kinds <= {int, float}:
         cells = [cell if cell is None else _nearest(cell) for cell in cells]
-    try:
-        return pa.array(cells, None if float in kinds else ARROW_TYPES.get(kind))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if cell is None else text(cell) for cell in cells], pa.string())
+        kinds = {float}
+    with contextlib.suppress(pa.ArrowException, ValueError, OverflowError):
+        if len(kinds) < 2 and kinds <= {*ARROW_TYPES, datetime.datetime, decimal.Decimal, list}:
+            return pa.array(cells, None if float in kinds else ARROW_TYPES.get(kind))
+    return pa.array(map(_words, cells), pa.string())
+
+
+def _words(cell: Any) -> str | None:
+    """Return a cell as text that UTF-8 can write; a writer of CSV adds the quote of a formula."""
+    words = cell if isinstance(cell, str) else text(cell)
+    return None if cell is None else words.encode(errors="backslashreplace").decode()
 
 
 def _nearest(number: float) -> float:

@@ -1,13 +1,10 @@
 """Write a file that appears whole under its name or not at all."""
 
 import contextlib
-import errno
 import glob
 import hashlib
 import itertools
 import os
-import stat
-import tempfile
 import uuid
 from collections.abc import Collection, Iterator
 from typing import BinaryIO
@@ -56,40 +53,29 @@ def remove_unfinished(path: str, processes: Collection[int]) -> None:
 
 
 def check(owner: str, path: str) -> None:
-    """Refuse a local path where no file can be written, by writing an empty one beside it.
+    """Refuse a local path where no file can be written.
 
-    A folder that is not there is refused too: mostly its name is misspelt.
-
-    Other file systems are not tried: workers write there, under other accounts, and a file that is
-    created there cannot always be deleted.
+    A folder that is not there is refused too: mostly its name is misspelt. Other file systems are
+    not looked at: workers write there, under other accounts.
 
     Args:
         owner: the name that errors begin with.
         path: where a file shall be written later.
 
     Raises:
-        ValueError: with the reason of the operating system, and how to mend the call.
+        ValueError: says how to mend the call.
     """
     FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
     if not open_files.is_local(path):
         return
+    folder = os.path.dirname(os.path.abspath(path))
     checks.require(
-        not os.path.isdir(path),
+        os.path.isdir(folder) and os.access(folder, os.W_OK) and not os.path.isdir(path),
         owner,
         "path",
-        f"name a file, not the directory {path!r}",
-        "Name a file in it.",
+        f"be one that can be written, not {path!r}",
+        "Name a file in a folder that exists, and where you may write.",
     )
-    try:
-        _try(os.path.abspath(path))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise checks.ParameterError(
-            owner,
-            "path",
-            f"be one that can be written, not {path!r}: {reason}",
-            "Name a file in a folder that exists, and where you may write.",
-        ) from None
 
 
 def _prefix(path: str, process: int) -> str:
@@ -97,22 +83,3 @@ def _prefix(path: str, process: int) -> str:
     # The whole name by its hash: names may differ behind what is kept of them.
     whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
     return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{whole}.{process}."
-
-
-def _try(path: str) -> None:
-    """Write an empty file beside a path, and delete it."""
-    folder, name = os.path.split(path)
-    _check_sticky(folder, path)
-    with contextlib.suppress(FileNotFoundError):
-        os.lstat(path)  # raises where the name is too long
-    prefix = _prefix(name, os.getpid())
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=prefix, suffix=".partial"):
-        pass
-
-
-def _check_sticky(folder: str, path: str) -> None:
-    """Refuse to replace the file of somebody else in a folder like /tmp, as the rename would."""
-    if os.path.lexists(path) and os.stat(folder).st_mode & stat.S_ISVTX:
-        owners = {0, os.stat(folder).st_uid, os.lstat(path).st_uid}
-        if os.geteuid() not in owners:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))

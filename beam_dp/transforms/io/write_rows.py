@@ -55,9 +55,9 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
     Raises:
         TypeError, ValueError: at construction: an unknown extension, a file that exists without
-            `overwrite`, or a local path where this machine cannot write, which is tried with an
-            empty file (whether a bucket or another machine can be written, or a disk is full, shows
-            only when the job writes); when applied: rows without a schema and no `columns`.
+            `overwrite`, or a local path in a folder where this machine cannot write (whether a
+            bucket or another machine can be written, or a disk is full, shows only when the job
+            writes); when applied: rows without a schema and no `columns`.
     """
 
     path: str
@@ -135,10 +135,6 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             | "WriteFile" >> write.with_output_types(str)
         )
 
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters."""
-        return {"path": self.path, "overwrite": self.overwrite}
-
 
 def _write(
     grouped: tuple[int, Iterable[Any]],
@@ -157,10 +153,7 @@ def _write(
         record: takes its name when the file is complete, and before the file does.
     """
     parts = (part for part in grouped[1] if part is not None)
-    if kinds is None:
-        table = _table(parts, names)
-    else:
-        table = table_files.Rows(names or (), kinds, sorted(parts, key=table_files.order))
+    table = _table(parts, names, kinds)
     text = "" if record is None else json.dumps(record, indent=1, allow_nan=False)
     with whole_files.written(path) as file:
         table_files.write(file, os.path.splitext(path)[1], table, text)
@@ -170,10 +163,14 @@ def _write(
     return path
 
 
-def _table(parts: Iterable[bytes], names: Sequence[str] | None) -> pa.Table:
-    """Return batches as one table: a row becomes a Python object only when its line is written."""
+def _table(
+    parts: Iterable[Any], names: Sequence[str] | None, kinds: Sequence[Any] | None
+) -> pa.Table:
+    """Return rows or batches as one sorted table."""
     runtime.give_back()
-    return table_files.ordered(_joined(parts, names))
+    if kinds is None:
+        return table_files.ordered(_joined(parts, names))
+    return table_files.ordered(table_files.table_of(names or (), kinds, list(parts)))
 
 
 def _joined(parts: Iterable[bytes], names: Sequence[str] | None) -> pa.Table:

@@ -28,7 +28,6 @@ from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import guards, quick_steps
 from beam_dp.transforms.steps.draw import Block, BucketPartitions, ChooseClips, Draw
 from beam_dp.transforms.steps.kept_draws import Barriers, Draws
@@ -128,7 +127,6 @@ class DrawOnce(
         noise: the randomness; only tests pass another.
         chosen: the choice of the bound, behind a barrier; None: the bound was given.
         draws: what keeps the draws of the run.
-        listed: the side input of the public keys, if the pipeline collects them.
     """
 
     program: Program
@@ -136,7 +134,6 @@ class DrawOnce(
     noise: Noise = dataclasses.field(default_factory=Noise)
     chosen: beam.PCollection[Chosen] | None = None
     draws: Draws = dataclasses.field(default_factory=Barriers)
-    listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
     drawn: "Drawn" = dataclasses.field(init=False)
 
     def expand(
@@ -145,7 +142,7 @@ class DrawOnce(
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         sides = [*self._clips(summaries), *self._reach]
         drawing = Draw(self.program, self.partitions, self.noise, self.draws)
-        draw = beam.ParDo(drawing, *sides, **self.listed).with_output_types(tuple[int, Block])
+        draw = beam.ParDo(drawing, *sides).with_output_types(tuple[int, Block])
         numbered = summaries | "DrawNumbers" >> draw
         if guards.may_recompute(summaries.pipeline):
             return self._kept_by_the_driver(numbered, sides)

@@ -1,6 +1,5 @@
 """The first step: rows become packed contributions, merged per person and partition, by shard."""
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator
@@ -20,8 +19,6 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import quick_steps, runtime, shard_number
 
 _BLOB_LINES = 1 << 15
@@ -97,24 +94,12 @@ class Collect(quick_steps.QuickStep):
                 yield number, wire.pack_table(part)
 
 
-class CollectListed(Collect):
-    """`Collect` for public keys that are a side input."""
-
-    def process(self, element: Any, keys: PublicKeys | None = None) -> Iterator[tuple[int, bytes]]:
-        """Take one row, or one Arrow batch or table."""
-        if self._layout.public is None:  # the first element: nothing is held yet
-            self._layout = dataclasses.replace(self._layout, public=keys)
-            self.start_bundle()
-        return super().process(element)
-
-
 def collecting(
     rows: beam.PCollection[Any],
     layout: Layout,
     bounder: Bounder,
     shards: int | None,
-    listed: KeysAsSide,
-) -> "beam.ParDo[Any, tuple[int, bytes]]":
+) -> beam.ParDo:
     """Return the step that collects `rows`; check the types of known fields.
 
     Args:
@@ -122,9 +107,7 @@ def collecting(
         layout: which columns hold what.
         bounder: the bounding of the run.
         shards: how many parts the people are cut into, a power of two; None: by `shard_number`.
-        listed: the side input of the public keys, if the pipeline collects them.
     """
     layouts.check_types(layout, known_columns.types_of(rows))
-    kind = CollectListed if listed else Collect
-    collect = kind(layout, bounder, shard_number.number_of(rows, shards))
-    return beam.ParDo(collect, **listed).with_output_types(tuple[int, bytes])
+    collect = Collect(layout, bounder, shard_number.number_of(rows, shards))
+    return beam.ParDo(collect).with_output_types(tuple[int, bytes])

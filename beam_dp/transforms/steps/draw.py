@@ -106,19 +106,10 @@ class BucketPartitions:
     Attributes:
         layout: which columns hold what.
         buckets: how many parts the partitions are cut into.
-        named: whether rows are given their keys here, and not where the list is known anyway.
     """
 
     layout: Layout
     buckets: int
-    named: bool = False
-
-    def with_listed(self, keys: PublicKeys | None) -> "BucketPartitions":
-        """Return the same with public keys that are a side input; None: there are none."""
-        if keys is None:
-            return self
-        layout = dataclasses.replace(self.layout, public=keys)
-        return dataclasses.replace(self, layout=layout, named=True)
 
     def cells(
         self, bucket: int, summary: Summary, lines: Owned | None = None
@@ -134,8 +125,7 @@ class BucketPartitions:
         indexes = _indexes(summary.partition[0], public)
         owned_indexes = _indexes(lines.partition[0], public) if lines is not None else None
         view = PartitionView(summary, indexes, len(public), lines, owned_indexes)
-        keys = public.astype(np.int64)
-        return view, _listed(list(self.names(keys))) if self.named else keys
+        return view, public.astype(np.int64)
 
     def names(self, keys_: np.ndarray) -> Sequence[Key]:
         """Return the keys of what `cells` returned."""
@@ -229,23 +219,18 @@ class Draw(quick_steps.QuickStep):
         element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...] = (),
         chosen: Chosen | None = None,
-        keys: PublicKeys | None = None,
     ) -> Iterator[tuple[int, Block]]:
         """Take all summaries of one bucket; yield numbered blocks of rows."""
         bucket, _ = element
         if bucket == settle.SHARED:
             return
         name = f"bucket-{bucket}"
-        partitions = self._partitions.with_listed(keys)
-        released = self._draws.once(
-            name, lambda: self._released(partitions, element, clips, chosen)
-        )
+        released = self._draws.once(name, lambda: self._released(element, clips, chosen))
         for number, block in enumerate(cut(released, BLOCK_ROWS)):
             yield number * self._partitions.buckets + bucket, block
 
     def _released(
         self,
-        partitions: BucketPartitions,
         element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...],
         chosen: Chosen | None,
@@ -253,7 +238,7 @@ class Draw(quick_steps.QuickStep):
         """Draw the partitions of a bucket that are kept, and their numbers."""
         program, (bucket, packed) = self._program.at(chosen), element
         summary, lines = settle.open_bucket(packed, program.measures)
-        view, names = partitions.cells(bucket, summary, lines)
+        view, names = self._partitions.cells(bucket, summary, lines)
         kept = program.select(view, self._noise)
-        asked = view.select(kept).of_about(partitions.total(len(kept), chosen))
+        asked = view.select(kept).of_about(self._partitions.total(len(kept), chosen))
         return Block.of(names[kept], program.release(asked, clips, self._noise), chosen)

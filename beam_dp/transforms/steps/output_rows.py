@@ -23,7 +23,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.public_partitions import CollectedPartitions, PublicPartitions
+from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import quick_steps
 from beam_dp.transforms.steps.draw import Block
 
@@ -84,20 +84,15 @@ def _is_field(name: str) -> bool:
 
 
 def check_names(
-    owner: str,
-    partition: Sequence[str],
-    metrics: Sequence[Metric],
-    batches: bool = False,
-    plain_names: bool = False,
+    owner: str, partition: Sequence[str], metrics: Sequence[Metric], batches: bool = False
 ) -> None:
-    """Refuse two output columns of the same name, and names that rows cannot keep.
+    """Refuse two output columns of the same name.
 
     Args:
         owner: the name that errors begin with.
         partition: the partition columns.
         metrics: what is released.
         batches: whether the output is batches, which can have any names.
-        plain_names: whether rows have plain names in their place.
     """
     names = (output_names if batches else field_names)(partition, metrics)
     doubled = sorted({name for name in names if names.count(name) > 1})
@@ -108,23 +103,6 @@ def check_names(
         f"have different names, not {doubled} twice",
         'Name a metric: dp.Sum("spent", name="revenue").',
     )
-    if batches or plain_names:
-        return
-    words = [(name, "Rename the column before, with beam.Map") for name in partition]
-    words += [
-        (_word_of(metric), f'Name the metric: name="{field_name(metric.output)}"')
-        for metric in metrics
-    ]
-    for name, mend in words:
-        rule = "be words that begin with a letter, and no Python keywords"
-        written = name.removeprefix(_BEFORE)
-        checks.require(
-            _is_field(name),
-            owner,
-            "names of output columns",
-            f"{rule}, not {written!r}",
-            f"{mend}; or write batches=True, where all names can be kept.",
-        )
 
 
 def _word_of(metric: Metric) -> str:
@@ -142,11 +120,10 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)
     checks.require(
-        not (batches and isinstance(partitions, (PrivatePartitions, CollectedPartitions))),
+        not (batches and isinstance(partitions, PrivatePartitions)),
         owner,
         "batches",
-        "be False with private partitions, and with those of a collection: their keys can be of "
-        "any types",
+        "be False with private partitions: their keys can be of any types",
         "Leave it out, or list public partitions.",
     )
     checks.require(
@@ -198,37 +175,28 @@ def _key_type(index: int, layout: Layout) -> Any:
     return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
 
 
-@dataclasses.dataclass(eq=False)
-class OutputRows(
-    beam.PTransform[beam.PCollection[Block], beam.PCollection[beam.Row | pa.RecordBatch]]
-):
+def named(
+    blocks: beam.PCollection[Block],
+    partition: Sequence[str],
+    metrics: Sequence[Metric],
+    layout: Layout,
+    batches: bool = False,
+) -> beam.PCollection[beam.Row | pa.RecordBatch]:
     """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
 
-    Attributes:
+    Args:
+        blocks: what was released.
         partition: the partition columns.
-        metrics: what was released.
+        metrics: the metrics.
         layout: which columns hold what.
         batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
     """
-
-    partition: Sequence[str]
-    metrics: Sequence[Metric]
-    layout: Layout
-    batches: bool = False
-
-    def expand(
-        self, blocks: beam.PCollection[Block]
-    ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
-        """Name the columns and give them their types."""
-        named = output_names if self.batches else field_names
-        names = named(self.partition, self.metrics)
-        wholes = [output.whole for output in outputs_of(self.metrics)]
-        if self.batches:
-            step = quick_steps.mapped(as_batch, names, wholes, self.layout.public)
-            return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
-        kind = output_type(self.partition, self.metrics, self.layout)
-        step = quick_steps.flat_mapped(as_rows, names, wholes, self.layout.public)
-        return blocks | "MakeRows" >> step.with_output_types(kind)
+    wholes = [output.whole for output in outputs_of(metrics)]
+    if batches:
+        step = quick_steps.mapped(as_batch, output_names(partition, metrics), wholes, layout.public)
+        return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
+    step = quick_steps.flat_mapped(as_rows, field_names(partition, metrics), wholes, layout.public)
+    return blocks | "MakeRows" >> step.with_output_types(output_type(partition, metrics, layout))
 
 
 def as_rows(

@@ -9,17 +9,14 @@ and nothing is derived: where the type of the output matters to coders, the step
 `with_output_types`.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.typehints import typehints
 
 _CALLED = ["process", "setup", "start_bundle", "finish_bundle", "teardown"]
 """The methods of a `DoFn` that a runner calls for elements and bundles."""
-_In = TypeVar("_In")
-_Out = TypeVar("_Out")
-_Given = ParamSpec("_Given")
 
 
 class QuickStep(beam.DoFn):
@@ -49,11 +46,7 @@ class _Asking(QuickStep):
         return found if self._several else (found,)
 
 
-def mapped(
-    function: Callable[Concatenate[_In, _Given], _Out],
-    *given: _Given.args,
-    **named: _Given.kwargs,
-) -> "beam.ParDo[_In, _Out]":
+def mapped(function: Callable[..., Any], *given: Any, **named: Any) -> beam.ParDo:
     """Return the step that `beam.Map` would be.
 
     Args:
@@ -64,11 +57,7 @@ def mapped(
     return beam.ParDo(_Asking(function, several=False), *given, **named)
 
 
-def flat_mapped(
-    function: Callable[Concatenate[_In, _Given], Iterable[_Out]],
-    *given: _Given.args,
-    **named: _Given.kwargs,
-) -> "beam.ParDo[_In, _Out]":
+def flat_mapped(function: Callable[..., Any], *given: Any, **named: Any) -> beam.ParDo:
     """Return the step that `beam.FlatMap` would be.
 
     Args:

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
@@ -23,7 +23,7 @@ from beam_dp.transforms.steps.block_votes import bucket_of
 SHARED = -1
 """The bucket of the summary over all partitions."""
 _SUMMARY_LINES = 1 << 20
-Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
+Packed: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
 """The output: (bucket, summary), or, tagged `block_votes.TAG`, (group of blocks, lines)."""
 Summarised = tuple[Summary, Summary | None, Owned | None]
 Tasks = InOrder[Summarised]

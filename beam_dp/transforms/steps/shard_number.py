@@ -72,7 +72,7 @@ def workers_of(pipeline: beam.Pipeline) -> int:
     """Return how many workers the options of a pipeline name, 0 if none do."""
     options = pipeline.options
     on_cloud = options.view_as(WorkerOptions)
-    named = (
+    named: tuple[int | None, ...] = (
         options.view_as(DirectOptions).direct_num_workers,
         options.view_as(FlinkRunnerOptions).parallelism,
         on_cloud.num_workers,

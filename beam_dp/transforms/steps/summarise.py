@@ -27,7 +27,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import apache_beam as beam
 import numpy as np
@@ -45,18 +45,16 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import block_votes, quick_steps, runtime, settle
 from beam_dp.transforms.steps.barrier import stored
 from beam_dp.transforms.steps.collect import collecting
 from beam_dp.transforms.steps.kept_draws import Draws
-from beam_dp.transforms.steps.settle import SHARED, Packed, Settle
+from beam_dp.transforms.steps.settle import SHARED, Settle
 
-Lines = TypeVar("Lines")
 VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 _PIECE_LINES = 1 << 18
-Reduced = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
+Reduced: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
 """The output of a shard: (shard, lines of whole people); or, tagged, (0, votes)."""
 
 
@@ -73,7 +71,6 @@ class Summarise(
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
         shards: how many parts the people are cut into; None: see `steps.shard_number`.
-        listed: the side input of the public keys, if the pipeline collects them.
     """
 
     layout: Layout
@@ -82,12 +79,11 @@ class Summarise(
     shared: tuple[Measure, ...] = ()
     buckets: int = 1
     shards: int | None = None
-    listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
-        collect = collecting(rows, self.layout, self.bounder, self.shards, self.listed)
+        collect = collecting(rows, self.layout, self.bounder, self.shards)
         shards = rows | "CollectColumns" >> collect | "GroupByShard" >> beam.GroupByKey()
         asked = self.measures, self.buckets, self.bounder.key
         settled = summaries_of(shards, beam.ParDo(settle), *asked)
@@ -95,8 +91,8 @@ class Summarise(
 
 
 def summaries_of(
-    shards: beam.PCollection[Lines],
-    settling: "beam.ParDo[Lines, Packed]",
+    shards: beam.PCollection[Any],
+    settling: beam.ParDo,
     measures: block_votes.Measures,
     buckets: int,
     key: bytes,
@@ -249,7 +245,6 @@ def summarise_and_choose(
     *,
     noise: Noise,
     draws: Draws,
-    listed: KeysAsSide,
 ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen]]:
     """Apply the steps of the module's docstring, with a choice among them.
 
@@ -262,12 +257,11 @@ def summarise_and_choose(
         shards: how many parts the people are cut into; None: see `steps.shard_number`.
         noise: the randomness.
         draws: what keeps the draws of the run.
-        listed: the side input of the public keys, if the pipeline collects them.
 
     Returns:
         (bucket, packed summaries), which are private data; and what was chosen, which is not.
     """
-    collect = collecting(rows, layout, bounder, shards, listed)
+    collect = collecting(rows, layout, bounder, shards)
     reduce = beam.ParDo(ReduceShards(bounder, program.votes))
     reduced = (
         rows

@@ -69,18 +69,6 @@ def test_columns_and_values_give_the_same_codes(kind, values):
     )
 
 
-def test_rows_of_mixed_types_keep_their_places():
-    values = [1.5, "a", None, 2, 2.0, math.nan, [3]]
-    found = compared_values.codes(values, KEY).tolist()
-    assert found == [code(value) for value in values]
-
-
-def test_codes_depend_on_the_key():
-    assert compared_values.codes(["a", 1, 1.5], KEY).tolist() != [
-        *compared_values.codes(["a", 1, 1.5], bytes(32))
-    ]
-
-
 def truth(value):
     return value == "a" or value == datetime.date(2020, 1, 2) or value == 1.5
 

@@ -201,14 +201,6 @@ def test_columns_and_values_agree(column: pa.Array, data: st.DataObject) -> None
         assert of_column(encoded.slice(start, length)) == expected[start : start + length]
 
 
-def test_null_in_the_dictionary_itself_is_nobody() -> None:
-    indices = pa.array([0, 1, None, 2], pa.int8())
-    column = pa.DictionaryArray.from_arrays(indices, pa.array(["a", None, "1"]))
-    assert of_column(column) == of_values(["a", None, None, 1])
-    empty = pa.DictionaryArray.from_arrays(pa.array([None], pa.int32()), pa.array([], pa.string()))
-    assert of_column(empty) == [None]
-
-
 def test_null_is_read_from_the_bitmap_whatever_lies_below_it() -> None:
     bitmap = pa.py_buffer(b"\x05")  # rows 0 and 2
     numbers = pa.py_buffer(np.array([1, 2, 3], np.int64))
@@ -233,13 +225,6 @@ def test_dates_that_python_cannot_name_are_nobody() -> None:
     assert of_column(days) == [None, None, of_values(["1970-01-01"])[0]]
     instants = pa.array([-(1 << 63), (1 << 63) - 1, 86_400_001], pa.int64()).cast(pa.date64())
     assert of_column(instants) == [None, None, of_values(["1970-01-02"])[0]]
-
-
-def test_no_rows_at_all() -> None:
-    kinds = [pa.int64(), pa.uint64(), pa.string(), pa.string_view(), pa.date32(), pa.date64()]
-    for kind in [*kinds, pa.decimal128(5, 0), pa.bool_(), pa.null()]:
-        assert of_column(pa.array([], kind)) == []
-    assert of_values([]) == []
 
 
 def test_the_key_decides_about_hashes_and_not_about_integers() -> None:

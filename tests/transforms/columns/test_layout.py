@@ -101,13 +101,6 @@ def test_public_keys_drop_the_other_rows() -> None:
     assert sorted(places) == [0, 0, 0, 0, 1] and not table.names
 
 
-def test_a_buffer_flushes_itself() -> None:
-    buffer = RowBuffer(layout())
-    row = Visit(1, "a", 1)
-    sizes = [len(table) for _ in range(1 << 16) if buffer.add(row) for table in buffer.full()]
-    assert sizes == [1 << 16] and buffer.flush() == []
-
-
 def test_no_partition_columns() -> None:
     table = layout(partition=()).from_lists([[1, None, 2], [1, 1, None]])[0]
     assert len(table) == 2 and not table.partition.any()
@@ -142,8 +135,3 @@ def test_batches_are_bounded_and_never_empty() -> None:
     table = pa.table({"person": pa.array(range((1 << 18) + 5))})
     assert [len(batch) for batch in layouts.batches(table)] == [1 << 18, 5]
     assert list(layouts.batches(table.slice(0, 0))) == []
-
-
-def test_every_run_has_a_key_of_its_own() -> None:
-    drawn = {layouts.fresh_key() for _ in range(100)}
-    assert len(drawn) == 100 and {len(key) for key in drawn} == {32}

@@ -46,11 +46,6 @@ def test_encode_and_decode(key: Key) -> None:
     assert typed(decode(encode(key))) == typed(key)
 
 
-@given(KEYS, KEYS)
-def test_different_keys_have_different_encodings(left: Key, right: Key) -> None:
-    assert (encode(left) == encode(right)) == (typed(left) == typed(right))
-
-
 COLUMNS: list[tuple[st.SearchStrategy[Any], pa.DataType]] = [
     (st.integers(-128, 127), pa.int8()),
     (st.integers(0, 255), pa.uint8()),
@@ -124,13 +119,6 @@ def test_private_identities_are_equal_where_keys_are(parts: list[Any]) -> None:
     )
 
 
-def test_a_dictionary_as_large_as_its_index_type() -> None:
-    texts = pa.array([f"v{number}" for number in range(128)])
-    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 127], pa.int8()), texts)
-    assert names_of(column) == [("v0",), None, ("v127",)]
-    assert names_of(column, pa.array([1, 2, 3])) == [("v0", 1), None, ("v127", 3)]
-
-
 def test_a_dictionary_with_null_and_with_doubles() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), pa.array(["a", None, "a", ""]))
     assert names_of(column) == [("a",), None, ("a",), ("",)]
@@ -160,18 +148,6 @@ def test_dates_that_python_cannot_name_are_no_keys() -> None:
     instants = pa.array([-(1 << 63), (1 << 63) - 1, -1, 86_400_001], pa.int64()).cast(pa.date64())
     assert names_of(instants)[:2] == [None, None]
     assert names_of(instants)[2:] == [(datetime.date(1969, 12, 31),), (datetime.date(1970, 1, 2),)]
-
-
-def test_null_columns_and_no_rows() -> None:
-    assert names_of(pa.nulls(2)) == [None, None]
-    assert names_of(pa.nulls(1), pa.array(["a"])) == [None]
-    for kind in (pa.int64(), pa.uint64(), pa.string(), pa.string_view(), pa.date64(), pa.bool_()):
-        assert names_of(pa.array([], kind)) == names_of(pa.array([], kind), pa.array([])) == []
-
-
-def test_integers_beyond_64_bits_are_no_keys() -> None:
-    assert names_of(pa.array([1 << 63, (1 << 63) - 1], pa.uint64())) == [None, ((1 << 63) - 1,)]
-    assert names_of(pa.array([Decimal(10**30), Decimal(7)], pa.decimal128(38, 0))) == [None, (7,)]
 
 
 CLEAN = [

@@ -36,19 +36,6 @@ def test_a_list_of_keys_is_the_same_in_columns(parts: int, data: st.DataObject) 
         assert found.kinds(place) == set(map(type, part))
 
 
-ODD = [[], [None], [1, None], [1, "1"], [1, True], [1.5], [2**63], ["\ud800"], ["\ud83d", "\ude00"]]
-
-
-@pytest.mark.parametrize("values", ODD)
-def test_what_is_not_plain_is_left_to_others(values: list[object]) -> None:
-    assert KeyList.of_plain(values) is None
-
-
-def test_plain_values_are_listed_once_in_their_order() -> None:
-    assert KeyList.of_plain(["b", "a", "b"]) == (("b",), ("a",))
-    assert KeyList.of_plain(range(3)) == ((0,), (1,), (2,))
-
-
 PUBLIC = PublicKeys(((1,), ("a",), (datetime.date(2020, 1, 2),), ("\u00e9",), (0,), ("",)))
 
 
@@ -121,24 +108,3 @@ def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
     first, second = pickle.loads(packed), pickle.loads(packed)
     assert first.keys == listed and first is second
     assert first.lookup(KEY) is first.lookup(KEY)
-
-
-class _Forgetful(dict):
-    """A cache that another thread clears as soon as something is in it."""
-
-    def __setitem__(self, key, value):
-        super().__setitem__(key, value)
-        self.clear()
-
-
-def test_a_table_is_found_though_other_runs_clear_the_cache():
-    public = PublicKeys(((1,), (2,)))
-    object.__setattr__(public, "_lookups", _Forgetful())
-    assert public.indexes([pa.array([2, 1, 3])], KEY).tolist() == [1, 0, -1]
-
-
-def test_several_runs_with_the_same_keys_keep_their_tables():
-    public = PublicKeys(((1,), (2,)))
-    runs = [bytes([number]) * 32 for number in range(3)]
-    tables = [public.lookup(run) for run in runs]
-    assert [public.lookup(run) for run in runs] == tables

@@ -35,15 +35,6 @@ def read(name: str, values: list[Any]) -> np.ndarray:
     return layout.read(COLUMNS[name], values, KEY)
 
 
-def test_each_role_reads_what_it_is_for() -> None:
-    assert read("value", [1, 0.5])[:2].tolist() == [4, 2]
-    assert read("epsilon", [2, 1.0, 1.5, None]).tolist() == [1, 0, -1, -1]
-    low, high, same = read("order", [1, 3, 3]).tolist()
-    assert low < high == same
-    one, other, text = read("item", [7, 8, "7"]).tolist()
-    assert one == text != other
-
-
 def test_floats_are_items_and_whole_ones_are_owners() -> None:
     absent = read("owner", [None]).tolist()
     values = [1.5, 2.0, 2.0**53, float("nan")]

@@ -69,11 +69,3 @@ def test_what_becomes_of_a_row_later_changes_nothing() -> None:
     row.clear()
     count = range(row_fields._TOGETHER + 10)
     assert lists.drain() == [list(count), [-place for place in count], [None for _ in count]]
-
-
-def test_columns_come_behind_the_rows_before_them() -> None:
-    lists = FieldLists(NAMES)
-    lists.add({"person": 1})
-    lists.extend([[2], [3], [4]])
-    lists.add({"value": 5})
-    assert lists.drain() == [[1, 2, None], [None, 3, None], [None, 4, 5]]

@@ -39,13 +39,6 @@ def typed() -> pd.DataFrame:
     return TABLE.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def categories() -> pd.DataFrame:
-    kinds = pa.table({"who": TABLE["who"], "kind": TABLE["kind"].dictionary_encode()})
-    return kinds.to_pandas(
-        types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == "string" else None
-    )
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -58,7 +51,6 @@ def categories() -> pd.DataFrame:
         Stream(TABLE),
         typed(),
         typed().set_index("kind", drop=False),
-        categories(),
         pl.from_arrow(TABLE),
         pl.from_arrow(TABLE).with_columns(pl.col("kind").cast(pl.Categorical)),
     ],
@@ -72,15 +64,6 @@ def test_every_table_has_the_same_rows(data: Any) -> None:
     for batch in frame.rows():
         assert frame.types == {field.name: field.type for field in batch.schema}
     assert "view" not in str(frame.types)
-
-
-def test_a_column_of_objects_is_read_cell_by_cell() -> None:
-    data = pd.DataFrame({"who": pd.Series(["a", 7, b"x"], dtype=object), "n": [1, 2, 3]})
-    frame = frames.frame_of("release", data, ["who", "n"])
-    rows = [{"who": "a", "n": 1}, {"who": 7, "n": 2}, {"who": b"x", "n": 3}]
-    assert frame.types == {"n": pa.int64()} and list(frame.rows()) == rows
-    # A column that is not read may hold what it likes.
-    assert frames.frame_of("release", data, ["n"]).types == {"n": pa.int64()}
 
 
 BAD = "Jos\udce9"
@@ -139,8 +122,7 @@ WHO: dict[str, tuple[pd.Series, list[Any]]] = {
 def lines_of(data: Any, columns: tuple[Column, ...] = ()) -> list[Any]:
     """Return what the rows of a table become, where its people are also its partitions."""
     names = ["who", *(column.name for column in columns)]
-    numbers = [column.name for column in columns if column.role is not Role.ITEM]
-    frame = frames.frame_of("release", data, names, numbers)
+    frame = frames.frame_of("release", data, names)
     layout = Layout("who", ("who",), columns, None, bytes(32))
     if frame.batches:
         return layouts.of_batches(layout, frame.batches)
@@ -192,22 +174,11 @@ def test_times_and_numbers_are_the_same_beside_objects(beside: bool) -> None:
     assert values[3][1:] == (ten + hour, ten + hour + west)
 
 
-def test_categories_of_any_type_are_numbers_where_they_are() -> None:
-    odd = pd.Series([2, "x", 10**30, BAD, None, 0.5], dtype=object).astype("category")
-    data = pd.DataFrame({"who": range(6), "odd": odd})
-    lines = lines_of(data, (Column("odd", Role.VALUE, Fraction(1, 2)),))
-    [missing] = integers.widen(np.array([integers.LOWEST])).tolist()
-    assert [line[-1] for line in lines] == [4, missing, 2 * 10**30, missing, missing, 1]
-
-
 def test_text_that_is_no_number_is_refused_by_type_and_not_by_cells() -> None:
-    """Also where another column has objects; categories of objects have no type."""
+    """Also where another column has objects."""
     texts = pd.Series(["x", BAD], dtype="string[python]")
     data = pd.DataFrame({"who": pd.Series(["a", 7], dtype=object), "text": texts})
     assert frames.frame_of("release", data, ["who", "text"]).types == {"text": pa.large_string()}
-    for cells in (["x", "y"], ["x", 7], ["x", BAD]):
-        data["text"] = pd.Series(cells, dtype=object).astype("category")
-        assert frames.frame_of("release", data[["text"]], ["text"], ["text"]).types == {}
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])

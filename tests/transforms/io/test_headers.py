@@ -79,15 +79,6 @@ def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:
         read(path)
 
 
-def test_one_of_many_files_is_enough(tmp_path: Path) -> None:
-    for name in "abc":
-        (tmp_path / f"{name}.csv").write_bytes(FINE)
-    read(f"{tmp_path}/*.csv")
-    (tmp_path / "b.csv").write_bytes(b"who,day\n1,2\n")
-    with pytest.raises(ValueError, match="column 'spent' must stand once"):
-        read(f"{tmp_path}/*.csv")
-
-
 def test_what_cannot_be_seen_from_here_is_left_to_the_run(tmp_path: Path) -> None:
     read(f"{tmp_path}/none/*.csv")
     read("gs://no-such-bucket-of-ours/*.parquet,gs://no-such-bucket-of-ours/more/*.parquet")
@@ -151,37 +142,6 @@ def test_a_file_that_cannot_be_read_is_refused_when_the_pipeline_is_built(
     assert SECRET not in said and "\n" not in said and raised.value.__context__ is None
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\xef\xbb\xbfwho,day,spent\n1,2,3\n",
-        b"\r\n\n" + FINE,
-        b"who,day,spent",
-        b'"who","a\nb",spent\n1,2,3\n',
-        FINE + b"1,2,3\n" * 30_000,
-        FINE + b'1,2,"' + b"x" * 100_000 + b'"\n',
-    ],
-    ids=["mark", "blank lines", "no line end", "line end in a name", "long", "a long cell"],
-)
-def test_headers_that_the_run_reads_are_fine(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "in.csv").write_bytes(content)
-    read(tmp_path / "in.csv")
-
-
-def test_a_header_longer_than_what_is_looked_at_is_left_to_the_run(tmp_path: Path) -> None:
-    names = ",".join(f"column{index}" for index in range(10_000))
-    (tmp_path / "in.csv").write_text(f"{names},who,spent\n")
-    read(tmp_path / "in.csv")
-
-
-def test_without_quotes_a_quote_is_part_of_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    path.write_bytes(b'who,"spent"\n1,2\n')
-    read(path)
-    with pytest.raises(ValueError, match="one of them has 'who', '\"spent\"'"):
-        read(path, quotes=False)
-
-
 def test_csv_of_no_bytes_is_refused_unless_another_file_has_a_header(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"")
     with pytest.raises(ValueError, match="pattern must name a file with a header, .* has 0 bytes"):
@@ -208,22 +168,6 @@ def test_json_lines_have_no_header(tmp_path: Path, content: bytes) -> None:
         read(tmp_path / "in.jsonl")
 
 
-@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-@pytest.mark.parametrize("extension", ["csv", "jsonl"])
-def test_later_rows_decide_about_themselves_only(tmp_path: Path, extension: str) -> None:
-    """A character that the end of what is looked at cuts is none that is wrong."""
-    start = b"who,spent\n" if extension == "csv" else b"{}\n"
-    line = "é,1\n" if extension == "csv" else '{"who": "é"}\n'
-    looked = open_files.LOOKED
-    for shift in range(4):
-        content = (start + b" " * shift + b"\n" + line.encode() * looked)[:looked]
-        (tmp_path / f"in.{extension}").write_bytes(content + b"\n" + b"\xff" * 9)
-        read(tmp_path / f"in.{extension}")
-    (tmp_path / f"in.{extension}").write_bytes(content[:-9] + b"\n" + b"\xff" * 8 + content)
-    with pytest.raises(ValueError, match="must be text in UTF-8"):
-        read(tmp_path / f"in.{extension}")
-
-
 def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -> None:
     for name, kind in (("a", pa.null()), ("b", pa.float64()), ("c", pa.null())):
         table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
@@ -238,8 +182,6 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
             | dp.ReadRows(f"{tmp_path}/d.parquet", WANTED)
             | "Release" >> asked
         )
-    with pytest.raises(ValueError, match="column 'spent' must have one type in all files"):
-        read(f"{tmp_path}/*.parquet")
 
 
 def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:

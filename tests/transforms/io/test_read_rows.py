@@ -98,15 +98,6 @@ def test_parquet_batches_of_long_texts_have_fewer_rows(
         assert [row["who"] for batch in batches for row in batch.to_pylist()] == texts
 
 
-def test_parquet_is_split_into_ranges_at_row_groups(tmp_path: Path) -> None:
-    rows = 2 * parquet.RANGE_ROWS + 10
-    path = write_parquet(tmp_path / "a.parquet", pa.table({"who": range(rows)}), 100_000)
-    parts = parquet.ranges([path], path, ["who"])
-    read = [b for part in parts for b in parquet.read_parquet(part, path, ["who"])]
-    assert len(parts) == 2
-    assert pa.Table.from_batches(read)["who"].to_pylist() == list(range(rows))
-
-
 def test_the_footer_of_a_file_is_read_once_for_all_its_ranges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,13 +187,6 @@ def test_parquet_text_that_is_not_utf8_spoils_no_dictionary_column(
     assert batch.column(0).cast(pa.binary()).to_pylist() == cells
 
 
-def test_parquet_column_of_nulls_fits_any_type(tmp_path: Path) -> None:
-    write_parquet(tmp_path / "a.parquet", pa.table({"who": [1]}))
-    write_parquet(tmp_path / "b.parquet", pa.table({"who": pa.nulls(1)}))
-    found = parquet.ranges([str(p) for p in tmp_path.iterdir()], "x", ["who"])
-    assert sorted(part.kinds for part in found) == [("integer",), ("null",)]
-
-
 # --- CSV
 
 NUMBERS = {
@@ -234,26 +218,6 @@ def test_csv_number_is_the_nearest_float(text: str) -> None:
 @pytest.mark.parametrize("text", NO_NUMBERS)
 def test_csv_text_outside_the_grammar_is_null(text: str) -> None:
     assert csv_files.to_numbers(pa.array([text, None])).to_pylist() == [None, None]
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**300), 10**300))
-def test_csv_numbers_that_python_writes_read_back(number: float) -> None:
-    assert csv_files.to_numbers(pa.array([repr(number)])).to_pylist() == [float(number)]
-
-
-def test_csv_types_do_not_depend_on_the_data(tmp_path: Path) -> None:
-    for content in (b"1,2\n", b"x,y\n", b"2020-01-01,true\n", b",\n"):
-        path = tmp_path / "rows.csv"
-        path.write_bytes(HEADER + content)
-        [batch] = csv_files.read_csv(str(path), "rows", ("who", "what"), ("what",))
-        assert batch.schema.types == [pa.string(), pa.float64()]
-
-
-def test_csv_columns_come_in_the_order_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_bytes(b'"a b",skip,c\n1,2,3\n')
-    assert csv_rows(path, ("c", "a b")) == [("3", "1")]
 
 
 def test_gzip_is_unpacked_in_bounded_pieces(tmp_path: Path) -> None:

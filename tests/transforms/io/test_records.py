@@ -208,27 +208,6 @@ def test_a_bad_record_is_dropped_alone(
     assert captured.out + captured.err == ""
 
 
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("first", BAD)
-def test_two_bad_records_leave_the_others_alone(tmp_path: Path, first: str) -> None:
-    # Two bad ones may be a good one together: a quote that is not closed, and a quote alone.
-    for second in BAD.values():
-        if len(second) < 1000:
-            content = HEADER + GOOD + BAD[first] + second + GOOD + BAD[first] + GOOD
-            rows = rows_of(tmp_path, content)
-            assert [row for row in rows if row in GOOD_ROWS] == GOOD_ROWS * 3
-            assert len(rows) <= len(GOOD_ROWS) * 3 + 1
-
-
-def test_an_unclosed_quote_ends_at_the_next_quote_if_that_does_not_end_a_cell(
-    tmp_path: Path,
-) -> None:
-    people = b"".join(b"p%d,1\n" % number for number in range(200_000))
-    rows = rows_of(tmp_path, HEADER + b'q,"oops\n' + people + b'x,"fine"\n')
-    assert len(rows) == 200_001
-    assert rows[-1] == ("x", "fine")
-
-
 def test_a_cell_beyond_the_look_gives_its_further_lines_as_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,11 +234,6 @@ def test_without_quotes_one_line_is_one_record(tmp_path: Path) -> None:
     content = HEADER + b'q,"oops\n"a,1\n"b",""\nx\rz,9\nJos\xe9,1,2\nc,"2"\r\n"d,e",3\n'
     rows = [("q", '"oops'), ('"a', "1"), ('"b"', '""'), ("c", '"2"')]
     assert rows_of(tmp_path, content, quoted=False) == rows
-
-
-def test_without_quotes_the_header_has_none_either(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="column 'who' must stand once"):
-        rows_of(tmp_path, b'"who","what"\na,1\n', quoted=False)
 
 
 # --- Headers

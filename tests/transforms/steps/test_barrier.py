@@ -349,15 +349,6 @@ def fail(_: Any) -> None:
     raise RuntimeError("the disk is gone")
 
 
-def test_a_pipeline_without_a_release_runs_as_often_as_it_likes() -> None:
-    pipeline = beam.Pipeline(runner="FnApiRunner")
-    bounded = dp.BoundContributions("person", ["day"], ContributionBounds(1))
-    _ = pipeline | beam.Create(ROWS) | bounded | beam.Map(see, "runs")
-    for runs in (1, 2):
-        pipeline.run().wait_until_finish()
-        assert len(SEEN["runs"]) == 80 * runs
-
-
 def test_sums_over_blocks_do_not_depend_on_their_order() -> None:
     tables = [np.full((3, 2), each) for each in (1e16, 1.0, 1.0, 1e-3, 3e15, 1.0, 7.7)]
     wanted = barriers.added(tables)

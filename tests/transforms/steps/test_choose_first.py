@@ -27,7 +27,6 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.public_partitions import KeysAsSide
 from beam_dp.transforms.steps import barrier, guards
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps.draw import Block
@@ -91,9 +90,8 @@ def parts() -> tuple[Layout, Program, Bounder]:
 def chosen_in(given: Any, noise: Noise) -> Any:
     """Return the summaries, and the choice."""
     layout, program, bounder = parts()
-    listed = KeysAsSide()
     return summarise_and_choose(
-        given, layout, bounder, program, 2, 8, noise=noise, draws=Barriers(), listed=listed
+        given, layout, bounder, program, 2, 8, noise=noise, draws=Barriers()
     )
 
 
@@ -147,12 +145,6 @@ def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
         # What the chosen bound cuts is known from the histogram, and widens the intervals.
         assert drawn[1] <= same[1] < same[2] <= drawn[2] and drawn[4] <= same[4] < drawn[5]
     assert len(found) == 20 and sum(numbers[0] for _, numbers in found) == 600 * 3
-
-
-def test_many_people_with_many_partitions_keep_them() -> None:
-    found, chosen = run(visits(many=400))
-    assert chosen[0].reach == 16 and chosen[0].top == chosen[0].edges.index(16)
-    assert sum(numbers[0] for _, numbers in found) == 400 * 15 + 200 * 3
 
 
 @pytest.mark.parametrize("rows", [[], [{"person": 1, "day": 77, "value": 1.0}]])
@@ -342,14 +334,6 @@ def test_the_counts_are_those_of_the_people_however_the_rows_are_cut(
     most = bounder.bounds.reach or 6
     people = np.array([min(len(own), most) for own in reaches.values()])
     assert counts.tolist() == people_per_step(people, EDGES).tolist()
-
-
-def test_an_empty_shard_has_nobody() -> None:
-    step = ReduceShards(Bounder(ContributionBounds(6), FIELDS, b"key"), FirstVotes(EDGES, ()))
-    step.start_bundle()
-    assert list(step.process((3, []))) == [] == list(step.finish_bundle())
-    votes = FirstVotes(EDGES, ())
-    assert votes.people_per_step(votes.merged([])).tolist() == [0] * len(EDGES)
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5, 17, 1000])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from beam_dp.mechanisms.numerics.checks import ParameterError
-from beam_dp.transforms.steps.kept_draws import Barriers, DrawsFolder
+from beam_dp.transforms.steps.kept_draws import DrawsFolder
 from tests.sizes import tries
 
 ROOT = Path(__file__).parents[3]
@@ -31,15 +31,6 @@ def test_the_second_attempt_reads_what_the_first_one_drew(tmp_path: Path) -> Non
     elsewhere = pickle.loads(pickle.dumps(folder))
     assert elsewhere.once("clips", fresh) == first
     assert elsewhere.once("reach", fresh) != first
-
-
-def test_each_run_draws_for_itself(tmp_path: Path) -> None:
-    one, other = (DrawsFolder.made_in(str(tmp_path)) for _ in range(2))
-    assert one.once("clips", fresh) != other.once("clips", fresh)
-
-
-def test_without_a_folder_each_attempt_draws() -> None:
-    assert Barriers().once("clips", fresh) != Barriers().once("clips", fresh)
 
 
 def test_a_draw_that_fails_commits_nothing(tmp_path: Path) -> None:

@@ -33,16 +33,6 @@ def test_open_rows_are_coded_as_rows_that_no_runner_reads(day: object) -> None:
     assert tuple(worker.decode(coder.encode(beam.Row(day=day, count=3)))) == (day, 3)
 
 
-def test_open_rows_are_equal_by_their_columns_and_can_be_pickled() -> None:
-    kind = row_type([("day", Any)])
-    assert kind == pickle.loads(pickle.dumps(kind)) == row_type([("day", Any)])
-    assert kind != row_type([("night", Any)])
-
-
-def test_rows_of_known_types_keep_their_schema() -> None:
-    assert urn_of(row_type([("day", str), ("count", int)])) == ROW
-
-
 OUTPUTS: dict[str, Any] = {
     "private": (dp.PrivateAggregate("person", [dp.Count()], BUDGET, ["day"], BOUNDS), False),
     "public": (

@@ -106,25 +106,6 @@ def rows_layout() -> Any:
     return layout.Layout("who", ("day",), (), PublicKeys(days), bytes(32))
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_no_batches_are_a_file_too(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / f"nothing.{kind}"
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        nothing = pipeline | beam.Create([]).with_output_types(pa.RecordBatch)
-        _ = nothing | dp.WriteRows(str(path), ["a", "b"])
-    expected = {"csv": b"a,b\r\n", "jsonl": b""}
-    assert path.exists() and path.read_bytes() == expected.get(kind, path.read_bytes())
-    assert kind != "parquet" or pq.read_table(path).column_names == ["a", "b"]
-
-
-def test_chosen_columns_of_batches(tmp_path: Path) -> None:
-    batch = pa.record_batch({"a": [2, 1, None], "b": ["=x", "y", "z"], "c": [1.0, 2.0, math.nan]})
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        given_batches = pipeline | beam.Create([batch]).with_output_types(pa.RecordBatch)
-        _ = given_batches | dp.WriteRows(str(tmp_path / "out.csv"), ["b", "a"])
-    assert (tmp_path / "out.csv").read_bytes() == b"b,a\r\n'=x,2\r\ny,1\r\nz,\r\n"
-
-
 def test_batches_are_refused_with_private_partitions() -> None:
     with pytest.raises(ValueError, match="batches must be False with private partitions"):
         release(partitions=dp.PrivatePartitions(), batches=True)

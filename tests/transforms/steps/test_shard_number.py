@@ -18,7 +18,7 @@ from beam_dp.transforms.steps import collect, shard_number, trial
 from tests.hostile import support
 from tests.row_files import write
 
-MIB, GIB = 1 << 20, 1 << 30
+GIB = 1 << 30
 
 
 class Source(beam.PTransform):
@@ -70,15 +70,6 @@ def test_the_rule(sizes: list[Any], options: dict[str, int], expected: int) -> N
     assert expected & (expected - 1) == 0
     mean = sum(size for size in sizes if type(size) is int) / expected
     assert mean <= shard_number.BYTES or expected == shard_number.MOST
-
-
-def test_a_source_counts_once() -> None:
-    pipeline = beam.Pipeline("FnApiRunner")
-    read = pipeline | Source(2 * GIB)
-    twice = (read, read | "One" >> beam.Map(lambda row: row)) | beam.Flatten()
-    assert shard_number.size_of(twice) == 2 * GIB
-    grouped = twice | beam.Map(lambda _: (1, 1)) | beam.GroupByKey()
-    assert shard_number.size_of(grouped) == 2 * GIB
 
 
 def test_what_is_known_of_readers(tmp_path: Path) -> None:

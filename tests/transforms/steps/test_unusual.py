@@ -45,19 +45,3 @@ def test_a_job_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         aggregate.main(["--version"])
     assert stopped.value.code == 0 and capsys.readouterr().out == f"beam_dp {dp.__version__}\n"
-
-
-def test_display_data_show_all_public_parameters() -> None:
-    keys, bounds = dp.PublicPartitions([1, 2]), dp.ContributionBounds(partitions=2)
-    metrics = [dp.Count(), dp.Sum("spent", clip=9)]
-    made = dp.PrivateAggregate("person", metrics, dp.Budget(1), ["day"], bounds, keys, shards=8)
-    told = made.display_data()
-    assert told["person"] == "person" and told["partition"] == "day" and told["shards"] == 8
-    assert told["budget"] == "Budget(epsilon=1.0)" and "partitions=2" in told["bounds"]
-    assert told["partitions"] == "PublicPartitions(keys=2)" and told["batches"] is False
-    assert "Sum(" in told["metrics"] and "clip=9" in told["metrics"]
-    assert set(told) >= {"person", "metrics", "budget", "partition", "bounds", "partitions"}
-    one = dp.ShiftedInverse(dp.Max("spent"), "person", dp.Budget(1))
-    assert "column=spent" in one.display_data()["statistic"]
-    selected = dp.SelectPartitions("person", ["day"], dp.Budget(1, 1e-6), bounds).display_data()
-    assert selected["pre_threshold"] == 1 and "delta=1e-06" in selected["budget"]

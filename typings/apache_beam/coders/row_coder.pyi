@@ -1,3 +1,0 @@
-from apache_beam.coders import Coder
-
-class RowCoder(Coder): ...

@@ -1,1 +1,0 @@
-from apache_beam.io.textio import WriteToText as WriteToText

@@ -1,3 +1,0 @@
-from apache_beam.runners.runner import PipelineRunner
-
-def create_runner(runner_name: str) -> PipelineRunner: ...

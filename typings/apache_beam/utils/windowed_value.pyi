@@ -1,2 +1,0 @@
-class WindowedValue:
-    value: object
