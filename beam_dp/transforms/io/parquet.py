@@ -34,11 +34,25 @@ Footer = Callable[[str], pq.FileMetaData]
 
 
 class Range(NamedTuple):
-    """Some consecutive row groups of one file."""
+    """Some consecutive row groups of one file, and the kinds of its wanted columns."""
 
     path: str
     first: int
     last: int
+    kinds: tuple[str, ...]
+
+
+_KINDS = (
+    ("integer", pt.is_integer),
+    ("float", pt.is_floating),
+    ("decimal", pt.is_decimal),
+    ("text", pt.is_string),
+    ("text", pt.is_large_string),
+    ("text", pt.is_string_view),
+    ("bytes", pt.is_binary),
+    ("bytes", pt.is_large_binary),
+    ("bytes", pt.is_binary_view),
+)
 
 
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -48,15 +62,29 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
     """Return the row groups of all files in ranges of about a million rows; reads footers only.
 
     Raises:
-        ValueError: a wanted column is missing, or a file is damaged; the message names only the
-            column and the pattern.
+        ValueError: a wanted column is missing or has two types (a column of nulls fits any),
+            or a file is damaged; the message names only the column and the pattern.
     """
 
     def of_file(path: str) -> list[Range]:
         return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
 
     with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
-        return [part for file_parts in threads.map(of_file, paths) for part in file_parts]
+        parts = [part for file_parts in threads.map(of_file, paths) for part in file_parts]
+    _check_kinds([part.kinds for part in parts], pattern, columns)
+    return parts
+
+
+def _check_kinds(files: Sequence[tuple[str, ...]], pattern: str, columns: Sequence[str]) -> None:
+    for index, column in enumerate(columns):
+        kinds = {file[index] for file in files} - {"null"}
+        checks.require(
+            len(kinds) <= 1,
+            "ReadRows",
+            f"column {column!r}",
+            f"have one type in all files of {pattern!r}, not {' and '.join(sorted(kinds))}",
+            "Write the files again with one type.",
+        )
 
 
 def _damaged(pattern: str) -> str:
@@ -65,22 +93,25 @@ def _damaged(pattern: str) -> str:
 
 def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
     footer = footer_of(path)
-    _schema_of(footer, pattern, columns)
+    kinds = _kinds_in(footer.schema.to_arrow_schema(), pattern, columns)
     first, rows = 0, 0
     for group in range(footer.num_row_groups):
         rows += footer.row_group(group).num_rows
         if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
-            yield Range(path, first, group)
+            yield Range(path, first, group, kinds)
             first, rows = group + 1, 0
 
 
-def _schema_of(footer: pq.FileMetaData, pattern: str, columns: Sequence[str]) -> pa.Schema:
-    """Return the schema of a file, in which each wanted column must stand once."""
-    schema = footer.schema.to_arrow_schema()
-    for column in columns:
-        if schema.names.count(column) != 1:
-            raise open_files.absent(pattern, column, checks.listed(schema.names), schema.names)
-    return schema
+def _kinds_in(schema: pa.Schema, pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_kind_of(schema, pattern, column) for column in columns)
+
+
+def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
+    if schema.names.count(column) != 1:
+        raise open_files.absent(pattern, column, checks.listed(schema.names), schema.names)
+    kind = schema.field(column).type
+    stored = kind.value_type if pt.is_dictionary(kind) else kind
+    return next((name for name, fits in _KINDS if fits(stored)), str(stored))
 
 
 def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict[str, pa.DataType]:
@@ -90,7 +121,8 @@ def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict
         ValueError: as `ranges`.
     """
     footers = open_files.guarded(map(footer_of, paths), _damaged(pattern))
-    schemas = [_schema_of(footer, pattern, columns) for footer in footers]
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
+    _check_kinds([_kinds_in(schema, pattern, columns) for schema in schemas], pattern, columns)
     typed = {column: [schema.field(column).type for schema in schemas] for column in columns}
     # A column of nulls fits any other: the type is that of the others, if there are any.
     return {

@@ -182,6 +182,8 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
             | dp.ReadRows(f"{tmp_path}/d.parquet", WANTED)
             | "Release" >> asked
         )
+    with pytest.raises(ValueError, match="column 'spent' must have one type in all files"):
+        read(f"{tmp_path}/*.parquet")
 
 
 def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:

@@ -187,6 +187,13 @@ def test_parquet_text_that_is_not_utf8_spoils_no_dictionary_column(
     assert batch.column(0).cast(pa.binary()).to_pylist() == cells
 
 
+def test_parquet_column_of_nulls_fits_any_type(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a.parquet", pa.table({"who": [1]}))
+    write_parquet(tmp_path / "b.parquet", pa.table({"who": pa.nulls(1)}))
+    found = parquet.ranges([str(p) for p in tmp_path.iterdir()], "x", ["who"])
+    assert sorted(part.kinds for part in found) == [("integer",), ("null",)]
+
+
 # --- CSV
 
 NUMBERS = {
