@@ -147,7 +147,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized option: {name}{meant}")
 
 
-_IN_MAPPING = {"planned", "pre_threshold", *description.KEYS, *REGISTRY} | {
+_IN_MAPPING = {"pre_threshold", *description.KEYS, *REGISTRY} | {
     field.name for kind in REGISTRY.values() for field in dataclasses.fields(kind)
 }
 

@@ -2,7 +2,7 @@
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
 say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}, planned: true} who pays; people and assume: {spent: 100} are guesses for a plan.
+{epsilon: 3}} who pays; people and assume: {spent: 100} are guesses for a plan.
 """
 
 import dataclasses
@@ -140,10 +140,10 @@ class Description:
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:
             return None
-        words = ("path", "limit", "planned")
+        words = ("path", "limit")
         parts = mappings.mapping_of(_OWNER, "ledger", self.given["ledger"], words, words[:1])
         limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
-        return dp.Ledger(parts["path"], limit, parts.get("planned"))
+        return dp.Ledger(parts["path"], limit)
 
     @functools.cached_property
     def release(self) -> dp.PrivateAggregate:

@@ -164,7 +164,7 @@ def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
         dp.release(path, **ASKED, ledger=ledger)
     charges = ledger.balance.charges
     assert [each.label for each in charges] == ["dp.release", "dp.release: in.csv"]
-    assert [each.cost.budget for each in charges] == [dp.Budget(1.0)] * 2
+    assert [each.budget for each in charges] == [dp.Budget(1.0)] * 2
     with pytest.raises(ValueError, match=r"must be at most epsilon 2\.5"):
         dp.release(TABLE, **ASKED, ledger=ledger)
     assert len(ledger.balance.charges) == 2
