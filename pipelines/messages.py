@@ -24,7 +24,6 @@ HERE = (
 # A runner passes on whatever an element makes a step raise, functions of users and libraries among
 # them, in errors of its own kinds: the text of any of them may quote that element.
 KINDS = (Exception,)
-RAISED = (BaseException,)
 _FAILED = "the run failed with {}; its text may quote data and {}"
 # Where that text is, by who holds it.
 _ABSENT = "is not shown: run again with --show_errors to see it"

@@ -5,6 +5,7 @@ after 300 s: these may last.
 """
 
 import contextlib
+import logging
 import sys
 import threading
 import time
@@ -27,6 +28,7 @@ NO_JOB_SERVER = (
 _NO_ANSWER = "FutureTimeoutError"
 """The error of gRPC where nobody answers for as long as `--job_server_timeout` says."""
 BEAMS_SECONDS = 300
+PATIENCE = 1.0
 LONGEST = 30 * 86_400
 WORKERS = "run_worker"
 """The name of the threads in which Beam's in-memory runner waits for a worker process."""
@@ -54,9 +56,10 @@ def run(
         shown = contextlib.nullcontext() if quiet else terminal.shown(first, reads, runner)
         with shown, terminal.hushed(), _lost_workers_noticed():
             made.run().wait_until_finish()
-    except messages.RAISED as error:
+    except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
+        logging.disable(logging.ERROR)  # threads may be left, which have elements to log
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
         lost = type(error).__name__ == _NO_ANSWER
@@ -78,7 +81,7 @@ def _lost_workers_noticed() -> Iterator[None]:
         before(what)
         is_lost = what.thread is not None and what.thread.name == WORKERS
         if is_lost and first.acquire(blocking=False):
-            time.sleep(terminal.PATIENCE)
+            time.sleep(PATIENCE)
             if not stopping.is_ending():
                 terminal.say(LOST)
             stopping.end(1)

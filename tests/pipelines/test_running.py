@@ -15,7 +15,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
-from pipelines import running, stopping, terminal
+from pipelines import running, stopping
 
 ROOT = Path(__file__).parents[2]
 LISTEN = """
@@ -60,7 +60,7 @@ def codes(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Codes with which the process would have ended; `put` is called where it would end."""
     seen: queue.Queue[int] = queue.Queue()
     monkeypatch.setattr(stopping, "end", seen.put)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(running, "PATIENCE", 0.0)
     return seen
 
 
