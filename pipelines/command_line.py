@@ -12,11 +12,10 @@ import functools
 import io
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners import create_runner
 
 import beam_dp as dp
 from beam_dp.beam_yaml.mappings import keys_of, number
@@ -27,9 +26,7 @@ from beam_dp.transforms.steps import trial
 from pipelines import description, messages
 
 _ALIKE = 0.7
-_NO_RUNNER = (AttributeError, ImportError, ValueError)
-_WHOLE = re.compile(r"0|[1-9]\d{0,17}")
-_RANGE = re.compile(rf"({_WHOLE.pattern})\s*(?:-|\.\.|:)\s*({_WHOLE.pattern})")
+_RANGE = re.compile(r"[1-9]?\d\s*(-|\.\.|:)\s*\d+")
 _COLUMN, _NUMBER = r"(?P<column>[^:].*?)", r":(?:-?inf|[-+.e\d]+)"
 _PER = r"(?::(?P<per>row|person))?"
 _FORMS = {
@@ -37,7 +34,6 @@ _FORMS = {
     "quantile": rf"{_COLUMN}:(?P<p>[^:]*){_PER}",
     "quantiles": rf"{_COLUMN}(?P<shares>(?:{_NUMBER})*){_PER}",
     "histogram": rf"{_COLUMN}(?::@(?P<files>.+)|(?P<edges>(?:{_NUMBER})*))",
-    "trimmed_mean": rf"{_COLUMN}(?P<trim>{_NUMBER})?",
     "ratio": rf"(?P<column>[^=:][^=]*?)(?:=(?P<equals>.+?))?{_PER}",
 }
 """What stands behind the flags of metrics that have more than a column."""
@@ -80,13 +76,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong with a call, and exits with 2.
-
-    Attributes:
-        flags: the parts of the mapping that flags have said, beside a file; None: there is none.
-    """
-
-    flags: Collection[str] | None = None
+    """A parser that says in one line what is wrong with a call, and exits with 2."""
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line."""
@@ -98,11 +88,11 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.translated(error, self.flags))
+            self.error(messages.translated(error))
 
     def flag(self, name: str, help: str) -> None:
-        """Add a flag without a value; templates write it as `--name=true`."""
-        self.add_argument(name, nargs="?", const=True, default=False, type=_truth, help=help)
+        """Add a flag without a value."""
+        self.add_argument(name, action="store_true", help=help)
 
     def read_alone(self, words: Sequence[str] | None) -> argparse.Namespace:
         """Return the options of a job that takes none of Beam."""
@@ -120,16 +110,11 @@ class Parser(argparse.ArgumentParser):
         usage = io.StringIO()
         try:
             with contextlib.redirect_stderr(usage):
-                beams = _parser_of_beam(given[:at])
+                beams = _parser_of_beam()
                 _, stray = beams.parse_known_args(left)
         except SystemExit:  # only the last line of its usage page says what is wrong
             self.error(usage.getvalue().rpartition("error: ")[2])
         self._check(stray, self, beams)
-        for name, said in vars(options).items():
-            if name in _ONCE and isinstance(said, list):
-                if len(said) > 1:  # the last one would be taken in silence
-                    self.error(f"argument --{name}: must be given once: leave one of the two out")
-                setattr(options, name, said[0])
         return options, PipelineOptions([*left, *given[at + 1 :]])
 
     def _check(self, stray: Sequence[str], *parsers: argparse.ArgumentParser) -> None:
@@ -152,14 +137,8 @@ _IN_MAPPING = {"pre_threshold", *description.KEYS, *REGISTRY} | {
 }
 
 
-def _parser_of_beam(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of all options that Beam knows, also of those that a runner brings."""
-    named = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    named.add_argument("--runner", default="")
-    runner = named.parse_known_args(words)[0].runner
-    if "." in runner:
-        with contextlib.suppress(*_NO_RUNNER):  # Beam says later that there is none
-            create_runner(runner)
+def _parser_of_beam() -> argparse.ArgumentParser:
+    """Return the parser of all options that Beam knows."""
     parsers: list[argparse.ArgumentParser] = []
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
     parsers[0].allow_abbrev = False
@@ -197,7 +176,7 @@ def parser(program: str, description: str | None) -> Parser:
     made.flag("--overwrite", "replace an output and a page that exist")
     made.flag("--plan", "print costs and errors; read no row")
     for name, (metavar, says) in _ONCE.items():
-        made.add_argument(f"--{name}", metavar=metavar, help=says, action="append")
+        made.add_argument(f"--{name}", metavar=metavar, help=says)
     for name, (metavar, says) in _REPEATED.items():
         form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
         made.add_argument(f"--{name}", help=says, **form)
@@ -221,20 +200,13 @@ def add_metrics(
         if command.form:
             form["metavar"] = command.form
         else:
-            form |= {"nargs": "?", "const": {word: None}}
+            form = {"dest": "metrics", "action": "append_const", "const": {word: None}}
+            form |= {"default": [], "help": command.help}
         group.add_argument(f"--{word}", **form)
 
 
-def _truth(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"must be true or false, not {text!r}")
-    return text.lower() == "true"
-
-
-def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
-    """Return the mapping of a metric of what stands behind its flag; None for `--count=false`."""
-    if not form:
-        return {word: None} if _truth(text) else None
+def metric(word: str, form: str, text: str) -> dict[str, Any]:
+    """Return the mapping of a metric of what stands behind its flag."""
     plain = _COLUMN + _PER if form.endswith("[:person]") else "(?P<column>.+)"
     found = re.fullmatch(_FORMS.get(word, plain), text, re.DOTALL)
     if found is None:
@@ -243,8 +215,6 @@ def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
     made = {word: asked.pop("column"), **asked}
     for several in asked.keys() & {"shares", "edges"}:
         made[several] = asked[several].split(":")[1:]
-    if "trim" in asked:
-        made["trim"] = asked["trim"].removeprefix(":")
     if "files" in asked:
         made["edges"] = {"files": made.pop("files")}
     if word == "ratio":
@@ -252,20 +222,14 @@ def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
     return made
 
 
-def described(line: Parser, options: argparse.Namespace, **beside: Any) -> dict[str, Any]:
+def described(options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the flags make, with that of --config.
-
-    Args:
-        line: the parser, which errors are told by.
-        options: what it has read.
-        beside: what flags of one job say.
 
     Raises:
         ValueError: for what both say, and for words that are none.
     """
     in_file = description.read(options.config) if options.config else {}
-    made = {**_of_flags(options), **beside}
-    line.flags = made.keys() if options.config else None
+    made = _of_flags(options)
     for name in made.keys() & in_file.keys():
         raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
     return {**in_file, **made}
@@ -295,7 +259,7 @@ def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
         name, _, most = given["top_partitions"].rpartition("=")
         made["top_partitions"] = {"by": name, "k": number(most)}
     made |= _ledger(options)
-    metrics = [each for each in given.get("metrics", ()) if each is not None]
+    metrics = given.get("metrics", ())
     chosen = {name: _pairs(name, given[name]) for name in _OF_OUTPUTS if given.get(name)}
     if metrics or chosen:
         made["metrics"] = _with_options(metrics, chosen)
@@ -323,22 +287,13 @@ def _keys(text: str, parts: int) -> Any:
     """Return the public keys of a list, or of the file behind an @."""
     if text.startswith("@"):
         return {"files": text[1:]}
-    words = _listed(text)
-    ranges = [word for word in words if _is_range(word)]
-    others = [word for word in words if word not in ranges]
-    # 18-24,25-34 are keys; alone, or beside whole numbers only, such a word is a range.
-    if ranges and (others or len(words) == 1) and all(map(_WHOLE.fullmatch, others)):
+    if _RANGE.fullmatch(text):
         raise ValueError(
-            f"--public_partitions names keys, and {ranges[0]!r} looks like a range: write all of "
-            "them, with commas between; if it is one key, write it into a file: "
-            "--public_partitions @keys.txt"
+            f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
+            "with commas between; if it is one key, write it into a file: --public_partitions "
+            "@keys.txt"
         )
-    return keys_of(words, parts)
-
-
-def _is_range(word: str) -> bool:
-    ends = _RANGE.fullmatch(word)
-    return ends is not None and int(ends[1]) < int(ends[2])
+    return keys_of(_listed(text), parts)
 
 
 def _ledger(options: argparse.Namespace) -> dict[str, Any]:

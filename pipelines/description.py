@@ -8,13 +8,10 @@ say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {
 import dataclasses
 import functools
 import importlib
-import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
@@ -33,11 +30,6 @@ FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
-_NEEDED = {
-    "person": "Write person: visitor_id.",
-    "metrics": "Write metrics: [count, {sum: spent}].",
-    "budget": "Write budget: {epsilon: 1}.",
-}
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "input": ((str, list), "a path, or a list of them"),
     "output": (str, "a path"),
@@ -50,7 +42,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def read(path: str) -> dict[str, Any]:
-    """Return the mapping in a YAML file; no name may stand twice in one mapping.
+    """Return the mapping in a YAML file.
 
     Raises:
         ValueError, OSError: for a file that is none, or cannot be read.
@@ -58,7 +50,6 @@ def read(path: str) -> dict[str, Any]:
     yaml: Any = importlib.import_module("yaml")
     text = mappings.text_of("--config", path)
     try:
-        _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
         given = yaml.safe_load(text)
     except yaml.YAMLError as error:
         at = getattr(error, "problem_mark", None)
@@ -67,17 +58,6 @@ def read(path: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)
-
-
-def _check_once(path: str, node: Any) -> None:
-    """Refuse a name that stands twice: YAML itself takes the last one in silence."""
-    names = [name.value for name, _ in node.value] if getattr(node, "id", "") == "mapping" else []
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"--config {path}: {name!r} must stand once in a mapping")
-    for each in node.value if names or getattr(node, "id", "") == "sequence" else ():
-        for part in each if isinstance(each, tuple) else (each,):
-            _check_once(path, part)
 
 
 def without_folders(given: Any, is_path: bool = False) -> Any:
@@ -101,8 +81,8 @@ class Description:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         mappings.check_words(_OWNER, "the description", given, KEYS)
-        for name, mend in _NEEDED.items():
-            checks.require(name in given, _OWNER, name, "be given", mend)
+        for name in ("person", "metrics", "budget"):
+            checks.require(name in given, _OWNER, name, "be given")
         for name, (kinds, rule) in _KINDS.items():
             if name in given and not isinstance(given[name], kinds):
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
@@ -150,10 +130,9 @@ class Description:
         """The release."""
         parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
         if not parts.get("partition"):
-            mend = "Write partition: day, or leave them out: all rows are one."
             rule = "be given: partitions, and a bound on them, need a partition"
             alone = "partitions" not in {*parts, *parts.get("bounds", {})}
-            checks.require(alone, _OWNER, "partition", rule, mend)
+            checks.require(alone, _OWNER, "partition", rule)
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
         further = {"batches": self.top is None and not private, "plain_names": True}
@@ -168,16 +147,12 @@ class Description:
             report.check(self.report)
             new = self.overwrite or not FileSystems.exists(self.report)
             rule = f"name a new file, not {self.report!r}"
-            checks.require(new, "report", "path", rule, "Write overwrite: true.")
+            checks.require(new, "report", "path", rule)
         patterns = self.input.split(",")
         for path in (*patterns, self.output):
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
-        for pattern in patterns:
-            if _matches(self.output, pattern):
-                raise ValueError(
-                    f"output must name another file than input, and {pattern!r} matches it: the "
-                    "next run would read what this one released; write into another folder"
-                )
+        if _patterns(self.output) in patterns:
+            raise ValueError("output must name another file than input")
 
     def check_input(self, made: beam.Pipeline) -> None:
         """Refuse local input that is not there, before a run is charged.
@@ -208,14 +183,3 @@ def _patterns(given: str | list[str]) -> str:
 
 def _named(metric: Metric) -> Metric:
     return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Return whether a path is among the files of a pattern, as Beam matches them."""
-    path, pattern = map(_plain, (path, pattern))
-    return path == pattern or bool(re.match(FileSystem.translate_pattern(pattern), path))
-
-
-def _plain(path: str) -> str:
-    """Return a path as others that name the same file are written."""
-    return os.path.realpath(path) if FileSystems.get_scheme(path) is None else path

@@ -18,14 +18,14 @@ from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import command_line, messages, running, stopping, terminal
+from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
 _PLAN = "--plan --people N says what to expect"
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
-    "{}\n"
+    "name the partitions: 1,2,3\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
@@ -69,7 +69,7 @@ def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
 
 def run(
     line: command_line.Parser,
-    read: Callable[[command_line.Parser, argparse.Namespace], dict[str, Any]],
+    read: Callable[[argparse.Namespace], dict[str, Any]],
     given: Sequence[str] | None,
 ) -> int:
     """Run the job that a command line asks for; returns the exit code.
@@ -82,7 +82,7 @@ def run(
     options, beam_options = line.read(given)
     program = line.prog.rpartition(".")[2]
     with line.refusing():
-        asked = Description(read(line, options))
+        asked = Description(read(options))
         plan = asked.release.plan(asked.people, asked.assume)
         if options.people is not None and not options.plan:
             raise ValueError("--people is for --plan: the run itself needs no guess")
@@ -112,7 +112,7 @@ def run(
     sys.stdout.write(told(balance))
     said = released.record["selection"]
     if said and not len(released.table):
-        sys.stdout.write(NOTHING.format(said, messages.advice("partitions", line.flags)))
+        sys.stdout.write(NOTHING.format(said))
     return 0
 
 

@@ -37,8 +37,6 @@ RELEASE = (
     *("partition_rows", "shards"),
 )
 """The names of a mapping that a transform takes."""
-SHARE = ("column", "equals", "per", "method", "neighbours")
-"""The names of a share, in place of metrics."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
@@ -94,12 +92,6 @@ def aggregate_of(
         **{name: parts[name] for name in ("partition_rows", "shards") if name in parts},
         **further,
     )
-
-
-def with_share(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description whose metric is a share: column, equals, per, method, neighbours."""
-    asked = {"ratio": given["column"], **{name: given[name] for name in SHARE[1:] if name in given}}
-    return {**{name: part for name, part in given.items() if name not in SHARE}, "metrics": [asked]}
 
 
 def metrics_of(owner: str, given: object) -> list[Metric]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -14,7 +14,6 @@ from beam_dp.beam_yaml.mappings import (
     budget_of,
     columns_of,
     in_words,
-    with_share,
 )
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms.aggregate import SelectPartitions
@@ -53,7 +52,8 @@ def private_aggregate(
         partition_rows: The most rows of a partition, if known.
         shards: How many parts the people are cut into on the way.
     """
-    return _rows_of("PrivateAggregate", locals())
+    made = aggregate_of("PrivateAggregate", locals())
+    return ReleasedRows(made, tuple(made.partition))
 
 
 @in_words
@@ -73,42 +73,6 @@ def select_partitions(
     limits = bounds_of(owner, bounds) or ContributionBounds(None)  # which is refused
     made = SelectPartitions(person, columns, budget_of(owner, budget), limits, pre_threshold)
     return ReleasedRows(made, tuple(columns))
-
-
-@in_words
-def private_ratio(
-    column: Any,
-    person: Any,
-    budget: Any,
-    *,
-    partition: Any = None,
-    bounds: Any = None,
-    partitions: Any = None,
-    equals: Any = 1,
-    per: str = "row",
-    method: str = "clip",
-    neighbours: str = "add-remove",
-) -> beam.PTransform[Any, Any]:
-    """Release the share of rows, or of people, that have a value in a column.
-
-    Args:
-        column: The column whose values are compared.
-        person: The column that identifies a person.
-        budget: What the output may cost, {epsilon: 1}.
-        partition: The column, or columns, whose values name a partition.
-        bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
-        partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
-        equals: The value that counts.
-        per: What is counted, row or person.
-        method: How the share is drawn.
-        neighbours: What is hidden, add-remove or substitution.
-    """
-    return _rows_of("PrivateRatio", with_share(locals()))
-
-
-def _rows_of(owner: str, given: Mapping[str, Any]) -> beam.PTransform[Any, Any]:
-    made = aggregate_of(owner, given)
-    return ReleasedRows(made, tuple(made.partition))
 
 
 @dataclasses.dataclass(eq=False)

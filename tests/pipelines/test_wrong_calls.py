@@ -21,7 +21,6 @@ from pipelines import (
     ratio,
     sensitivity,
     shifted_inverse,
-    template_metadata,
 )
 from tests.pipelines.conftest import PYTHON
 
@@ -32,7 +31,6 @@ DAYS = [*PERSON, "--partition", "day"]
 PUBLIC = [*DAYS, "--public_partitions", "1,2,3"]
 FILES = ["--input", "visits.csv", "--output", "out.csv"]
 ONE = ["--epsilon", "1"]
-NAMED = "or name the partitions: --public_partitions 1,2,3"
 
 
 def command(*words: str) -> list[str]:
@@ -48,10 +46,9 @@ def written(path: str) -> list[str]:
 
 
 AGGREGATE = {
-    "no arguments": ([], "person must be given: add --person visitor_id"),
-    "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: add --epsilon 1"),
+    "no arguments": ([], "person must be given: name its column, like visitor_id"),
+    "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: give an epsilon, like 1"),
     "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "option: --epsilom, did you mean --epsilon?"),
-    "a budget twice": (counted("--epsilon=2"), "--epsilon: must be given once: leave one of the two out"),
     "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of the job"),
     "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
     "a part of the mapping": (counted("--one_sided"), "it is a part of the mapping of --config: one_sided"),
@@ -59,7 +56,7 @@ AGGREGATE = {
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a bound on partitions without any": (
-        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"], "need a partition: add --partition COLUMN"
+        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"], "need a partition: name its column, or leave them out"
     ),
     "keys that look like a range": (
         [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all of them"
@@ -70,18 +67,18 @@ AGGREGATE = {
     "no input": (["--output", "out.csv", *command("--count")], "these are required: input\n"),
     "a clip of a mean": (
         [*FILES, *command("--mean", "rating", "--clip", "mean_rating=5")],
-        "small: where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
+        "small: give high, where no value can be beyond it, and no clip",
     ),
     "a clip of text": (
         [*FILES, *command("--sum", "a", "--clip", "sum_a=abc")],
-        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': write --clip sum_spent=100",
+        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': give a number, like 100",
     ),
     "a clip of a share": (
         [*command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
         "--clip: 'ratio_a_per_person' is no output column that has one: there are none",
     ),
     "two budgets": (counted("--rho", "1"), "the budget must have either an epsilon or a rho"),
-    "no metric": ([*FILES, *command()], "metrics must be given: add a metric, like --count"),
+    "no metric": ([*FILES, *command()], "metrics must be given: ask for one, like count"),
     "epsilon 0": ([*PUBLIC, "--count", "--epsilon", "0"], "epsilon must be above 0 (at least 2^-50), not 0"),
     "a metric twice": (counted("--count"), "two metrics would be one output column"),
     "one name": (
@@ -90,10 +87,9 @@ AGGREGATE = {
     ),
     "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be COLUMN"),
     "a bound of nothing": (counted("--bounds", "row=3"), "bounds must not have the word 'row'. Did you mean rows"),
-    "an unknown weight": (counted("--weight", "cuont=2"), "'cuont' is no output column that has one: count"),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
-        f"delta must be above 0 to select partitions privately, not 0: add --delta 1e-6, {NAMED}",
+        "delta must be above 0 to select partitions privately, not 0: give one, like 1e-6, or name the",
     ),
     "a quantile without share": (command("--quantile", "a"), "--quantile: must be COLUMN:P[:person]"),
     "quantiles without shares": (command("--quantiles", "a"), "quantiles must have its shares"),
@@ -128,14 +124,12 @@ AGGREGATE = {
     ),
     "an unknown file system": (["--input", "zz://a.csv", "--output", "out.csv", *command("--count")], "zz://a.csv"),
     "an unknown output": (written("out"), "output must end in .csv, .parquet, .jsonl, not 'out'"),
-    "an output that exists": (written("old.csv"), "old.csv': --overwrite replaces a file"),
+    "an output that exists": (written("old.csv"), "old.csv': overwrite replaces a file"),
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a"
     ),
-    "an output where nobody can write": ([*written("/proc/out.csv"), "--overwrite"], "'/proc/out.csv': No such"),
     "output is input": (written("a.csv"), "output must name another file than input"),
     "a limit without a ledger": (counted("--total_epsilon", "1"), "need --ledger FILE"),
-    "a template with a ledger's flags": (counted("--count=maybe"), "must be true or false, not 'maybe'"),
 }  # fmt: skip
 MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown part": ({"persom": "visitor"}, "must not have the word 'persom'. Did you mean person"),
@@ -151,7 +145,7 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": [{"count": None, "one_sided": True, "search": "two_phase"}]}, "search must not be"
     ),
     "a method without a bound": (
-        {"metrics": [{"ratio": "a", "method": "naive"}]}, "write bounds: {rows_per_partition: 10}, or per: person"
+        {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
     ),
     "two shares of one name": (
         {"metrics": [{"ratio": "a", "equals": 6}, {"ratio": "a", "equals": "6.0"}]},
@@ -160,11 +154,10 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
     "a clip of text": (
         {"metrics": [{"sum": "a", "clip": "abc"}]},
-        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': write metrics: [{sum: spent, clip: 100}]",
+        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': give a number, like 100",
     ),
-    "a clip of a mean": ({"metrics": [{"mean": "a", "clip": 5}]}, "write metrics: [{mean: rating, high: 5}], and no clip"),
-    "a budget by flags": ({"partitions": {"private": None}}, ", not 0: add --delta 1e-6, or name the partitions: "),
-    "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': write bounds: {partitions: 3}"),
+    "a clip of a mean": ({"metrics": [{"mean": "a", "clip": 5}]}, "give high, where no value can be beyond it"),
+    "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "too many clips": (
         {"metrics": [{"sum": "a", "candidates": {"low": 0, "high": 100000, "step": 1}}]},
@@ -203,10 +196,7 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
 OTHERS = {
     "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--per needs --column COLUMN"),
     "an option of no statistic": (
-        preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "sensitivity is for no statistic that is asked for"
-    ),
-    "an epsilon of one's own for nothing": (
-        preprocess, [*PUBLIC, *ONE, "--person_epsilon=e=1"], "person_epsilon takes one statistic"
+        preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "--sensitivity needs a statistic beside it"
     ),
 }  # fmt: skip
 CALLS = [
@@ -245,28 +235,26 @@ def test_a_wrong_call_is_one_line(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("person: a\nperson: b\n", "'person' must stand once in a mapping"),
-        ("metrics: [{sum: a, sum: b}]\n", "'sum' must stand once in a mapping"),
         ("person: [\n", "r.yaml, line 2: this is no YAML"),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config: cannot read 'r.yaml': it is not UTF-8"),
         (None, "error: --config: cannot read 'r.yaml': No such file or directory"),
         (
             "metrics: [count]\nbudget: {epsilon: 1}\n",
-            "person must be given. Write person: visitor_id.",
+            "person must be given: name its column",
         ),
         (
             "person: a\nbudget: {epsilon: 1}\n",
-            "metrics must be given. Write metrics: [count, {sum: spent}].",
+            "metrics must be given: ask for one",
         ),
-        ("person: a\nmetrics: [count]\n", "the budget must be given. Write budget: {epsilon: 1}."),
+        ("person: a\nmetrics: [count]\n", "the budget must be given: give an epsilon"),
         (
             "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",
-            "not 0: write budget: {epsilon: 1, delta: 1e-6}, or name the partitions: [1, 2, 3]",
+            "not 0: give one, like 1e-6, or name the partitions: 1,2,3",
         ),
         (
             "{person: a, partitions: [1], metrics: [count], budget: {epsilon: 1}}\n",
-            "need a partition. Write partition: day, or leave them out: all rows are one.",
+            "need a partition: name its column, or leave them out: all rows are one",
         ),
     ],
 )
@@ -295,7 +283,6 @@ WHOLE = {
     sensitivity: HIST,
     ledger: ["visits.ledger.jsonl"],
     demo: [],
-    template_metadata: [],
 }
 
 
@@ -330,12 +317,12 @@ def test_a_part_of_the_mapping_is_named_where_a_job_takes_one(
     assert ("a part of the mapping of --config: one_sided" in said) == takes
 
 
-@pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "2024-01,2024-02", "7-1", "a,1-7"])
+@pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "a,1-7"])
 def test_keys_that_are_no_range_are_keys(keys: str) -> None:
     words = ["--person=p", "--partition=d", "--public_partitions", keys]
     line = aggregate.parser()
     options, _ = line.read(words)
-    found = command_line.described(line, options)
+    found = command_line.described(options)
     assert found["partitions"] == keys.split(",")
 
 
@@ -375,30 +362,6 @@ def test_no_option_of_a_metric_is_answered_in_python(
         assert said.count("\n") <= 1 and "__init__" not in said
         assert not PYTHON.search(said.removeprefix("python -m pipelines.aggregate: error: ")), said
     assert refused >= 5
-
-
-BUDGETS = [
-    ["--epsilon", e, "--delta", d] for e in ("1e-14", "1", "1e9") for d in ("0", "1e-300", "0.9")
-]
-BUDGETS += [["--rho", r, "--delta", d] for r in ("1e-30", "1", "1e9") for d in ("0", "0.9")]
-ASKED = [
-    ["--count"],
-    ["--sum", "a", "--mean", "a"],
-    ["--max", "class", "--min", "0"],
-    ["--kth_largest", "a:9", "--median", "a", "--distinct_count", "b"],
-    ["--max_frequency", "a", "--sum_of_squares", "b", "--quantile", "c:1e-9"],
-    ["--variance", "a", "--trimmed_mean", "a:0.2", "--standard_deviation", "a"],
-    [
-        "--ratio",
-        "a:person",
-        "--ratio",
-        "a=b:person",
-        "--median",
-        "c:row",
-        "--sum_of_squares",
-        "b:9",
-    ],
-]
 
 
 @pytest.mark.parametrize(
