@@ -6,7 +6,6 @@ A flag is there for what people use every day. All else stands in the mapping al
 
 import argparse
 import contextlib
-import dataclasses
 import difflib
 import functools
 import io
@@ -33,7 +32,7 @@ _FORMS = {
     "kth_largest": rf"{_COLUMN}:(?P<k>[^:]*)",
     "quantile": rf"{_COLUMN}:(?P<p>[^:]*){_PER}",
     "quantiles": rf"{_COLUMN}(?P<shares>(?:{_NUMBER})*){_PER}",
-    "histogram": rf"{_COLUMN}(?::@(?P<files>.+)|(?P<edges>(?:{_NUMBER})*))",
+    "histogram": rf"{_COLUMN}(?P<edges>(?:{_NUMBER})*)",
     "ratio": rf"(?P<column>[^=:][^=]*?)(?:=(?P<equals>.+?))?{_PER}",
 }
 """What stands behind the flags of metrics that have more than a column."""
@@ -65,16 +64,6 @@ _REPEATED = {
 }
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Help of a width that is the same everywhere; a flag may have a value, which few write."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=34, width=110)
-
-    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        return "" if action.nargs == "?" else super()._format_args(action, default_metavar)
-
-
 class Parser(argparse.ArgumentParser):
     """A parser that says in one line what is wrong with a call, and exits with 2."""
 
@@ -93,12 +82,6 @@ class Parser(argparse.ArgumentParser):
     def flag(self, name: str, help: str) -> None:
         """Add a flag without a value."""
         self.add_argument(name, action="store_true", help=help)
-
-    def read_alone(self, words: Sequence[str] | None) -> argparse.Namespace:
-        """Return the options of a job that takes none of Beam."""
-        options, stray = self.parse_known_args(words)
-        self._check(stray, self)
-        return options
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""
@@ -125,16 +108,8 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unrecognized argument: {word}")
             known = [flag for each in parsers for flag in each._option_string_actions]
             near = difflib.get_close_matches(name, known, 1, _ALIKE)
-            near = near or [each for each in known if each.startswith(name)][:1]
             meant = f", did you mean {near[0]}?" if near else "; --help lists those of the job"
-            if name.strip("-") in _IN_MAPPING and "--config" in known:
-                meant = f"; it is a part of the mapping of --config: {name.strip('-')}"
             self.error(f"unrecognized option: {name}{meant}")
-
-
-_IN_MAPPING = {"pre_threshold", *description.KEYS, *REGISTRY} | {
-    field.name for kind in REGISTRY.values() for field in dataclasses.fields(kind)
-}
 
 
 def _parser_of_beam() -> argparse.ArgumentParser:
@@ -145,24 +120,23 @@ def _parser_of_beam() -> argparse.ArgumentParser:
     return parsers[0]
 
 
-def alone(program: str, description: str | None, usage: str = "") -> Parser:
+def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser of a job without Beam."""
     return Parser(
         f"python -m pipelines.{program}",
-        usage=f"%(prog)s {usage or '[options]'}",
+        usage=f"%(prog)s {usage}",
         description=description,
-        formatter_class=_Help,
+        formatter_class=functools.partial(
+            argparse.RawDescriptionHelpFormatter, max_help_position=34, width=110
+        ),
         allow_abbrev=False,
     )
 
 
-def plain(program: str, description: str | None, usage: str = "") -> Parser:
+def plain(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser with the options that all jobs on Beam have."""
     made = alone(program, description, usage)
-    made.epilog = (
-        "Beam's options may stand beside these: --runner, --temp_location, ...; what only a job "
-        "server knows,\nbehind all others and a lone --"
-    )
+    made.epilog = "Beam's options may stand beside these; what only a job server knows, behind a --"
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
     made.flag("--show_errors", "show the error of a run that fails: IT MAY QUOTE DATA")
@@ -215,8 +189,6 @@ def metric(word: str, form: str, text: str) -> dict[str, Any]:
     made = {word: asked.pop("column"), **asked}
     for several in asked.keys() & {"shares", "edges"}:
         made[several] = asked[several].split(":")[1:]
-    if "files" in asked:
-        made["edges"] = {"files": made.pop("files")}
     if word == "ratio":
         made["equals"] = as_written(asked.get("equals", "1"))
     return made
@@ -290,8 +262,7 @@ def _keys(text: str, parts: int) -> Any:
     if _RANGE.fullmatch(text):
         raise ValueError(
             f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
-            "with commas between; if it is one key, write it into a file: --public_partitions "
-            "@keys.txt"
+            "with commas between"
         )
     return keys_of(_listed(text), parts)
 

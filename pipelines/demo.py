@@ -83,7 +83,7 @@ def _remove(processes: Collection[int]) -> None:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
-    command_line.alone("demo", __doc__).read_alone(given)
+    command_line.alone("demo", __doc__).parse_args(given)
     with stopping.cleaning(_remove):
         generate()
         join()

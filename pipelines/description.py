@@ -48,13 +48,13 @@ def read(path: str) -> dict[str, Any]:
         ValueError, OSError: for a file that is none, or cannot be read.
     """
     yaml: Any = importlib.import_module("yaml")
-    text = mappings.text_of("--config", path)
     try:
-        given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        with FileSystems.open(path) as file:
+            given = yaml.safe_load(file.read().decode())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         at = getattr(error, "problem_mark", None)
         line = f", line {at.line + 1}" if at else ""
-        raise ValueError(f"--config {path}{line}: this is no YAML") from error
+        raise ValueError(f"--config {path}{line}: it must be a file of YAML in UTF-8") from error
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)

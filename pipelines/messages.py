@@ -19,11 +19,7 @@ HERE = (
     "PrismRunner",
 )
 """The runners of this machine."""
-_FAILED = "the run failed with {}; its text may quote data and {}"
-# Where that text is, by who holds it.
-_ABSENT = "is not shown: run again with --show_errors to see it"
-_ELSEWHERE = "is not shown: see the runner's log, or run again with --show_errors"
-_SHOWN = "is above"
+_FAILED = "the run failed with {}; its text may quote data: --show_errors shows it above this line"
 
 _WORDS: dict[str, tuple[str, str]] = {
     "person": ("person", "name its column, like visitor_id"),
@@ -77,7 +73,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "the runner": ("--runner", ""),
 }
 """Parameters, by name or by owner and name: what they are called, and what mends them."""
-_OF_FILES = {"ReadRows": "input:", "WriteRows": "output:", "LocalSensitivity": "--function:"}
+_OF_FILES = {
+    "ReadRows": "input:",
+    "WriteRows": "output:",
+    "LocalSensitivity": "--function:",
+    "PrivateAggregate": "budget:",
+}
 _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
@@ -110,18 +111,10 @@ def _told(owner: str, name: str, rule: str, mend: str) -> str:
     return _METRICS.sub(lambda found: _METRIC_WORDS[found[0]], text)
 
 
-def explain(error: BaseException, runner: str = HERE[0], shown: bool = False) -> str:
+def explain(error: BaseException) -> str:
     """Return one line for an error of building or running a pipeline.
 
     Runners wrap an error of ours in a traceback: its last line is taken. Of any other error nothing
-    is shown, for Beam's errors quote elements; the line says where to look instead.
-
-    Args:
-        error: what was raised.
-        runner: the name of the runner's class.
-        shown: whether the operator has asked to see the error itself, and sees it above this line.
+    is shown, for Beam's errors quote elements.
     """
-    if ours := own_text(error):
-        return translated(ours)
-    where = _ABSENT if runner in HERE else _ELSEWHERE  # what the first ones logged is gone
-    return _FAILED.format(type(error).__name__, _SHOWN if shown else where)
+    return translated(own_text(error)) or _FAILED.format(type(error).__name__)

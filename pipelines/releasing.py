@@ -153,6 +153,6 @@ def told(balance: Balance | None, foreseen: bool = False) -> str:
     """
     if balance is None:
         return ""
-    when = " after this run" * (foreseen and balance.is_within)
-    line = balance.line if balance.is_within else balance.refusal
-    return f"ledger {PurePath(balance.path).name}{when}: {line}\n"
+    when = " after this run" * foreseen
+    refused = ": THIS RUN WOULD BE REFUSED" * (not balance.is_within)
+    return f"ledger {PurePath(balance.path).name}{when}: {balance.line}{refused}\n"

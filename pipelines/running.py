@@ -21,12 +21,7 @@ LOST = (
     "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
     "those that take too much memory: give fewer --direct_num_workers"
 )
-NO_JOB_SERVER = (
-    "error: no job server answers at --job_endpoint, so the run failed; start it again, or name "
-    "another address"
-)
-_NO_ANSWER = "FutureTimeoutError"
-"""The error of gRPC where nobody answers for as long as `--job_server_timeout` says."""
+_RAISED = (BaseException,)
 BEAMS_SECONDS = 300
 PATIENCE = 1.0
 LONGEST = 30 * 86_400
@@ -56,15 +51,13 @@ def run(
         shown = contextlib.nullcontext() if quiet else terminal.shown(first, reads, runner)
         with shown, terminal.hushed(), _lost_workers_noticed():
             made.run().wait_until_finish()
-    except BaseException as error:
+    except _RAISED as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         logging.disable(logging.ERROR)  # threads may be left, which have elements to log
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
-        lost = type(error).__name__ == _NO_ANSWER
-        why = f"error: {messages.explain(error, runner, show_errors)}"
-        sys.exit(NO_JOB_SERVER if lost else why)
+        sys.exit(f"error: {messages.explain(error)}")
 
 
 @contextlib.contextmanager

@@ -52,15 +52,7 @@ def warned() -> Iterator[None]:
             warnings.simplefilter("always", kind)
         yield
     for warning in caught:
-        text = str(warning.message)
-        if issubclass(warning.category, dp.UnusualParameters):
-            say(f"Warning: {text.partition(': ')[2]}")
-        elif issubclass(warning.category, dp.UnknownColumns):
-            say(f"Warning: {messages.translated(text)}")
-        else:
-            warnings.showwarning(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
+        say(f"Warning: {messages.translated(str(warning.message))}")
 
 
 @contextlib.contextmanager

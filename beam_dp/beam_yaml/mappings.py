@@ -12,11 +12,9 @@ import functools
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
-
-from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -27,9 +25,8 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.io.read_rows import EXTENSIONS, ReadRows
 from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions, cells_of, typed_keys
+from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
 
 Transform = TypeVar("Transform")
 RELEASE = (
@@ -130,7 +127,7 @@ def metric_of(owner: str, given: object) -> Metric:
     for name in sorted(needed - {*rest}):
         mend = f"Write {{{word}: spent}}." if name == "column" else ""
         checks.require(False, owner, word, f"have its {name}", mend)
-    options = {name: _option(owner, kind, name, value, rest) for name, value in rest.items()}
+    options = {name: _option(owner, kind, name, value) for name, value in rest.items()}
     if "person_epsilon" not in options:
         return kind(**options)
     column, epsilons = (options.pop(name, None) for name in _OWN)
@@ -138,9 +135,7 @@ def metric_of(owner: str, given: object) -> Metric:
     return personalised(kind(**options), column, epsilons, beside)
 
 
-def _option(
-    owner: str, kind: type[Metric], name: str, value: Any, beside: Mapping[str, Any]
-) -> Any:
+def _option(owner: str, kind: type[Metric], name: str, value: Any) -> Any:
     """Return an option of a metric as the Python call has it."""
     if name in kind.functions:
         return function_of(owner, name, value)
@@ -149,7 +144,7 @@ def _option(
     if name == "candidates" and value is not None:
         return candidates_of(owner, value)
     if name == "edges":
-        return edges_of(owner, value, str(beside.get("column")))
+        return edges_of(owner, value)
     if isinstance(value, _LISTS):
         return [number_of(owner, name, each) for each in value]
     if name in _TEXTS or value is None or isinstance(value, bool):
@@ -183,33 +178,10 @@ def candidates_of(owner: str, given: object) -> Candidates:
     return Candidates.linear(low, high, number_of(owner, "step", grid["step"]))
 
 
-def edges_of(owner: str, given: object, column: str) -> list[Any]:
-    """Return the edges of a list of numbers and LOW..HIGH..STEP; or of a file, by its column.
-
-    Args:
-        owner: the name that errors begin with.
-        given: a list like `[0..100..10, .inf]`, or `{files: edges.csv}`.
-        column: the column of the file, which has the name of that of the values.
-    """
-    if isinstance(given, Mapping):
-        pattern = mapping_of(owner, "edges", given, ("files",)).get("files", "")
-        with _named_files(owner, "edges"):
-            read = ReadRows(pattern, [column], [column])
-            cells = [cell for element in read.here() for cell in cells_of(element, column)]
-        return [float(str(cell)) for cell in cells if cell is not None]
+def edges_of(owner: str, given: object) -> list[Any]:
+    """Return the edges of a list of numbers and LOW..HIGH..STEP, like `[0..100..10, .inf]`."""
     listed = given if isinstance(given, _LISTS) else [given]
     return [edge for each in listed for edge in _range(owner, each)]
-
-
-@contextlib.contextmanager
-def _named_files(owner: str, name: str) -> Iterator[None]:
-    """Name the part of a mapping that names files, where they are no files."""
-    try:
-        yield
-    except checks.ParameterError as error:
-        if error.name != "pattern":
-            raise
-        raise checks.ParameterError(owner, f"the file of {name}", error.rule) from error
 
 
 def _range(owner: str, given: Any) -> list[Any]:
@@ -283,9 +255,8 @@ def partitions_of(
 
     Args:
         owner: the name that errors begin with.
-        given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv} (with the
-            partition columns; else a key per line, parts with / between), or {private:
-            {pre_threshold: 5}}; None: private ones.
+        given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv} with
+            the partition columns, or {private: {pre_threshold: 5}}; None: private ones.
         columns: the partition columns.
     """
     if given is None:
@@ -294,7 +265,7 @@ def partitions_of(
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
         "product": lambda parts: PublicPartitions.product(**mapping_of(owner, "product", parts)),
-        "files": lambda pattern: _keys_in(pattern, columns),
+        "files": lambda pattern: _keys_in(owner, pattern, columns),
         "private": lambda parts: PrivatePartitions(
             **mapping_of(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
@@ -310,30 +281,13 @@ def partitions_of(
     return ways[name](value)
 
 
-def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
-    if str(pattern).endswith(EXTENSIONS):
-        with _named_files("PublicPartitions", "partitions"):
-            return PublicPartitions.from_files(pattern, columns)
-    words = text_of("partitions", pattern).splitlines()
-    return PublicPartitions(keys_of(words, len(columns)))
-
-
-def text_of(name: str, path: str) -> str:
-    """Return what a file of parameters holds.
-
-    Args:
-        name: the parameter that names the file.
-        path: the file.
-
-    Raises:
-        ValueError: names the parameter and the file.
-    """
+def _keys_in(owner: str, pattern: str, columns: list[str]) -> PublicPartitions:
     try:
-        with FileSystems.open(path) as file:
-            return str(file.read().decode())
-    except (OSError, UnicodeDecodeError) as error:
-        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise ValueError(f"{name}: cannot read {path!r}: {why or error}") from error
+        return PublicPartitions.from_files(pattern, columns)
+    except checks.ParameterError as error:
+        if error.name != "pattern":
+            raise
+        raise checks.ParameterError(owner, "the file of partitions", error.rule) from error
 
 
 def keys_of(words: Iterable[str], parts: int) -> list[Any]:

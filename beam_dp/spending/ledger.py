@@ -76,13 +76,6 @@ class Balance:
         return max(left[0], Fraction(0)), max(left[1], Fraction(0))
 
     @property
-    def refusal(self) -> str:
-        """What to say of a run that would pass the limit: what is left without it, and its need."""
-        before = dataclasses.replace(self, charges=self.charges[:-1])
-        need = self._told(self.amount - before.amount, self.delta - before.delta)
-        return f"{before.line}; this run would need {need}: THIS RUN WOULD BE REFUSED"
-
-    @property
     def line(self) -> str:
         """The balance in one line."""
         word = "rho" if self.limit.is_zcdp else "epsilon"

@@ -138,8 +138,8 @@ def test_a_page_is_replaced_only_if_asked(
 def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
     visits: str, tmp_path: Path
 ) -> None:
-    out, keys, page = (tmp_path / name for name in ("out.csv", "keys.txt", "page.html"))
-    keys.write_text("1\n2\n3\n")
+    out, keys, page = (tmp_path / name for name in ("out.csv", "keys.csv", "page.html"))
+    keys.write_text("day\n1\n2\n3\n")
     words = [
         "--input",
         f"{visits},{tmp_path}/v*.csv",
@@ -155,7 +155,7 @@ def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
     text = Path(f"{out}.json").read_text()
     assert str(tmp_path) not in text + page.read_text() + out.read_text()
     job = json.loads(text)["job"]
-    assert (job["input"], job["partitions"]) == ("visits.csv,v*.csv", {"files": "keys.txt"})
+    assert (job["input"], job["partitions"]) == ("visits.csv,v*.csv", {"files": "keys.csv"})
     assert (job["output"], job["report"]) == ("out.csv", "page.html")
     assert job["ledger"] == {"path": "l.jsonl", "limit": {"epsilon": 1}}
     assert "visits.csv,v*.csv" in page.read_text()

@@ -233,8 +233,8 @@ def test_a_file_that_is_being_written_is_deleted(
     options: list[str], start: Callable[..., Job], tmp_path: Path
 ) -> None:
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
-    (tmp_path / "keys.txt").write_text("".join(f"{key}\n" for key in range(100_000)))
-    keys = ["--partition", "spent", "--public_partitions", "@keys.txt", "--bounds", "partitions=1"]
+    (tmp_path / "keys.csv").write_text("\n".join(["spent", *map(str, range(100_000))]))
+    keys = ["--partition", "spent", "--public_partitions", "@keys.csv", "--bounds", "partitions=1"]
     files = ["--input", "visits.csv", "--output", "out/released.jsonl", "--count"]
     job = start(["-m", "pipelines.aggregate", *files, *ASKED, *keys, *options])
     job.wait_for(lambda: any(map(size_of, (tmp_path / "out").iterdir())))

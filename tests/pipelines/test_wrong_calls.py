@@ -50,8 +50,7 @@ AGGREGATE = {
     "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: give an epsilon, like 1"),
     "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "option: --epsilom, did you mean --epsilon?"),
     "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of the job"),
-    "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
-    "a part of the mapping": (counted("--one_sided"), "it is a part of the mapping of --config: one_sided"),
+    "the beginning of an option": (counted("--over"), "unrecognized option: --over"),
     "a word behind a value of Beam": (counted("--runner", "FnApiRunner", "b"), "unrecognized argument: b"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
@@ -111,9 +110,6 @@ AGGREGATE = {
         [*PERSON, "--partition", "day,hour", "--public_partitions", "1/2,3", *ONE, "--count"], "each key a part per partition"
     ),
     "no key": ([*DAYS, *ONE, "--count", "--public_partitions", ""], "partitions must have keys, like 1,2,3"),
-    "no key file": (
-        [*DAYS, *ONE, "--count", "--public_partitions", "@none.txt"], "partitions: cannot read 'none.txt': No such file"
-    ),
     "a partition named as a metric": (
         [*FILES, *PERSON, "--partition", "count", "--public_partitions", "1", *ONE, "--count"],
         "not ['count'] twice: give the column of partition another name in the data",
@@ -235,10 +231,10 @@ def test_a_wrong_call_is_one_line(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("person: [\n", "r.yaml, line 2: this is no YAML"),
+        ("person: [\n", "r.yaml, line 2: it must be a file of YAML"),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
-        ("person: zo\udceb\n", "--config: cannot read 'r.yaml': it is not UTF-8"),
-        (None, "error: --config: cannot read 'r.yaml': No such file or directory"),
+        ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
+        (None, "error: --config r.yaml: it must be a file of YAML"),
         (
             "metrics: [count]\nbudget: {epsilon: 1}\n",
             "person must be given: name its column",
@@ -299,22 +295,8 @@ def test_what_no_parser_knows_is_an_error_of_every_job(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv").write_text("visitor,day,minutes,a\n1,1,1,1\n")
     said = refused(job, *WHOLE[job], *words)
-    assert f"error: unrecognized option: {words[0]}" in said
-    assert words != ["--hel"] or "did you mean --help?" in said
+    assert "error: unrecognized " in said and words[0] in said
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
-
-
-@pytest.mark.parametrize(
-    ("job", "takes"), [(aggregate, True), (ratio, True), (demo, False), (sensitivity, False)]
-)
-def test_a_part_of_the_mapping_is_named_where_a_job_takes_one(
-    job: Any, takes: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        job.main([*WHOLE[job], "--one_sided", "count"])
-    said = capfd.readouterr().err
-    assert stopped.value.code == 2 and "unrecognized option: --one_sided" in said
-    assert ("a part of the mapping of --config: one_sided" in said) == takes
 
 
 @pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "a,1-7"])
