@@ -96,11 +96,6 @@ def test_people_with_an_epsilon_of_their_own() -> None:
     assert asked._aggregate.metrics == (found,)
 
 
-def test_an_unknown_word_of_private_partitions_is_named() -> None:
-    with pytest.raises(ParameterError, match="'pre_treshold'. Did you mean pre_threshold"):
-        mappings.partitions_of("Owner", {"private": {"pre_treshold": 3}}, ["a"])
-
-
 def test_a_configuration_has_the_words_of_its_function() -> None:
     @mappings.in_words
     def private_sum(column: str, clip: int = 1) -> tuple[str, int]:

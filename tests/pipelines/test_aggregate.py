@@ -19,9 +19,7 @@ from apache_beam.options.pipeline_options import (
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import base as metric_kinds
-from beam_dp.mechanisms.search.choose import BY_WORD
 from pipelines import aggregate, command_line, description, messages
-from tests.pipelines.conftest import PEOPLE
 from tests.row_files import read, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -48,12 +46,6 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
     assert lines[-1].startswith("in all: epsilon 1")
     assert said.err == "Reading and bounding\nWriting\n"
-
-
-def test_without_a_partition_everything_is_one(released: Released) -> None:
-    [row] = released(aggregate, "--person", "visitor", "--people_count", "--rho", "0.5")
-    # Discrete Gaussian of deviation 1: P(|X| > 12) < 2 e^-72.
-    assert abs(int(row["people_count"]) - PEOPLE) <= 12
 
 
 def test_plan_reads_no_row_and_writes_nothing(
@@ -161,17 +153,6 @@ def parsed(*words: str) -> dp.PrivateAggregate:
     return made(command(*words))
 
 
-def mapped(*metrics: object, **given: object) -> dp.PrivateAggregate:
-    """Return the release of a mapping."""
-    asked = {
-        "person": "visitor",
-        "partition": "day",
-        "partitions": [1, 2],
-        "budget": {"epsilon": 1},
-    }
-    return description.Description({**asked, "metrics": [*metrics], **given}).release
-
-
 def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent", "--quantile", "age:0.9:person", "--clip", "sum_spent=100"]
     line = aggregate.parser()
@@ -219,21 +200,6 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     assert rows == dp.ContributionBounds("auto", None, 7)
     plan = str(parsed("--count").plan())
     assert "partitions per person" in plan and " 0.04 to 0.12 " in plan
-
-
-@pytest.mark.parametrize("word", ["auto", "two_phase"])
-def test_a_search_is_asked_for_in_the_mapping(word: str) -> None:
-    budget = {"epsilon": 1, "delta": 1e-6}
-    [found] = mapped({"max": "minutes", "search": word}, budget=budget).metrics
-    assert found.search == BY_WORD.get(word, word)
-
-
-def test_known_bounds_reach_the_extremes_and_quantiles() -> None:
-    asked = ["--max", "age", "--median", "age", "--count", "--quantiles", "age:0.5"]
-    given = parsed(*asked, "--low", "max_age=0,median_age=-1.5", "--high", "max_age=120").metrics
-    assert given[0] == dp.Max("age", low=0, high=120, name="max_age")
-    assert given[1] == dp.Median("age", low=Fraction(-3, 2), name="median_age")
-    assert given[3] == dp.Quantiles("age", [0.5], name="quantiles_age")
 
 
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {

@@ -69,9 +69,6 @@ def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path
     assert Path(f"{out}.json").read_text() == text
 
 
-GUESSES = ["spent<=100", "rows<=2"]
-
-
 def test_the_plan_says_what_is_hopeless_before_a_row_is_read(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -82,20 +79,6 @@ def test_the_plan_says_what_is_hopeless_before_a_row_is_read(
     assert said[-1].startswith("Warning: sum_spent, max_minutes would be of little use: about ")
     assert aggregate.main([*words, "--people", "100000", "--assume", "spent<=100"]) == 0
     assert "Warning" not in capfd.readouterr().out
-
-
-def test_an_option_of_names_and_numbers_that_is_repeated_keeps_them_all(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    words = [*WORDS, *PUBLIC, "--sum", "spent", "--count", "--plan", "--people", "30"]
-    told = []
-    for apart in ([",".join(GUESSES)], GUESSES):
-        guesses = [word for guess in apart for word in ("--assume", guess)]
-        assert aggregate.main([*words, *guesses]) == 0
-        told.append(capfd.readouterr().out)
-    assert told[0] == told[1]
-    assert aggregate.main([*words, "--assume", GUESSES[1]]) == 0
-    assert capfd.readouterr().out != told[0]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ def total(x):
         pass
     return int(x.sum())
 """
-SCRIPT = "import sys; from pipelines.aggregate import main; sys.exit(main())\n"
 LONGEST = 60
 
 
@@ -186,18 +185,6 @@ def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..
         assert job.process.wait(LONGEST) in (130, 2) and "Traceback" not in job.words()
     else:
         job.check_end(130, ())
-
-
-@pytest.mark.audit
-def test_the_installed_command_is_stopped(
-    start: Callable[..., Job], endless: str, tmp_path: Path
-) -> None:
-    (tmp_path / "beam-dp-aggregate").write_text(SCRIPT)
-    files = ["--input", endless, "--output", "out/released.csv"]
-    job = start([str(tmp_path / "beam-dp-aggregate"), *files, *ASKED, *JOBS["aggregate"]])
-    job.wait_for(lambda: "Reading" in job.words())
-    os.kill(job.process.pid, signal.SIGINT)
-    job.check_end(130, STAGES)
 
 
 def audit(name: str) -> list[str]:

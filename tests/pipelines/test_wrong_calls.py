@@ -16,7 +16,6 @@ from pipelines import (
     command_line,
     demo,
     ledger,
-    messages,
     preprocess,
     ratio,
     sensitivity,
@@ -50,8 +49,6 @@ AGGREGATE = {
     "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: give an epsilon, like 1"),
     "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "option: --epsilom, did you mean --epsilon?"),
     "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of the job"),
-    "the beginning of an option": (counted("--over"), "unrecognized option: --over"),
-    "a word behind a value of Beam": (counted("--runner", "FnApiRunner", "b"), "unrecognized argument: b"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a bound on partitions without any": (
@@ -63,36 +60,26 @@ AGGREGATE = {
     "a ledger in no folder": (
         counted("--ledger", "new/l.jsonl", "--total_epsilon", "3"), "ledger must be in a folder that exists, not 'new/l.jsonl'"
     ),
-    "no input": (["--output", "out.csv", *command("--count")], "these are required: input\n"),
     "a clip of a mean": (
         [*FILES, *command("--mean", "rating", "--clip", "mean_rating=5")],
         "small: give high, where no value can be beyond it, and no clip",
-    ),
-    "a clip of text": (
-        [*FILES, *command("--sum", "a", "--clip", "sum_a=abc")],
-        "clip must be a number above 0, \"shared\" or \"partition\", not 'abc': give a number, like 100",
     ),
     "a clip of a share": (
         [*command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
         "--clip: 'ratio_a_per_person' is no output column that has one: there are none",
     ),
-    "two budgets": (counted("--rho", "1"), "the budget must have either an epsilon or a rho"),
     "no metric": ([*FILES, *command()], "metrics must be given: ask for one, like count"),
-    "epsilon 0": ([*PUBLIC, "--count", "--epsilon", "0"], "epsilon must be above 0 (at least 2^-50), not 0"),
     "a metric twice": (counted("--count"), "two metrics would be one output column"),
     "one name": (
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
     "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be COLUMN"),
-    "a bound of nothing": (counted("--bounds", "row=3"), "bounds must not have the word 'row'. Did you mean rows"),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
         "delta must be above 0 to select partitions privately, not 0: give one, like 1e-6, or name the",
     ),
-    "a quantile without share": (command("--quantile", "a"), "--quantile: must be COLUMN:P[:person]"),
     "quantiles without shares": (command("--quantiles", "a"), "quantiles must have its shares"),
-    "a bound of a count": (counted("--low", "count=0"), "--low: 'count' is no output column that has one"),
     "a rate of no value": (command("--ratio", "a="), "--ratio: must be COLUMN[=VALUE][:person]"),
     "edges without end": (command("--histogram", "a:0..9..0"), "edges must have numbers, or LOW..HIGH..STEP with"),
     "a report that is no page": (counted("--report", "a.pdf"), "report must end in .html, not 'a.pdf'"),
@@ -109,7 +96,6 @@ AGGREGATE = {
     "keys of two lengths": (
         [*PERSON, "--partition", "day,hour", "--public_partitions", "1/2,3", *ONE, "--count"], "each key a part per partition"
     ),
-    "no key": ([*DAYS, *ONE, "--count", "--public_partitions", ""], "partitions must have keys, like 1,2,3"),
     "a partition named as a metric": (
         [*FILES, *PERSON, "--partition", "count", "--public_partitions", "1", *ONE, "--count"],
         "not ['count'] twice: give the column of partition another name in the data",
@@ -118,14 +104,12 @@ AGGREGATE = {
         ["--input", "a.xml", "--output", "out.csv", *command("--count")],
         "input must end in one of .parquet, .csv, .csv.gz, .jsonl, .jsonl.gz, the same for all",
     ),
-    "an unknown file system": (["--input", "zz://a.csv", "--output", "out.csv", *command("--count")], "zz://a.csv"),
     "an unknown output": (written("out"), "output must end in .csv, .parquet, .jsonl, not 'out'"),
     "an output that exists": (written("old.csv"), "old.csv': overwrite replaces a file"),
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a"
     ),
     "output is input": (written("a.csv"), "output must name another file than input"),
-    "a limit without a ledger": (counted("--total_epsilon", "1"), "need --ledger FILE"),
 }  # fmt: skip
 MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown part": ({"persom": "visitor"}, "must not have the word 'persom'. Did you mean person"),
@@ -344,23 +328,6 @@ def test_no_option_of_a_metric_is_answered_in_python(
         assert said.count("\n") <= 1 and "__init__" not in said
         assert not PYTHON.search(said.removeprefix("python -m pipelines.aggregate: error: ")), said
     assert refused >= 5
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "PrivateAggregate: bounds must limit. Write bounds=dp.ContributionBounds(partitions=3).",
-        "Budget: delta must be at least 0 and below 1, not Fraction(1, 1). Write delta=1e-6.",
-        "WriteRows: path must name a new file. Write overwrite=True to replace it. None: no limit.",
-    ],
-)
-def test_the_test_notices_python(message: str) -> None:
-    assert PYTHON.search(message)
-
-
-def test_a_message_without_translation_stays() -> None:
-    assert messages.translated("column 'a' must hold numbers.") == "column 'a' must hold numbers."
-    assert messages.translated("ReadRows: rule.") == "input: rule."
 
 
 def test_a_process_says_one_line_and_fails() -> None:

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import html
 import importlib.util
-import itertools
 import json
 import re
 import subprocess
@@ -95,18 +94,6 @@ def test_limits_name_the_clip_and_the_bound() -> None:
     assert "Rows of one person in all at most 1,000" in said
 
 
-def test_parameters_and_versions_are_told_and_the_whole_record_is_there() -> None:
-    release = made(["a"])
-    source = dp.report(release)
-    said = words(source)
-    assert "metrics Sum(" in said and "clip=shared" in said and "column=spent" in said
-    assert "bounds ContributionBounds(partitions=auto)" in said and "input Table" in said
-    for name in ("person who", "python 3.", "beam-dp ", f"code {release.record['code']}"):
-        assert name in said
-    [told] = re.findall("<pre>(.*?)</pre>", source, re.DOTALL)
-    assert json.loads(html.unescape(told)) == release.record
-
-
 def beware(keys: list[Any], **changed: Any) -> list[str]:
     return [
         html.unescape(said)
@@ -135,14 +122,6 @@ def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
     released = dp.Released(*made(["a"], **TRIAL))
     assert str(released).endswith("\nNOT PRIVATE: a trial: no noise was drawn")
     assert "NOT PRIVATE" in released._repr_html_()
-
-
-def test_a_heading_names_the_input() -> None:
-    said = words(page(["a", "b"], job={"input": "visits*.csv"}))
-    assert said.startswith("Released statistics: visits*.csv Released statistics: visits*.csv 4 st")
-    assert "4 statistics of 2 partitions, released on 2" in said
-    said = words(page([()], job={}))
-    assert said.startswith("Released statistics Released statistics 4 statistics of all rows, rel")
 
 
 # ----------------------------------------------------------------------------- charts and table
@@ -204,14 +183,6 @@ def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
 
 
 NOTHING = made(["a", "b"], (dp.Median("ms"),)).table.slice(1)
-
-
-@pytest.mark.parametrize("keys", [range(1_000, 1_400), ["2024-01", "2024-02", "2025-01"]])
-def test_labels_that_have_no_place_are_left_out(keys: Any) -> None:
-    figure = drawn([5.0] * len(keys), list(keys))
-    ends = [mark.across for mark in figure.labelled]
-    apart = min(b - a for a, b in itertools.pairwise(ends))
-    assert ends[0] == 0 and apart >= report._SIGN * len(figure.marks[0].label)
 
 
 def test_a_release_without_rows_or_without_keys_is_a_page() -> None:
