@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import difflib
 import functools
-import io
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,34 +89,18 @@ class Parser(argparse.ArgumentParser):
         given = sys.argv[1:] if words is None else words
         at = [*given, "--"].index("--")  # what is behind it is the job server's
         options, left = self.parse_known_args(given[:at])
-        usage = io.StringIO()
-        try:
-            with contextlib.redirect_stderr(usage):
-                beams = _parser_of_beam()
-                _, stray = beams.parse_known_args(left)
-        except SystemExit:  # only the last line of its usage page says what is wrong
-            self.error(usage.getvalue().rpartition("error: ")[2])
-        self._check(stray, self, beams)
-        return options, PipelineOptions([*left, *given[at + 1 :]])
-
-    def _check(self, stray: Sequence[str], *parsers: argparse.ArgumentParser) -> None:
-        """Refuse what no parser knows, with the nearest flag."""
-        for word in stray:
+        parsers: list[argparse.ArgumentParser] = []
+        PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
+        [beams] = parsers
+        beams.allow_abbrev = False
+        vars(beams)["error"] = self.error
+        for word in beams.parse_known_args(left)[1]:
             name = word.partition("=")[0]
-            if not name.startswith("--"):
-                self.error(f"unrecognized argument: {word}")
-            known = [flag for each in parsers for flag in each._option_string_actions]
+            known = [*self._option_string_actions, *beams._option_string_actions]
             near = difflib.get_close_matches(name, known, 1, _ALIKE)
-            meant = f", did you mean {near[0]}?" if near else "; --help lists those of the job"
-            self.error(f"unrecognized option: {name}{meant}")
-
-
-def _parser_of_beam() -> argparse.ArgumentParser:
-    """Return the parser of all options that Beam knows."""
-    parsers: list[argparse.ArgumentParser] = []
-    PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
-    parsers[0].allow_abbrev = False
-    return parsers[0]
+            meant = f"did you mean {near[0]}?" if near else "--help lists those of the job"
+            self.error(f"unrecognized argument: {name}, {meant}")
+        return options, PipelineOptions([*left, *given[at + 1 :]])
 
 
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:

@@ -13,15 +13,14 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 import beam_dp as dp
 from beam_dp.mechanisms.planning.shown_tables import wrapped
-from beam_dp.results.local_release import label
+from beam_dp.results.local_release import label, write_of
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
-from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
+from beam_dp.transforms.steps.output_rows import field_name
 from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
-_PLAN = "--plan --people N says what to expect"
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
@@ -52,13 +51,9 @@ def pipeline(
     if asked.top is not None:
         by, k = asked.top
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
-    names = output_names(release.partition, release.metrics)
     if not quiet:
         terminal.when_ready("Writing", released)
-    fields = names if release.batches else field_names(release.partition, release.metrics)
-    shown = None if release.batches else names
-    write = dp.WriteRows(asked.output, fields, asked.overwrite, release.record(job), shown)
-    _ = released | "Write" >> write
+    _ = released | "Write" >> write_of(release, asked.output, job, asked.overwrite)
     return made
 
 
@@ -127,7 +122,7 @@ def show(path: str, page: str | None = None) -> dp.Released:
     view = View.of(released.table, released.record)
     reported = _reported(released, path, page) if page else ""  # first: the reader may go away
     columns = terminal.width()
-    lines = [view.text(columns, path, _PLAN)]
+    lines = [view.text(columns)]
     lines += [wrapped(line, columns) for line in (view.noise, view.cost) if line]
     text = "\n".join([*lines, *([reported] if reported else [])])
     encoding = sys.stdout.encoding or "utf-8"  # a sign that it has not is shown by its number

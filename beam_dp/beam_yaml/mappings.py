@@ -8,13 +8,11 @@ YAML takes for text, is a number. A function is MODULE:NAME.
 import contextlib
 import dataclasses
 import difflib
-import functools
 import importlib
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -28,7 +26,6 @@ from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
 
-Transform = TypeVar("Transform")
 RELEASE = (
     *("person", "metrics", "budget", "partition", "bounds", "partitions"),
     *("partition_rows", "shards"),
@@ -315,20 +312,3 @@ def mapping_of(
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
     checks.require(not missing, owner, name, f"have {missing}")
     return dict(given)
-
-
-def in_words(function: Callable[..., Transform]) -> Callable[..., Transform]:
-    """Return a function of a configuration that says which of its words are unknown or missing.
-
-    Args:
-        function: is called by names; its own is that of the transform in small letters.
-    """
-    parameters = inspect.signature(function).parameters
-    owner = "".join(part.capitalize() for part in function.__name__.split("_"))
-    needed = [n for n, each in parameters.items() if each.default is inspect.Parameter.empty]
-
-    @functools.wraps(function)
-    def checked(**given: Any) -> Transform:
-        return function(**mapping_of(owner, "config", given, tuple(parameters), needed))
-
-    return checked

@@ -13,7 +13,6 @@ from beam_dp.beam_yaml.mappings import (
     bounds_of,
     budget_of,
     columns_of,
-    in_words,
 )
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms.aggregate import SelectPartitions
@@ -28,7 +27,6 @@ _PLAIN: dict[Any, type] = {
 }
 
 
-@in_words
 def private_aggregate(
     person: Any,
     metrics: Any,
@@ -56,7 +54,6 @@ def private_aggregate(
     return ReleasedRows(made, tuple(made.partition))
 
 
-@in_words
 def select_partitions(
     person: Any, partition: Any, budget: Any, bounds: Any, pre_threshold: int = 1
 ) -> beam.PTransform[Any, Any]:

@@ -35,7 +35,6 @@ def test_it_is_printed_whole_where_there_is_no_terminal(
     heading, row, *remarks = capsys.readouterr().out.splitlines()
     assert heading.split() == ["day", "sum", "max"] and "100.0 [80.0, 120.5]" in row
     assert remarks[0].startswith("* 1 of 2 numbers")
-    assert remarks[0].endswith("--plan --people N says what to expect")
 
 
 def test_the_noise_and_the_cost_are_told(

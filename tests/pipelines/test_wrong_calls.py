@@ -47,8 +47,8 @@ def written(path: str) -> list[str]:
 AGGREGATE = {
     "no arguments": ([], "person must be given: name its column, like visitor_id"),
     "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: give an epsilon, like 1"),
-    "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "option: --epsilom, did you mean --epsilon?"),
-    "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of the job"),
+    "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "argument: --epsilom, did you mean --epsilon?"),
+    "a filter": (counted("--filter", "day=6"), "unrecognized argument: --filter, --help lists those of the job"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a bound on partitions without any": (
@@ -160,7 +160,7 @@ SHIFTED_INVERSE = {
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a", "--candidates=0:60:1"],
         "a metric of rows with several owners must be count, sum, max, min, ",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "unrecognized option: --median"),
+    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "unrecognized argument: --median"),
 }  # fmt: skip
 
 
@@ -335,5 +335,5 @@ def test_a_process_says_one_line_and_fails() -> None:
     done = subprocess.run(job, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (
-        "python -m pipelines.aggregate: error: unrecognized option: --cuont, did you mean --count?\n"
+        "python -m pipelines.aggregate: error: unrecognized argument: --cuont, did you mean --count?\n"
     )

@@ -112,10 +112,10 @@ def test_numbers_are_marked_and_counted() -> None:
     assert ranks.endswith(
         "the number stands at most n people, or rows, away from the rank asked for"
     )
-    counted, empty = view().doubts("see the plan")
+    counted, empty = view().doubts()
     assert counted.startswith("* 6 of 9 numbers are of little use: missing, with an interval")
     assert "(2 of sum, 1 of median, 3 of max). More people" in counted
-    assert counted.endswith(" would help: see the plan")
+    assert counted.endswith(" would help; a plan for so many people says what to expect")
     assert empty.startswith(
         "max: no number could be released. There are too few people, or the col"
     )
@@ -151,7 +151,7 @@ def test_people_that_a_largest_number_passes_over_are_told() -> None:
 
 @pytest.mark.parametrize("columns", [30, 50, 200])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
-    text = view().text(columns, whole="out.csv")
+    text = view().text(columns)
     assert columns < 40 or max(map(width, text.split("\n"))) <= columns
     names = text.split("\n")[0].split()
     assert names[:2] == ["day", "sum"]  # a key and a number are always there
@@ -162,8 +162,8 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
 
 def test_the_first_rows_are_shown_and_the_others_counted() -> None:
     seen = view([(str(n), *LINES[0][1:]) for n in range(2_060)])
-    lines = seen.text(whole="x.csv").split("\n")
-    assert lines[ROWS + 1] == "... and 2,010 more rows in x.csv"
+    lines = seen.text().split("\n")
+    assert lines[ROWS + 1] == "... and 2,010 more rows"
     assert "2,060 of max" in seen.doubts()[0]
 
 
