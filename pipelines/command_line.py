@@ -36,6 +36,12 @@ _FORMS = {
 }
 """What stands behind the flags of metrics that have more than a column."""
 _OF_OUTPUTS = ("clip", "low", "high", "weight")
+_FLAGS = {
+    "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
+    "quiet": "name no stages and show no progress, but warnings and errors",
+    "overwrite": "replace an output and a page that exist",
+    "plan": "print costs and errors; read no row",
+}
 _ONCE = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
     "input": ("FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"),
@@ -78,10 +84,6 @@ class Parser(argparse.ArgumentParser):
         except (TypeError, ValueError, OSError) as error:
             self.error(messages.translated(error))
 
-    def flag(self, name: str, help: str) -> None:
-        """Add a flag without a value."""
-        self.add_argument(name, action="store_true", help=help)
-
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""
         if trial.is_on():
@@ -116,22 +118,14 @@ def alone(program: str, description: str | None, usage: str = "[options]") -> Pa
     )
 
 
-def plain(program: str, description: str | None, usage: str = "[options]") -> Parser:
-    """Return a parser with the options that all jobs on Beam have."""
-    made = alone(program, description, usage)
+def parser(program: str, description: str | None) -> Parser:
+    """Return a parser of a job that releases, without its metrics."""
+    made = alone(program, description, "[--config FILE] --input FILES --output FILE ...")
     made.epilog = "Beam's options may stand beside these; what only a job server knows, behind a --"
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
-    made.flag("--show_errors", "show the error of a run that fails: IT MAY QUOTE DATA")
-    made.flag("--quiet", "name no stages and show no progress, but warnings and errors")
-    return made
-
-
-def parser(program: str, description: str | None) -> Parser:
-    """Return a parser of a job that releases, without its metrics."""
-    made = plain(program, description, "[--config FILE] --input FILES --output FILE ...")
-    made.flag("--overwrite", "replace an output and a page that exist")
-    made.flag("--plan", "print costs and errors; read no row")
+    for name, says in _FLAGS.items():
+        made.add_argument(f"--{name}", action="store_true", help=says)
     for name, (metavar, says) in _ONCE.items():
         made.add_argument(f"--{name}", metavar=metavar, help=says)
     for name, (metavar, says) in _REPEATED.items():

@@ -58,7 +58,6 @@ _WORDS: dict[str, tuple[str, str]] = {
         "candidates of what has a clip",
         "take a coarser grid, with a ratio, or one_sided",
     ),
-    "LocalSensitivity.f": ("--function: f", ""),
     "profile": ("the function of custom_profile", ""),
     "function": ("the function of black_box", ""),
     "pattern": ("input", ""),
@@ -76,7 +75,6 @@ _WORDS: dict[str, tuple[str, str]] = {
 _OF_FILES = {
     "ReadRows": "input:",
     "WriteRows": "output:",
-    "LocalSensitivity": "--function:",
     "PrivateAggregate": "budget:",
 }
 _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}

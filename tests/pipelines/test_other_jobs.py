@@ -1,15 +1,12 @@
-"""Tests of `pipelines.ratio`, `pipelines.preprocess` and `pipelines.sensitivity`."""
+"""Tests of `pipelines.ratio` and `pipelines.preprocess`."""
 
 import gzip
-import sys
-import types
 from pathlib import Path
 
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, preprocess, ratio, sensitivity, shifted_inverse
-from tests.row_files import read
+from pipelines import aggregate, preprocess, ratio, shifted_inverse
 
 RUN = ["--runner", "FnApiRunner"]
 
@@ -92,45 +89,6 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, cap
     assert capsys.readouterr().out == plan and name in plan
 
 
-@pytest.fixture
-def functions(monkeypatch) -> str:
-    """A module with functions of histograms that can be imported by name."""
-    module = types.ModuleType("functions_of_a_user")
-    module.total = lambda x: int(x.sum())
-    module.mean = lambda x: int(x[1]) / int(x.sum())
-    monkeypatch.setitem(sys.modules, "functions_of_a_user", module)
-    return "functions_of_a_user"
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize(("claimed", "code"), [("1", 0), ("0.5", 1), ("0", 1), (None, 0)])
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):
-    out = tmp_path / f"audit.{kind}"
-    words = ["--function", f"{functions}:total", "--bins", "2", "--people", "2"]
-    claim = ["--claimed", claimed] if claimed else []
-    assert sensitivity.main([*words, "--output", str(out), *claim, *RUN]) == code
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "largest: 1, at 2 0"
-    assert len(said) == 1 + bool(claimed) and ("is refuted" in said[-1]) == bool(code)
-    if kind == "csv":
-        assert len(read(out)) == 6 and {row["sensitivity"] for row in read(out)} == {"1.0"}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--function", "no_such_module:f"], "must be MODULE:NAME"),
-        (["--function", "os:no_such_name"], "must be MODULE:NAME"),
-        (["--function", "os:getcwd", "--p", "0.5"], "must be 1 to inf"),
-        (["--function", "os:getcwd", "--bins", "40", "--people", "40"], "histograms, more than"),
-    ],
-)
-def test_wrong_audits_are_refused_in_one_line(words, message, tmp_path, refused):
-    small = [] if "--bins" in words else ["--bins", "2", "--people", "2"]
-    assert message in refused(sensitivity, *small, "--output", str(tmp_path / "x.csv"), *words)
-
-
 def helped(job):
     """Return the help text of a job, without line breaks."""
     return " ".join(job.parser().format_help().split())
@@ -141,21 +99,17 @@ FAILING = {
     preprocess: ["--person", "user", "--variance", "score"],
     ratio: ["--person", "user", "--column", "score", "--per", "person"],
     shifted_inverse: ["--person", "user", "--max", "score", "--candidates", "0:1:1"],
-    sensitivity: ["--bins", "2", "--people", "2"],
 }
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
-def test_every_job_shows_the_error_of_a_run_on_purpose(job, functions, tmp_path, capfd):
+def test_every_job_shows_the_error_of_a_run_on_purpose(job, tmp_path, capfd):
     damaged = tmp_path / "damaged.csv.gz"
     rows = b"".join(b"%d,%d\n" % (row, row % 7) for row in range(50_000))
     damaged.write_bytes(gzip.compress(b"user,score\n" + rows)[:-9])  # at its end
     words = [*FAILING[job], "--output", str(tmp_path / "x.csv"), *RUN]
-    if job is sensitivity:
-        words += ["--function", f"{functions}:mean"]
-    else:
-        words += ["--input", str(damaged), "--epsilon", "1"]
+    words += ["--input", str(damaged), "--epsilon", "1"]
     for shown in ([], ["--show_errors"]):
         with pytest.raises(SystemExit) as left:
             job.main([*words, *shown])

@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM: a job ends quietly, with its code, and leaves no file and no process."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -24,14 +25,19 @@ JOBS = {
 SLOW = """
 import time
 
-def total(x):
+def total(people):
     try:
         print("asked", flush=True)
         time.sleep(60)
     except BaseException:  # a function that lets nothing through
         pass
-    return int(x.sum())
+    return [0]
 """
+METRIC = {
+    "custom_profile": "spent",
+    "profile": "slow:total",
+    "candidates": {"low": 0, "high": 9, "step": 1},
+}
 LONGEST = 60
 
 
@@ -187,20 +193,17 @@ def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..
         job.check_end(130, ())
 
 
-def audit(name: str) -> list[str]:
-    """Return the words of an audit of a function of `SLOW`."""
-    asked = ["--function", f"slow:{name}", "--bins", "1", "--people", "2", *ASKED[-2:]]
-    return ["-m", "pipelines.sensitivity", *asked, "--output", "out/audit.csv"]
-
-
 def test_a_function_that_catches_everything_cannot_hold_a_job(
     start: Callable[..., Job], tmp_path: Path
 ) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    job = start(audit("total"))
+    (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
+    (tmp_path / "r.json").write_text(json.dumps({"metrics": [METRIC]}))
+    files = ["--input", "visits.csv", "--output", "out/released.csv", "--config", "r.json"]
+    job = start(["-m", "pipelines.aggregate", *files, *ASKED])
     job.wait_for(lambda: "asked" in job.words())
     os.kill(job.process.pid, signal.SIGINT)
-    job.check_end(130, ("Asking the function", "asked"))
+    job.check_end(130, ("Reading and bounding", "asked"))
 
 
 def size_of(path: Path) -> int:

@@ -18,7 +18,6 @@ from pipelines import (
     ledger,
     preprocess,
     ratio,
-    sensitivity,
     shifted_inverse,
 )
 from tests.pipelines.conftest import PYTHON
@@ -253,14 +252,12 @@ def test_a_file_that_describes_no_release_is_one_line(
     assert not re.search("--(?!config)", said), "what to write in a file is no flag"
 
 
-HIST = ["--function", "math:hypot", "--bins", "2", "--people", "2", "--output", "out.csv"]
 LEDGER = ["--ledger=l.jsonl", "--total_epsilon=3"]
 WHOLE = {
     aggregate: [*FILES, *command("--count", *LEDGER)],
     ratio: [*FILES, *command("--column", "a", "--per=person", *LEDGER)],
     preprocess: [*FILES, *command("--variance", "a", *LEDGER)],
     shifted_inverse: [*FILES, *command(*MOST, "--candidates=0:9:1", "--ledger=l.jsonl")],
-    sensitivity: HIST,
     ledger: ["visits.ledger.jsonl"],
     demo: [],
 }
