@@ -251,8 +251,6 @@ def _ledger(options: argparse.Namespace) -> dict[str, Any]:
         if limit:
             raise ValueError("--total_epsilon and --total_delta need --ledger FILE")
         return {}
-    if "epsilon" not in limit and limit:
-        raise ValueError("--total_delta needs --total_epsilon beside it")
     return {"ledger": {"path": options.ledger, **({"limit": limit} if limit else {})}}
 
 

@@ -23,8 +23,8 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import release_record
 from beam_dp.transforms.io import open_files, read_rows
+from beam_dp.transforms.steps import trial
 from beam_dp.transforms.steps.output_rows import output_names, shown_name
-from pipelines.messages import HERE
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
@@ -158,9 +158,9 @@ class Description:
         """Refuse local input that is not there, before a run is charged.
 
         Args:
-            made: the pipeline, whose runner decides: those of this machine see what we see.
+            made: the pipeline, whose runner decides: those of this process see what we see.
         """
-        if type(made.runner).__name__ in HERE:
+        if type(made.runner).__name__ in trial.LOCAL:
             for pattern in filter(open_files.is_local, self.input.split(",")):
                 read_rows.matched_files(pattern)
 

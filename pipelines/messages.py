@@ -11,14 +11,6 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 from beam_dp.results.local_release import own_text
 
-HERE = (
-    "FnApiRunner",
-    "DirectRunner",
-    "SwitchingDirectRunner",
-    "BundleBasedDirectRunner",
-    "PrismRunner",
-)
-"""The runners of this machine."""
 _FAILED = "the run failed with {}; its text may quote data: --show_errors shows it above this line"
 
 _WORDS: dict[str, tuple[str, str]] = {

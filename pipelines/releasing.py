@@ -79,16 +79,15 @@ def run(
     with line.refusing():
         asked = Description(read(options))
         plan = asked.release.plan(asked.people, asked.assume)
-        if options.people is not None and not options.plan:
-            raise ValueError("--people is for --plan: the run itself needs no guess")
+        name = label(program, asked.output or "no output")
         balance = None
-        if asked.ledger is not None:
-            balance = asked.ledger.foresee(
-                asked.release, label(program, asked.output or "no output")
-            )
-    if options.plan:
-        sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
-        return 0
+        if options.plan:
+            if asked.ledger is not None:
+                balance = asked.ledger.foresee(asked.release, name)
+            sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
+            return 0
+        if options.people is not None:
+            raise ValueError("--people is for --plan: the run itself needs no guess")
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, asked.output)):
         with line.refusing(), terminal.warned():
             made = pipeline(asked, beam_options, facts(line, asked), options.quiet)
@@ -96,9 +95,7 @@ def run(
             if asked.ledger is not None:
                 if beam_options.view_as(GoogleCloudOptions).template_location:
                     raise ValueError(TEMPLATE)
-                balance = asked.ledger.charge(
-                    asked.release, label(program, asked.output or "no output")
-                )
+                balance = asked.ledger.charge(asked.release, name)
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run
             sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
@@ -112,7 +109,7 @@ def run(
 
 
 def show(path: str, page: str | None = None) -> dp.Released:
-    """Print a released file as a table, with its noise and its cost; return it.
+    """Print a released file as a table, with its cost; return it.
 
     Args:
         path: the file.
@@ -123,7 +120,7 @@ def show(path: str, page: str | None = None) -> dp.Released:
     reported = _reported(released, path, page) if page else ""  # first: the reader may go away
     columns = terminal.width()
     lines = [view.text(columns)]
-    lines += [wrapped(line, columns) for line in (view.noise, view.cost) if line]
+    lines += [wrapped(view.cost, columns)] if view.cost else []
     text = "\n".join([*lines, *([reported] if reported else [])])
     encoding = sys.stdout.encoding or "utf-8"  # a sign that it has not is shown by its number
     sys.stdout.write(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n")

@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
@@ -163,12 +162,6 @@ class View:
         chosen = ", chosen privately" * bool(self.record.get("partitions_chosen"))
         return f"in all: {self.record['composition']}{chosen}"
 
-    @property
-    def noise(self) -> str:
-        """What was drawn for each metric, as it was chosen."""
-        drawn = self.record.get("releases", ())
-        return "; ".join(f"{plain(each['metric'])}: {_drawn(each)}" for each in drawn)
-
     def text(self, columns: int | None = None) -> str:
         """Return the first rows as `number [low, high]`, with remarks.
 
@@ -197,17 +190,6 @@ class View:
         more = [f"... and {left:,} more rows"] if left > 0 else []
         owners = several_owners(self.owners)
         return [*more, *self.legend, *self.doubts(), *([owners] if owners else [])]
-
-
-def _drawn(release: dict[str, Any]) -> str:
-    """Return the clip and the noise of one metric, or else how far it may be off."""
-    clip = release.get("clip") or {}
-    if clip.get("clips") and clip.get("noise_scales"):
-        clips, scales = (" or ".join(map(short, clip[name])) for name in ("clips", "noise_scales"))
-        return f"clip {clips}, noise {scales}"
-    if release["noise_scale"] != "-":
-        return f"noise {shortened(release['noise_scale'])}"
-    return shortened(release["expected_error"])
 
 
 def label_of(key: Sequence[object]) -> str:

@@ -130,7 +130,7 @@ WRONG = {
     "no ledger": (["--total_epsilon", "3"], "need --ledger FILE"),
     "a delta alone": (
         ["--ledger", "l", "--total_delta", "1e-6"],
-        "needs --total_epsilon beside it",
+        "must have either an epsilon or a rho",
     ),
     "no limit": (
         ["--ledger", "nowhere.jsonl"],
