@@ -211,7 +211,7 @@ def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
     metrics = given.get("metrics", ())
     chosen = {name: _pairs(name, given[name]) for name in _OF_OUTPUTS if given.get(name)}
     if metrics or chosen:
-        made["metrics"] = _with_options(metrics, chosen)
+        made["metrics"] = _with_options(metrics, chosen) if chosen else metrics
     return made
 
 
@@ -258,9 +258,7 @@ def _with_options(
     metrics: Sequence[dict[str, Any]], chosen: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return metrics with the options of their output columns."""
-    made = dict(zip(description.outputs(metrics), metrics, strict=True)) if metrics else {}
-    if len(made) < len(metrics):
-        raise ValueError("two metrics would be one output column: ask for each once")
+    made = dict(zip(description.outputs(metrics), metrics, strict=True))
     for option, numbers in chosen.items():
         takes = [name for name, each in made.items() if description.takes(each, option)]
         for name, value in numbers.items():

@@ -94,7 +94,7 @@ def test_handlers_of_a_program_stay_and_hear_the_rest() -> None:
         "before = list(logging.root.handlers)",
         "with without_remarks():",
         "    logging.warning('apitools not found, and more')",
-        "    logging.warning('loaded')",
+        "logging.warning('loaded')",
         "assert logging.root.handlers == before and not logging.root.filters",
     )
     assert said == "mine loaded\n"

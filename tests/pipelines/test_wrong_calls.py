@@ -68,7 +68,7 @@ AGGREGATE = {
         "--clip: 'ratio_a_per_person' is no output column that has one: there are none",
     ),
     "no metric": ([*FILES, *command()], "metrics must be given: ask for one, like count"),
-    "a metric twice": (counted("--count"), "two metrics would be one output column"),
+    "a metric twice": (counted("--count"), "output columns must have different names"),
     "one name": (
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
