@@ -49,12 +49,14 @@ def run(
     _let_last(made)
     try:
         shown = contextlib.nullcontext() if quiet else terminal.shown(first, reads, runner)
-        with shown, terminal.hushed(), _lost_workers_noticed():
+        with shown, terminal.hushed(), _lost_workers_noticed(), contextlib.ExitStack() as failed:
+            # Threads may be left then, which have elements to log.
+            failed.callback(logging.disable, logging.ERROR)
             made.run().wait_until_finish()
+            failed.pop_all()
     except _RAISED as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        logging.disable(logging.ERROR)  # threads may be left, which have elements to log
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
         sys.exit(f"error: {messages.explain(error)}")

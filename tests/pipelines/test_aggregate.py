@@ -9,7 +9,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
@@ -20,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import base as metric_kinds
 from pipelines import aggregate, command_line, description, messages
-from tests.row_files import read, write
+from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
 PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
@@ -256,35 +255,6 @@ def test_every_form_of_a_word_is_a_metric(
 ) -> None:
     found = parsed(f"--{flag}", word, "--bounds", "rows_per_partition=3").metrics
     assert found == (metric,)
-
-
-def rows_in(path: str) -> list[dict[str, object]]:
-    if path.endswith(".parquet"):
-        return pq.read_table(path).to_pylist()
-    if path.endswith(".jsonl"):
-        return [json.loads(line) for line in Path(path).read_text().splitlines()]
-    return [dict(row) for row in read(path)]
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("top", [False, True])
-def test_names_with_spaces_and_signs_are_kept_in_files(
-    tmp_path: Path, ending: str, top: bool
-) -> None:
-    rows: list[dict[str, object]] = [
-        {"who?": f"p{person}", "visit day": 1 + person % 2, "spent ($)": 2} for person in range(900)
-    ]
-    source, out = write(tmp_path / f"in.{ending}", rows), str(tmp_path / f"out.{ending}")
-    words = ["--input", source, "--output", out, "--person", "who?", "--partition", "visit day"]
-    asked = ["--sum", "spent ($)", "--weight", "sum_spent ($)=2", "--epsilon", "3"]
-    best = ["--top_partitions", "sum_spent ($)=1"] if top else []
-    assert aggregate.main([*words, *asked, *best, "--public_partitions", "1,2", *RUN]) == 0
-    found = rows_in(out)
-    kept = [f"sum_spent ($){end}" for end in ("", "_low", "_high")]
-    assert len(found) == 2 - top and [list(row) for row in found] == [["visit day", *kept]] * len(
-        found
-    )
 
 
 @pytest.mark.parametrize(

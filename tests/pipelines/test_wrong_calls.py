@@ -115,20 +115,8 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown part of a part": ({"ledger": {"file": "a"}}, "ledger must not have the word 'file'"),
     "an unknown option of a metric": ({"metrics": [{"sum": "a", "clp": 1}]}, "sum must not have the word 'clp'. Did you"),
     "what a flag says too": ({"budget": {"epsilon": 1}}, "budget stands in r.json too: leave one of the two out"),
-    "quotes of parquet": ({"input": "a.parquet", "quotes": False}, "must be left out for .parquet files: only CSV has quotes"),
-    "a search that no part pays": (
-        {"metrics": [{"max": "a", "search": "scale_then_choose"}]},
-        "the budget of search scale_then_choose must have an epsilon and a delta",
-    ),
-    "a side and two phases": (
-        {"metrics": [{"count": None, "one_sided": True, "search": "two_phase"}]}, "search must not be"
-    ),
     "a method without a bound": (
         {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
-    ),
-    "two shares of one name": (
-        {"metrics": [{"ratio": "a", "equals": 6}, {"ratio": "a", "equals": "6.0"}]},
-        "not ['ratio_a_6', 'ratio_a_6']. Write {sum: spent, name: spent_again}.",
     ),
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
     "a clip of text": (
@@ -138,15 +126,7 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "a clip of a mean": ({"metrics": [{"mean": "a", "clip": 5}]}, "give high, where no value can be beyond it"),
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
-    "too many clips": (
-        {"metrics": [{"sum": "a", "candidates": {"low": 0, "high": 100000, "step": 1}}]},
-        "candidates of what has a clip must be at most 4096, not 100001: take a coarser grid",
-    ),
-    "no function": ({"metrics": [{"black_box": "a", "function": "no_module:f"}]}, "MODULE:NAME of a function that can"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "'people' is no output column: count"),
-    "a partition of too many": (
-        {"metrics": [{"kth_largest": "a", "k": 2}], "partition_rows": 10**8}, "partition_rows must be at most"
-    ),
 }  # fmt: skip
 MOST = ["--max", "minutes"]
 SHIFTED_INVERSE = {

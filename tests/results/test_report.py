@@ -83,17 +83,6 @@ def test_every_cost_is_listed_and_they_are_the_budget() -> None:
     assert total == pytest.approx(1, abs=1e-3)
 
 
-def test_limits_name_the_clip_and_the_bound() -> None:
-    said = words(page(["a"]))
-    assert re.search(r"Partitions in which one person counts at most \d+, chosen privately", said)
-    assert re.search(r"sum_spent clip for all.*one person counts for at most [\d.]+ in a par", said)
-    assert "Selection of partitions kept for sure from" in said
-    assert "max_ms walk from the outside, each person counts once; the rank may be off by" in said
-    said = words(page(["a"], parameters={"bounds": {"rows_per_partition": 3, "rows": 1_000}}))
-    assert "Rows of one person in a partition at most 3" in said
-    assert "Rows of one person in all at most 1,000" in said
-
-
 def beware(keys: list[Any], **changed: Any) -> list[str]:
     return [
         html.unescape(said)
@@ -160,15 +149,6 @@ def test_doubts_can_be_seen_without_color() -> None:
     assert charts.count('class="open"') == 5 and charts.count("1,040*") == 5
     assert "Hollow: of little use." in charts and "Dotted: nothing is known" in charts
     assert "Hollow" not in page(["a"]).partition("<h2>Charts")[2].replace("hollow", "")
-
-
-def test_an_axis_begins_at_0_where_the_numbers_are_not_far_from_it() -> None:
-    far, days = [950.0, 960.0, 1000.0], [1, 2, 3]
-    assert drawn(far).scale == (0, 1002) and drawn(far, days).scale == (949, 1002)
-    assert drawn([10.0, 60.0, 5.0], days).scale.low == 0
-    assert drawn([-5.0, 900.0, 7.0], days).scale.low == -6
-    assert drawn([(5.0, 0.0, 400.0), 50.0]).scale == (0, 52)  # not of use, and so goes beyond
-    assert drawn([(5.0, 0.0, 400.0), 50.0]).marks[1].ends == ((0, "known"), (100, "beyond"))
 
 
 def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
