@@ -40,29 +40,6 @@ def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(refused):
     assert "give a bound, like 10, or count per person" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["--delta", "1e-6", "--bounds", "partitions=1"],
-            'neighbours must be "add-remove" where',
-        ),
-        (["--public_partitions", "de,fr"], ""),
-        (
-            ["--public_partitions", "de,fr", "--method", "local_sensitivity"],
-            "the delta of method local_sensitivity must be above 0",
-        ),
-    ],
-)
-def test_other_rows_of_a_person_can_be_hidden_too(words, message, refused):
-    asked = ["--person", "user", "--partition", "country", "--column", "clicked", "--plan"]
-    asked += ["--per", "person", "--neighbours", "substitution", "--epsilon", "1", *words]
-    if not message:
-        assert ratio.main(asked) == 0
-        return
-    assert message in refused(ratio, *asked)
-
-
 def test_a_statistic_is_required_and_a_plan_reads_nothing(refused, capfd):
     words = ["--person", "user", "--epsilon", "1"]
     assert "metrics must be given" in refused(preprocess, *words)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from beam_dp.mechanisms.metrics import REGISTRY
 from pipelines import (
     aggregate,
     command_line,
@@ -20,7 +19,6 @@ from pipelines import (
     ratio,
     shifted_inverse,
 )
-from tests.pipelines.conftest import PYTHON
 
 ROOT = Path(__file__).parents[2]
 PERSON = ["--person", "visitor"]
@@ -267,44 +265,6 @@ def test_keys_that_are_no_range_are_keys(keys: str) -> None:
     options, _ = line.read(words)
     found = command_line.described(options)
     assert found["partitions"] == keys.split(",")
-
-
-OF_WORDS: dict[str, dict[str, Any]] = {
-    "kth_largest": {"k": 3},
-    "quantile": {"p": 0.9},
-    "quantiles": {"shares": [0.2, 0.5]},
-    "histogram": {"edges": [0, 5, 10]},
-    "custom_profile": {"profile": "json:dumps", "candidates": {"low": 0, "high": 9, "step": 1}},
-    "preprocessed": {"of": "mean"},
-    "black_box": {"function": "statistics:median"},
-}
-OPTIONS = [
-    {"clip": 5}, {"low": 1}, {"high": 5}, {"candidates": {"low": 1, "high": 9, "step": 1}}, {"unit": 0.5},
-    {"lowest": 1}, {"one_sided": True}, {"search": "auto"}, {"search": "two_phase"}, {"method": "naive"},
-    {"own_count": True}, {"person_value": "max"}, {"last_by": "b"}, {"sensitivity": 3},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("word", REGISTRY)
-def test_no_option_of_a_metric_is_answered_in_python(
-    word: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    column = None if word in ("count", "people_count") else "a"
-    refused, path = 0, tmp_path / "r.json"
-    for option in OPTIONS:
-        metric = {word: column, **OF_WORDS.get(word, {}), **option}
-        bounds = {"rows_per_partition": 4}
-        given = {"person": "p", "metrics": [metric], "budget": {"epsilon": 1}, "bounds": bounds}
-        path.write_text(json.dumps(given))
-        try:
-            assert aggregate.main(["--config", str(path), "--plan"]) == 0
-        except SystemExit as stopped:
-            assert stopped.code == 2
-            refused += 1
-        said = capfd.readouterr().err
-        assert said.count("\n") <= 1 and "__init__" not in said
-        assert not PYTHON.search(said.removeprefix("python -m pipelines.aggregate: error: ")), said
-    assert refused >= 5
 
 
 def test_a_process_says_one_line_and_fails() -> None:

@@ -1,13 +1,10 @@
 """What readers see: which columns belong together, and the table of a terminal and a notebook."""
 
 import datetime
-import json
 import math
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -173,18 +170,6 @@ def test_a_hostile_key_does_nothing_to_the_terminal() -> None:
     lines = text.split("\n")[:3]
     assert "\x1b" not in text and len({width(line) for line in lines}) == 1
     assert width(lines[0]) < 80
-
-
-def test_a_released_file_becomes_a_table_with_its_record(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    path.write_text("day,count,count_low,count_high\r\n1,5,3.5,\r\n")
-    columns = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"]]}
-    Path(f"{path}.json").write_text(json.dumps({"columns": columns, "budget": {"epsilon": "1"}}))
-    released = dp.Released.read(path)
-    assert released.record["budget"] == {"epsilon": "1"}
-    row = {"day": "1", "count": 5, "count_low": 3.5, "count_high": None}
-    assert released.table.to_pylist() == [row]
-    assert isinstance(released.to_pandas(), pd.DataFrame)
 
 
 def test_it_is_printed_rounded_with_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
