@@ -5,10 +5,7 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-# The composition of planned runs, which a ledger counts by privacy loss distributions.
-PLD = "dp-accounting>=0.6,<0.7"
 TESTS = [
-    PLD,
     "hypothesis>=6.100",
     "pandas>=2.2",
     "polars>=1.30",
@@ -27,7 +24,7 @@ PEERS = [
     "polars>=1.30",
     f"pipeline-dp==0.3.1{LINUX}",
     f"python-dp>=1.1.5{LINUX}",
-    f"{PLD}{LINUX}",
+    f"dp-accounting>=0.6,<0.7{LINUX}",
 ]
 README = Path(__file__).parent / "README.md"
 PACKAGE = Path(__file__).with_name("beam_dp") / "__init__.py"
@@ -61,7 +58,6 @@ setup(
         "dev": [*TESTS, *LINTERS, *REPORT, *DOCS, YAML, "tpchgen-cli>=2"],
         "demo": [*REPORT, "tpchgen-cli>=2"],
         "report": REPORT,
-        "ledger": [PLD],
         "yaml": [YAML],
         "docs": DOCS,
         "gcp": ["apache-beam[gcp]>=2.77,<3"],

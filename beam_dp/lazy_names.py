@@ -16,36 +16,22 @@ from pathlib import Path
 Getter = Callable[[str], object]
 Lister = Callable[[], list[str]]
 
-_REMARKS = {
-    "": "apitools not found",
-    "apache_beam.io.mongodbio": "Could not find a compatible bson",
-}
-"""What Beam's first import says of clients that are not installed, by the name of the logger."""
-
-
-def _concerns_us(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith(tuple(_REMARKS.values()))
-
 
 @contextlib.contextmanager
 def without_remarks() -> Iterator[None]:
-    """Hold back the remarks of Beam's first import about clients that are not installed.
+    """Hold back what Beam logs at its first import of clients that are not installed.
 
-    One is logged by a function that would also give the root logger a handler for good, if it has
-    none: then a program's own `logging.basicConfig` would do nothing. So it has one meanwhile.
+    One remark would also give the root logger a handler for good, if it has none: then a program's
+    own `logging.basicConfig` would do nothing.
     """
-    root, loggers = logging.getLogger(), [logging.getLogger(name) for name in _REMARKS]
-    meanwhile = [] if root.handlers else [logging.lastResort or logging.NullHandler()]
-    for logger in loggers:
-        logger.addFilter(_concerns_us)
-    root.handlers += meanwhile
+    root, before = logging.getLogger(), logging.root.manager.disable
+    handlers = [*root.handlers]
+    logging.disable(max(before, logging.WARNING))
     try:
         yield
     finally:
-        for handler in meanwhile:
-            root.removeHandler(handler)
-        for logger in loggers:
-            logger.removeFilter(_concerns_us)
+        logging.disable(before)
+        root.handlers[:] = handlers
 
 
 def lazy(package: str, source: str) -> tuple[Getter, Lister, list[str]]:

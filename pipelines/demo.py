@@ -5,16 +5,15 @@ of 4,000 customers per nation), joins each order to its customer's nation and ru
 `pipelines.aggregate` on it, which also writes a page of charts. Needs the extra `demo`.
 """
 
-import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines import aggregate, command_line, stopping
+from pipelines import aggregate, command_line
 
 BUILD = Path("build")
 SCALE = "1"
@@ -77,16 +76,11 @@ def release() -> int:
     return aggregate.main([*words(nations()), "--show_errors"])
 
 
-def _remove(processes: Collection[int]) -> None:
-    shutil.rmtree(TABLES, ignore_errors=True)
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
-    command_line.alone("demo", __doc__).read_alone(given)
-    with stopping.cleaning(_remove):
-        generate()
-        join()
+    command_line.alone("demo", __doc__).parse_args(given)
+    generate()
+    join()
     return release()
 
 

@@ -2,7 +2,7 @@
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
 say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}, planned: true} who pays; people and assume: {spent: 100} are guesses for a plan.
+{epsilon: 3}} who pays; people and assume: {spent: 100} are guesses for a plan.
 """
 
 import dataclasses
@@ -26,18 +26,13 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import release_record
 from beam_dp.transforms.io import open_files, read_rows
+from beam_dp.transforms.steps import trial
 from beam_dp.transforms.steps.output_rows import output_names, shown_name
-from pipelines.messages import HERE
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
-_NEEDED = {
-    "person": "Write person: visitor_id.",
-    "metrics": "Write metrics: [count, {sum: spent}].",
-    "budget": "Write budget: {epsilon: 1}.",
-}
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "input": ((str, list), "a path, or a list of them"),
     "output": (str, "a path"),
@@ -56,14 +51,15 @@ def read(path: str) -> dict[str, Any]:
         ValueError, OSError: for a file that is none, or cannot be read.
     """
     yaml: Any = importlib.import_module("yaml")
-    text = mappings.text_of("--config", path)
     try:
+        with FileSystems.open(path) as file:
+            text = file.read().decode()
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
         given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         at = getattr(error, "problem_mark", None)
         line = f", line {at.line + 1}" if at else ""
-        raise ValueError(f"--config {path}{line}: this is no YAML") from error
+        raise ValueError(f"--config {path}{line}: it must be a file of YAML in UTF-8") from error
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)
@@ -101,8 +97,8 @@ class Description:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         mappings.check_words(_OWNER, "the description", given, KEYS)
-        for name, mend in _NEEDED.items():
-            checks.require(name in given, _OWNER, name, "be given", mend)
+        for name in ("person", "metrics", "budget"):
+            checks.require(name in given, _OWNER, name, "be given")
         for name, (kinds, rule) in _KINDS.items():
             if name in given and not isinstance(given[name], kinds):
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
@@ -140,20 +136,19 @@ class Description:
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:
             return None
-        words = ("path", "limit", "planned")
+        words = ("path", "limit")
         parts = mappings.mapping_of(_OWNER, "ledger", self.given["ledger"], words, words[:1])
         limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
-        return dp.Ledger(parts["path"], limit, parts.get("planned"))
+        return dp.Ledger(parts["path"], limit)
 
     @functools.cached_property
     def release(self) -> dp.PrivateAggregate:
         """The release."""
         parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
         if not parts.get("partition"):
-            mend = "Write partition: day, or leave them out: all rows are one."
             rule = "be given: partitions, and a bound on them, need a partition"
             alone = "partitions" not in {*parts, *parts.get("bounds", {})}
-            checks.require(alone, _OWNER, "partition", rule, mend)
+            checks.require(alone, _OWNER, "partition", rule)
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
         further = {"batches": self.top is None and not private}
@@ -168,7 +163,7 @@ class Description:
             report.check(self.report)
             new = self.overwrite or not FileSystems.exists(self.report)
             rule = f"name a new file, not {self.report!r}"
-            checks.require(new, "report", "path", rule, "Write overwrite: true.")
+            checks.require(new, "report", "path", rule)
         patterns = self.input.split(",")
         for path in (*patterns, self.output):
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
@@ -183,9 +178,9 @@ class Description:
         """Refuse local input that is not there, before a run is charged.
 
         Args:
-            made: the pipeline, whose runner decides: those of this machine see what we see.
+            made: the pipeline, whose runner decides: those of this process see what we see.
         """
-        if type(made.runner).__name__ in HERE:
+        if type(made.runner).__name__ in trial.LOCAL:
             for pattern in filter(open_files.is_local, self.input.split(",")):
                 read_rows.matched_files(pattern)
 
@@ -206,10 +201,6 @@ def _patterns(given: str | list[str]) -> str:
     return ",".join(word if "/" in word else f"./{word}" for word in listed)
 
 
-def _named(metric: Metric) -> Metric:
-    return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))
-
-
 def _matches(path: str, pattern: str) -> bool:
     """Return whether a path is among the files of a pattern, as Beam matches them."""
     path, pattern = map(_plain, (path, pattern))
@@ -219,3 +210,7 @@ def _matches(path: str, pattern: str) -> bool:
 def _plain(path: str) -> str:
     """Return a path as others that name the same file are written."""
     return os.path.realpath(path) if FileSystems.get_scheme(path) is None else path
+
+
+def _named(metric: Metric) -> Metric:
+    return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))

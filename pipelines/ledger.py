@@ -17,7 +17,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Print the ledger; returns the exit code."""
     line = command_line.alone("ledger", __doc__, "[-h] path")
     line.add_argument("path", help="the ledger")
-    options = line.read_alone(given)
+    options = line.parse_args(given)
     with line.refusing():
         if ledger_file.text_of(ledger_file.checked(options.path)) is None:
             raise ValueError(f"there is no ledger {options.path!r}: a job with --ledger starts one")

@@ -18,10 +18,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from beam_dp.beam_yaml.mappings import SHARE, with_share
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.metrics.ratio import CLIP, as_written
 from pipelines import command_line, releasing
+
+SHARE = ("column", "equals", "per", "method")
 
 
 def parser() -> command_line.Parser:
@@ -36,23 +37,16 @@ def parser() -> command_line.Parser:
     return made
 
 
-def described(line: command_line.Parser, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the mapping that the options make: a share may stand in it as in Beam YAML."""
-    flags = {name: vars(options)[name] for name in SHARE if vars(options)[name] is not None}
-    if "equals" in flags:
-        flags["equals"] = as_written(flags["equals"])
-    given = command_line.described(line, options, **flags)
-    if "column" in given and "metrics" in given:
-        raise ValueError(
-            "column and metrics are two ways to ask for a share: leave one of them out"
-        )
-    if "column" in given:
-        return with_share(given)
-    for name in SHARE:
-        if name in given:
-            by_flag = f"--{name} needs --column COLUMN"
-            raise ValueError(by_flag if name in flags else f"{name} needs a column beside it")
-    return given
+def described(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the mapping that the options make."""
+    asked = {name: vars(options)[name] for name in SHARE if vars(options)[name] is not None}
+    if not asked:
+        return command_line.described(options)
+    if options.column is None:
+        raise ValueError(f"--{next(iter(asked))} needs --column COLUMN")
+    asked["equals"] = as_written(asked.get("equals", "1"))
+    options.metrics = [{"ratio": asked.pop("column"), **asked}]
+    return command_line.described(options)
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -13,19 +13,18 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 import beam_dp as dp
 from beam_dp.mechanisms.planning.shown_tables import wrapped
-from beam_dp.results.local_release import label
+from beam_dp.results.local_release import label, write_of
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
-from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import command_line, messages, running, stopping, terminal
+from beam_dp.transforms.steps.output_rows import field_name
+from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
-_PLAN = "--plan --people N says what to expect"
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
-    "{}\n"
+    "name the partitions: 1,2,3\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
@@ -52,13 +51,9 @@ def pipeline(
     if asked.top is not None:
         by, k = asked.top
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
-    names = output_names(release.partition, release.metrics)
     if not quiet:
         terminal.when_ready("Writing", released)
-    fields = names if release.batches else field_names(release.partition, release.metrics)
-    shown = None if release.batches else names
-    write = dp.WriteRows(asked.output, fields, asked.overwrite, release.record(job), shown)
-    _ = released | "Write" >> write
+    _ = released | "Write" >> write_of(release, asked.output, job, asked.overwrite)
     return made
 
 
@@ -69,7 +64,7 @@ def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
 
 def run(
     line: command_line.Parser,
-    read: Callable[[command_line.Parser, argparse.Namespace], dict[str, Any]],
+    read: Callable[[argparse.Namespace], dict[str, Any]],
     given: Sequence[str] | None,
 ) -> int:
     """Run the job that a command line asks for; returns the exit code.
@@ -82,18 +77,17 @@ def run(
     options, beam_options = line.read(given)
     program = line.prog.rpartition(".")[2]
     with line.refusing():
-        asked = Description(read(line, options))
+        asked = Description(read(options))
         plan = asked.release.plan(asked.people, asked.assume)
-        if options.people is not None and not options.plan:
-            raise ValueError("--people is for --plan: the run itself needs no guess")
+        name = label(program, asked.output or "no output")
         balance = None
-        if asked.ledger is not None:
-            balance = asked.ledger.foresee(
-                asked.release, label(program, asked.output or "no output")
-            )
-    if options.plan:
-        sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
-        return 0
+        if options.plan:
+            if asked.ledger is not None:
+                balance = asked.ledger.foresee(asked.release, name)
+            sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
+            return 0
+        if options.people is not None:
+            raise ValueError("--people is for --plan: the run itself needs no guess")
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, asked.output)):
         with line.refusing(), terminal.warned():
             made = pipeline(asked, beam_options, facts(line, asked), options.quiet)
@@ -101,9 +95,7 @@ def run(
             if asked.ledger is not None:
                 if beam_options.view_as(GoogleCloudOptions).template_location:
                     raise ValueError(TEMPLATE)
-                balance = asked.ledger.charge(
-                    asked.release, label(program, asked.output or "no output")
-                )
+                balance = asked.ledger.charge(asked.release, name)
         running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
         if not FileSystems.exists(asked.output):  # a template was written, no job has run
             sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
@@ -112,12 +104,12 @@ def run(
     sys.stdout.write(told(balance))
     said = released.record["selection"]
     if said and not len(released.table):
-        sys.stdout.write(NOTHING.format(said, messages.advice("partitions", line.flags)))
+        sys.stdout.write(NOTHING.format(said))
     return 0
 
 
 def show(path: str, page: str | None = None) -> dp.Released:
-    """Print a released file as a table, with its noise and its cost; return it.
+    """Print a released file as a table, with its cost; return it.
 
     Args:
         path: the file.
@@ -127,8 +119,8 @@ def show(path: str, page: str | None = None) -> dp.Released:
     view = View.of(released.table, released.record)
     reported = _reported(released, path, page) if page else ""  # first: the reader may go away
     columns = terminal.width()
-    lines = [view.text(columns, path, _PLAN)]
-    lines += [wrapped(line, columns) for line in (view.noise, view.cost) if line]
+    lines = [view.text(columns)]
+    lines += [wrapped(view.cost, columns)] if view.cost else []
     text = "\n".join([*lines, *([reported] if reported else [])])
     encoding = sys.stdout.encoding or "utf-8"  # a sign that it has not is shown by its number
     sys.stdout.write(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n")
@@ -153,6 +145,6 @@ def told(balance: Balance | None, foreseen: bool = False) -> str:
     """
     if balance is None:
         return ""
-    when = " after this run" * (foreseen and balance.is_within)
-    line = balance.line if balance.is_within else balance.refusal
-    return f"ledger {PurePath(balance.path).name}{when}: {line}\n"
+    when = " after this run" * foreseen
+    refused = ": THIS RUN WOULD BE REFUSED" * (not balance.is_within)
+    return f"ledger {PurePath(balance.path).name}{when}: {balance.line}{refused}\n"

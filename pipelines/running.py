@@ -5,6 +5,7 @@ after 300 s: these may last.
 """
 
 import contextlib
+import logging
 import sys
 import threading
 import time
@@ -20,13 +21,9 @@ LOST = (
     "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
     "those that take too much memory: give fewer --direct_num_workers"
 )
-NO_JOB_SERVER = (
-    "error: no job server answers at --job_endpoint, so the run failed; start it again, or name "
-    "another address"
-)
-_NO_ANSWER = "FutureTimeoutError"
-"""The error of gRPC where nobody answers for as long as `--job_server_timeout` says."""
+_RAISED = (BaseException,)
 BEAMS_SECONDS = 300
+PATIENCE = 1.0
 LONGEST = 30 * 86_400
 WORKERS = "run_worker"
 """The name of the threads in which Beam's in-memory runner waits for a worker process."""
@@ -52,16 +49,17 @@ def run(
     _let_last(made)
     try:
         shown = contextlib.nullcontext() if quiet else terminal.shown(first, reads, runner)
-        with shown, terminal.hushed(), _lost_workers_noticed():
+        with shown, terminal.hushed(), _lost_workers_noticed(), contextlib.ExitStack() as failed:
+            # Threads may be left then, which have elements to log.
+            failed.callback(logging.disable, logging.ERROR)
             made.run().wait_until_finish()
-    except messages.RAISED as error:
+            failed.pop_all()
+    except _RAISED as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
-        lost = type(error).__name__ == _NO_ANSWER
-        why = f"error: {messages.explain(error, runner, show_errors)}"
-        sys.exit(NO_JOB_SERVER if lost else why)
+        sys.exit(f"error: {messages.explain(error)}")
 
 
 @contextlib.contextmanager
@@ -78,7 +76,7 @@ def _lost_workers_noticed() -> Iterator[None]:
         before(what)
         is_lost = what.thread is not None and what.thread.name == WORKERS
         if is_lost and first.acquire(blocking=False):
-            time.sleep(terminal.PATIENCE)
+            time.sleep(PATIENCE)
             if not stopping.is_ending():
                 terminal.say(LOST)
             stopping.end(1)

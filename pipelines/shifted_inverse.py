@@ -31,7 +31,7 @@ def parser() -> command_line.Parser:
     return made
 
 
-def described(line: command_line.Parser, options: argparse.Namespace) -> dict[str, Any]:
+def described(options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make."""
     beside: dict[str, Any] = {"search": options.search or "above_threshold"}
     if not options.metrics and (options.search or options.candidates):
@@ -45,7 +45,7 @@ def described(line: command_line.Parser, options: argparse.Namespace) -> dict[st
         beside["candidates"] = {"low": low, "high": high, **by}
     for asked in options.metrics:
         asked |= beside
-    return command_line.described(line, options)
+    return command_line.described(options)
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a stopped job ends at once, says nothing, and leaves nothing behind.
+"""Ctrl-C and SIGTERM: a stopped job ends at once, says nothing, and leaves no file and no process.
 
 It exits with 128 and the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where the
 terminal is closed; and 141, that of SIGPIPE, when nobody reads its table any more (`| head`), which
@@ -9,27 +9,23 @@ catch it, Beam would blame the element that it held, and both would print where 
 import _thread
 import atexit
 import contextlib
-import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import types
-import uuid
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 PATIENCE = 10.0
-_TRIES = 5
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 NO_READER = 141
 _PROGRAM = "beam-dp-aggregate"
 _BEAMS = " -m apache_beam.runners.worker.sdk_worker_main"
+_job = os.getpid()
 _ending = threading.Lock()
 _cleanings: list[Callable[[Collection[int]], object]] = []
 _workers: list["Worker"] = []
@@ -39,8 +35,6 @@ class Worker(subprocess.Popen[Any]):
     """A process that this one starts, and ends with it."""
 
     def __init__(self, words: Any, *further: Any, **options: Any) -> None:
-        if _ending.locked():  # other threads go on while this process ends
-            raise RuntimeError("the job is stopped")
         if isinstance(words, str) and words.endswith(_BEAMS):
             words = f"exec {words}"  # in place of the shell that Beam starts it by, which is ended
         super().__init__(words, *further, **options)
@@ -58,39 +52,12 @@ def is_program() -> bool:
 
 def watch() -> None:
     """From now on end quietly; a signal that was to be ignored (nohup, `&`) is still ignored."""
-    # A short name: sockets below it have paths of about 100 characters at most.
-    path = os.path.join(tempfile.gettempdir(), f"bdp-{uuid.uuid4().hex[:8]}")
-    job = os.getpid()
-
-    def delete(processes: Collection[int] = ()) -> None:
-        for _ in range(_TRIES):  # other threads may still write there
-            if os.getpid() == job and os.path.exists(path):  # and no fork of it
-                shutil.rmtree(path, ignore_errors=True)
-
-    _cleanings.append(delete)
     atexit.register(_flush)
-    atexit.register(delete)
     sys.excepthook = _excepted
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    os.mkdir(path, 0o700)
-    tempfile.tempdir = os.environ["TMPDIR"] = path
     vars(subprocess)["Popen"] = Worker
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_leave)
-
-
-def _leave() -> None:
-    """Take a forked process out: it ends by itself, and nothing of the job is its to delete."""
-    if _ending.locked():  # a pool starts its workers anew where they are ended
-        os._exit(0)
-    _cleanings.clear()
-    _workers.clear()
-    atexit.unregister(_flush)
-    for number in SIGNALS:
-        if signal.getsignal(number) is _stop:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _flush() -> None:
@@ -119,6 +86,8 @@ def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
     """End the process where the signal found its main thread, so that the work rests meanwhile."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)  # a second Ctrl-C does not break off the cleaning
+    if os.getpid() != _job:  # a fork of the job: nothing is its to delete
+        os._exit(128 + number)
     end(128 + number)
 
 
@@ -128,8 +97,7 @@ def end(code: int) -> NoReturn:
     Args:
         code: what the process ends with, unless another thread ends it already.
     """
-    while not _ending.acquire(timeout=PATIENCE):
-        pass
+    _ending.acquire()
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # other threads may fail now
     # The main thread may hold a lock that the cleaning needs: it has a thread of its own. It may
@@ -146,25 +114,18 @@ def is_ending() -> bool:
     return _ending.locked()
 
 
-def _clean(running: threading.Lock) -> None:
+def _clean(running: _thread.LockType) -> None:
     """End the workers, then delete: the last that was asked for goes first; then free the lock."""
-    processes = {os.getpid(), *(worker.pid for worker in _workers)}
+    processes = {_job, *(worker.pid for worker in _workers)}
     with contextlib.ExitStack() as stack:  # where one fails, the others are called
         stack.callback(running.release)
-        stack.callback(_end_children)  # one was forked before, and was not known yet
         for clean in _cleanings:
             stack.callback(clean, processes)
-        _end_children()
         for worker in _workers:
             worker.kill()
         for worker in _workers:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.wait(PATIENCE / 2)
-
-
-def _end_children() -> None:
-    for child in multiprocessing.active_children():
-        child.kill()
 
 
 def _excepted(

@@ -76,3 +76,17 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", dp.__version__) and "__version__" in dp.__all__
     source = (ROOT / "beam_dp/__init__.py").read_text()
     assert re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE) == [dp.__version__]
+
+
+def test_handlers_of_a_program_stay_and_hear_the_rest() -> None:
+    said = run(
+        "import logging",
+        "from beam_dp.lazy_names import without_remarks",
+        "logging.basicConfig(format='mine %(message)s')",
+        "before = list(logging.root.handlers)",
+        "with without_remarks():",
+        "    logging.warning('apitools not found, and more')",
+        "logging.warning('loaded')",
+        "assert logging.root.handlers == before and not logging.root.filters",
+    )
+    assert said == "mine loaded\n"

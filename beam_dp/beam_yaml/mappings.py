@@ -8,15 +8,11 @@ YAML takes for text, is a number. A function is MODULE:NAME.
 import contextlib
 import dataclasses
 import difflib
-import functools
 import importlib
-import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
-
-from apache_beam.io.filesystems import FileSystems
+from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -27,15 +23,11 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.io.read_rows import EXTENSIONS, ReadRows
 from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions, cells_of, typed_keys
+from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
 
-Transform = TypeVar("Transform")
-RELEASE = (*("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),)
+RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", "shards")
 """The names of a mapping that a transform takes."""
-SHARE = ("column", "equals", "per", "method")
-"""The names of a share, in place of metrics."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
@@ -93,12 +85,6 @@ def aggregate_of(
     )
 
 
-def with_share(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description whose metric is a share: column, equals, per, method."""
-    asked = {"ratio": given["column"], **{name: given[name] for name in SHARE[1:] if name in given}}
-    return {**{name: part for name, part in given.items() if name not in SHARE}, "metrics": [asked]}
-
-
 def metrics_of(owner: str, given: object) -> list[Metric]:
     """Return the metrics of a list like `[count, {sum: spent, clip: 100}]`."""
     mend = "Write metrics: [count, {sum: spent, clip: 100}]."
@@ -135,7 +121,7 @@ def metric_of(owner: str, given: object) -> Metric:
     for name in sorted(needed - {*rest}):
         mend = f"Write {{{word}: spent}}." if name == "column" else ""
         checks.require(False, owner, word, f"have its {name}", mend)
-    options = {name: _option(owner, kind, name, value, rest) for name, value in rest.items()}
+    options = {name: _option(owner, kind, name, value) for name, value in rest.items()}
     if "person_epsilon" not in options:
         return kind(**options)
     column, epsilons = (options.pop(name, None) for name in _OWN)
@@ -143,9 +129,7 @@ def metric_of(owner: str, given: object) -> Metric:
     return personalised(kind(**options), column, epsilons, beside)
 
 
-def _option(
-    owner: str, kind: type[Metric], name: str, value: Any, beside: Mapping[str, Any]
-) -> Any:
+def _option(owner: str, kind: type[Metric], name: str, value: Any) -> Any:
     """Return an option of a metric as the Python call has it."""
     if name in kind.functions:
         return function_of(owner, name, value)
@@ -154,7 +138,7 @@ def _option(
     if name == "candidates" and value is not None:
         return candidates_of(owner, value)
     if name == "edges":
-        return edges_of(owner, value, str(beside.get("column")))
+        return edges_of(owner, value)
     if isinstance(value, _LISTS):
         return [number_of(owner, name, each) for each in value]
     if name in _TEXTS or value is None or isinstance(value, bool):
@@ -170,8 +154,6 @@ def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
         found = getattr(importlib.import_module(module), attribute)
     rule = f"be MODULE:NAME of a function that can be imported, not {checks.shown(given)}"
     checks.require(callable(found), owner, name, rule)
-    rule = "be a function that can be hashed, as all do that are made by def"
-    checks.require(type(found).__hash__ is not None, owner, name, rule)
     known: Callable[[Any], Any] = found
     return known
 
@@ -188,33 +170,10 @@ def candidates_of(owner: str, given: object) -> Candidates:
     return Candidates.linear(low, high, number_of(owner, "step", grid["step"]))
 
 
-def edges_of(owner: str, given: object, column: str) -> list[Any]:
-    """Return the edges of a list of numbers and LOW..HIGH..STEP; or of a file, by its column.
-
-    Args:
-        owner: the name that errors begin with.
-        given: a list like `[0..100..10, .inf]`, or `{files: edges.csv}`.
-        column: the column of the file, which has the name of that of the values.
-    """
-    if isinstance(given, Mapping):
-        pattern = mapping_of(owner, "edges", given, ("files",)).get("files", "")
-        with _named_files(owner, "edges"):
-            read = ReadRows(pattern, [column], [column])
-            cells = [cell for element in read.here() for cell in cells_of(element, column)]
-        return [float(str(cell)) for cell in cells if cell is not None]
+def edges_of(owner: str, given: object) -> list[Any]:
+    """Return the edges of a list of numbers and LOW..HIGH..STEP, like `[0..100..10, .inf]`."""
     listed = given if isinstance(given, _LISTS) else [given]
     return [edge for each in listed for edge in _range(owner, each)]
-
-
-@contextlib.contextmanager
-def _named_files(owner: str, name: str) -> Iterator[None]:
-    """Name the part of a mapping that names files, where they are no files."""
-    try:
-        yield
-    except checks.ParameterError as error:
-        if error.name != "pattern":
-            raise
-        raise checks.ParameterError(owner, f"the file of {name}", error.rule) from error
 
 
 def _range(owner: str, given: Any) -> list[Any]:
@@ -288,9 +247,8 @@ def partitions_of(
 
     Args:
         owner: the name that errors begin with.
-        given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv} (with the
-            partition columns; else a key per line, parts with / between), or {private:
-            {pre_threshold: 5}}; None: private ones.
+        given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv} with
+            the partition columns, or {private: {pre_threshold: 5}}; None: private ones.
         columns: the partition columns.
     """
     if given is None:
@@ -299,7 +257,7 @@ def partitions_of(
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
         "product": lambda parts: PublicPartitions.product(**mapping_of(owner, "product", parts)),
-        "files": lambda pattern: _keys_in(pattern, columns),
+        "files": lambda pattern: _keys_in(owner, pattern, columns),
         "private": lambda parts: PrivatePartitions(
             **mapping_of(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
@@ -315,30 +273,13 @@ def partitions_of(
     return ways[name](value)
 
 
-def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
-    if str(pattern).endswith(EXTENSIONS):
-        with _named_files("PublicPartitions", "partitions"):
-            return PublicPartitions.from_files(pattern, columns)
-    words = text_of("partitions", pattern).splitlines()
-    return PublicPartitions(keys_of(words, len(columns)))
-
-
-def text_of(name: str, path: str) -> str:
-    """Return what a file of parameters holds.
-
-    Args:
-        name: the parameter that names the file.
-        path: the file.
-
-    Raises:
-        ValueError: names the parameter and the file.
-    """
+def _keys_in(owner: str, pattern: str, columns: list[str]) -> PublicPartitions:
     try:
-        with FileSystems.open(path) as file:
-            return str(file.read().decode())
-    except (OSError, UnicodeDecodeError) as error:
-        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise ValueError(f"{name}: cannot read {path!r}: {why or error}") from error
+        return PublicPartitions.from_files(pattern, columns)
+    except checks.ParameterError as error:
+        if error.name != "pattern":
+            raise
+        raise checks.ParameterError(owner, "the file of partitions", error.rule) from error
 
 
 def keys_of(words: Iterable[str], parts: int) -> list[Any]:
@@ -366,20 +307,3 @@ def mapping_of(
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
     checks.require(not missing, owner, name, f"have {missing}")
     return dict(given)
-
-
-def in_words(function: Callable[..., Transform]) -> Callable[..., Transform]:
-    """Return a function of a configuration that says which of its words are unknown or missing.
-
-    Args:
-        function: is called by names; its own is that of the transform in small letters.
-    """
-    parameters = inspect.signature(function).parameters
-    owner = "".join(part.capitalize() for part in function.__name__.split("_"))
-    needed = [n for n, each in parameters.items() if each.default is inspect.Parameter.empty]
-
-    @functools.wraps(function)
-    def checked(**given: Any) -> Transform:
-        return function(**mapping_of(owner, "config", given, tuple(parameters), needed))
-
-    return checked

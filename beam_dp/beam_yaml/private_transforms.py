@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -13,8 +13,6 @@ from beam_dp.beam_yaml.mappings import (
     bounds_of,
     budget_of,
     columns_of,
-    in_words,
-    with_share,
 )
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms.aggregate import SelectPartitions
@@ -29,7 +27,6 @@ _PLAIN: dict[Any, type] = {
 }
 
 
-@in_words
 def private_aggregate(
     person: Any,
     metrics: Any,
@@ -51,10 +48,10 @@ def private_aggregate(
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
         shards: How many parts the people are cut into on the way.
     """
-    return _rows_of("PrivateAggregate", locals())
+    made = aggregate_of("PrivateAggregate", locals())
+    return ReleasedRows(made, tuple(made.partition))
 
 
-@in_words
 def select_partitions(
     person: Any, partition: Any, budget: Any, bounds: Any, pre_threshold: int = 1
 ) -> beam.PTransform[Any, Any]:
@@ -71,40 +68,6 @@ def select_partitions(
     limits = bounds_of(owner, bounds) or ContributionBounds(None)  # which is refused
     made = SelectPartitions(person, columns, budget_of(owner, budget), limits, pre_threshold)
     return ReleasedRows(made, tuple(columns))
-
-
-@in_words
-def private_ratio(
-    column: Any,
-    person: Any,
-    budget: Any,
-    *,
-    partition: Any = None,
-    bounds: Any = None,
-    partitions: Any = None,
-    equals: Any = 1,
-    per: str = "row",
-    method: str = "clip",
-) -> beam.PTransform[Any, Any]:
-    """Release the share of rows, or of people, that have a value in a column.
-
-    Args:
-        column: The column whose values are compared.
-        person: The column that identifies a person.
-        budget: What the output may cost, {epsilon: 1}.
-        partition: The column, or columns, whose values name a partition.
-        bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
-        partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
-        equals: The value that counts.
-        per: What is counted, row or person.
-        method: How the share is drawn.
-    """
-    return _rows_of("PrivateRatio", with_share(locals()))
-
-
-def _rows_of(owner: str, given: Mapping[str, Any]) -> beam.PTransform[Any, Any]:
-    made = aggregate_of(owner, given)
-    return ReleasedRows(made, tuple(made.partition))
 
 
 @dataclasses.dataclass(eq=False)

@@ -90,10 +90,10 @@ class Released:
     def __str__(self) -> str:
         view = View.of(self.table, self.record)
         columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
-        return f"{view.text(columns, '.table')}\n{view.cost}"
+        return f"{view.text(columns)}\n{view.cost}"
 
     def _repr_html_(self) -> str:
-        return View.of(self.table, self.record).html(".table")
+        return View.of(self.table, self.record).html()
 
 
 def release(
@@ -171,14 +171,29 @@ def release(
             ledger.charge(aggregate, label("dp.release", pattern))
         name = pattern or type(data).__name__
         job = {"program": "beam_dp.release", "input": release_record.file_names(name)}
-        # Batches have the names that their user gave; fields of rows have plain ones.
-        named = aggregate.partition, aggregate.metrics
-        columns = None if aggregate.batches else field_names(*named)
-        header = None if aggregate.batches else output_names(*named)
-        record = aggregate.record(job)
-        _ = rows | "Write" >> WriteRows(path, columns, record=record, header=header)
+        _ = rows | "Write" >> write_of(aggregate, path, job)
         run(made, show_errors)
         return Released.read(path)
+
+
+def write_of(
+    aggregate: PrivateAggregate, path: str, job: dict[str, Any], overwrite: bool = False
+) -> WriteRows:
+    """Return what writes a release to a file, and its record beside it.
+
+    Batches have the names that their user gave; fields of rows have plain ones.
+
+    Args:
+        aggregate: the release.
+        path: the file.
+        job: further public parameters of the record.
+        overwrite: whether a file that exists is replaced.
+    """
+    named = aggregate.partition, aggregate.metrics
+    names, record = output_names(*named), aggregate.record(job)
+    if aggregate.batches:
+        return WriteRows(path, names, overwrite, record)
+    return WriteRows(path, field_names(*named), overwrite, record, names)
 
 
 def _read_of(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:

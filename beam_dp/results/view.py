@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
@@ -23,8 +22,6 @@ from beam_dp.transforms.release_record import COLUMNS
 
 ROWS = 50
 """How many rows are shown where it is not a page."""
-PLAN = "plan(people=N) says what to expect"
-"""How a reader learns beforehand what is of use."""
 NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _KEY = 32  # columns of a terminal
@@ -123,19 +120,15 @@ class View:
             said.append(f"{UNKNOWN}: nothing is known on that side")
         return said
 
-    def doubts(self, plan: str = "") -> list[str]:
-        """Return what to say of numbers that are of little use, or may be.
-
-        Args:
-            plan: how a reader learns beforehand what is of use.
-        """
+    def doubts(self) -> list[str]:
+        """Return what to say of numbers that are of little use, or may be."""
         said = []
         if little := self._counted(lambda number: number.is_of_little_use):
             said.append(
                 f"{MARK} {little[0]} are of little use: missing, with an interval as wide as the "
                 "number (of a share: as wide as 0.5), or with a rank that may be off by more than "
                 f"a tenth of the people or rows ({little[1]}). More people per partition, fewer "
-                f"metrics or a larger budget would help{plan and ': '}{plan}"
+                "metrics or a larger budget would help; a plan for so many people says what to expect"
             )
         if open_ended := self._counted(lambda number: number.is_not_shown):
             said.append(
@@ -169,31 +162,20 @@ class View:
         chosen = ", chosen privately" * bool(self.record.get("partitions_chosen"))
         return f"in all: {self.record['composition']}{chosen}"
 
-    @property
-    def noise(self) -> str:
-        """What was drawn for each metric, as it was chosen."""
-        drawn = self.record.get("releases", ())
-        return "; ".join(f"{plain(each['metric'])}: {_drawn(each)}" for each in drawn)
-
-    def text(
-        self, columns: int | None = None, whole: str = "the whole table", plan: str = PLAN
-    ) -> str:
+    def text(self, columns: int | None = None) -> str:
         """Return the first rows as `number [low, high]`, with remarks.
 
         Args:
             columns: how wide the terminal is; None: as wide as need be.
-            whole: where all of the table can be seen.
-            plan: how a reader learns beforehand what is of use.
         """
         heading, *rows = zip(*self._columns(), strict=True)
         lines = text_table(heading, rows, columns, ">>", least=len(self.by) + 1)
-        notes = (wrapped(note, columns) for note in self._remarks(whole, plan))
-        return "\n".join([*lines, *notes])
+        return "\n".join([*lines, *(wrapped(note, columns) for note in self._remarks())])
 
-    def html(self, whole: str) -> str:
+    def html(self) -> str:
         """Return the same for a notebook."""
         heading, *rows = zip(*self._columns(), strict=True)
-        return html_table(heading, rows, "\n".join([*self._remarks(whole, PLAN), self.cost]))
+        return html_table(heading, rows, "\n".join([*self._remarks(), self.cost]))
 
     def _columns(self) -> list[list[str]]:
         """Return the cells of the first rows by column, below their headings."""
@@ -203,22 +185,11 @@ class View:
         ]
         return keys + [[plain(each.name), *map(str, each.numbers[:ROWS])] for each in self.series]
 
-    def _remarks(self, whole: str, plan: str) -> list[str]:
+    def _remarks(self) -> list[str]:
         left = len(self.keys) - ROWS
-        more = [f"... and {left:,} more rows in {whole}"] if left > 0 else []
+        more = [f"... and {left:,} more rows"] if left > 0 else []
         owners = several_owners(self.owners)
-        return [*more, *self.legend, *self.doubts(plan), *([owners] if owners else [])]
-
-
-def _drawn(release: dict[str, Any]) -> str:
-    """Return the clip and the noise of one metric, or else how far it may be off."""
-    clip = release.get("clip") or {}
-    if clip.get("clips") and clip.get("noise_scales"):
-        clips, scales = (" or ".join(map(short, clip[name])) for name in ("clips", "noise_scales"))
-        return f"clip {clips}, noise {scales}"
-    if release["noise_scale"] != "-":
-        return f"noise {shortened(release['noise_scale'])}"
-    return shortened(release["expected_error"])
+        return [*more, *self.legend, *self.doubts(), *([owners] if owners else [])]
 
 
 def label_of(key: Sequence[object]) -> str:

@@ -21,13 +21,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.composition import Cost
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.plan import cost
 
@@ -149,21 +148,6 @@ def replace(path: Path, text: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Terms:
-    """The first line: what all runs together may cost.
-
-    Attributes:
-        limit: the most that they may cost.
-        planned: whether their costs are decided without looking at what earlier ones released.
-        date: when the ledger was started.
-    """
-
-    limit: Budget
-    planned: bool
-    date: str
-
-
-@dataclasses.dataclass(frozen=True)
 class Charge:
     """The line of a run.
 
@@ -171,15 +155,14 @@ class Charge:
         label: what it is for.
         who: the user who ran it.
         date: when it was charged.
-        cost: what it costs.
-        person: the columns that identify a person; none where they are unknown, as in lines that
-            were written before there was this field.
+        budget: what it costs.
+        person: the columns that identify a person; none where they are unknown.
     """
 
     label: str
     who: str
     date: str
-    cost: Cost
+    budget: Budget
     person: tuple[str, ...] = ()
 
 
@@ -188,19 +171,24 @@ def today() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def written(terms: Terms, charges: Sequence[Charge]) -> str:
-    """Return the text of the file."""
-    limit = cost(terms.limit)
-    first = {"ledger": FORMAT, "limit": limit, "planned": terms.planned, "date": terms.date}
-    check, lines = "", []
-    for content in [first, *map(_of_charge, charges)]:
-        check = _check(check, content)
-        lines.append(json.dumps({**content, "check": check}))
-    return "".join(f"{line}\n" for line in lines)
+def started(limit: Budget) -> str:
+    """Return the text of a new file."""
+    return _line("", {"ledger": FORMAT, "limit": cost(limit), "date": today()})
 
 
-def read(path: str, text: str) -> tuple[Terms, tuple[Charge, ...]]:
-    """Return what a file says.
+def with_charge(text: str, charge: Charge) -> str:
+    """Return the text of a file, as it was read, with one more line."""
+    before = json.loads(text.splitlines()[-1])["check"]
+    content = {**dataclasses.asdict(charge), "budget": cost(charge.budget)}
+    return text + _line(before, content)
+
+
+def _line(before: str, content: dict[str, Any]) -> str:
+    return f"{json.dumps({**content, 'check': _check(before, content)})}\n"
+
+
+def read(path: str, text: str) -> tuple[Budget, tuple[Charge, ...]]:
+    """Return what a file says: the limit, and the runs.
 
     Args:
         path: its name, for errors.
@@ -222,7 +210,9 @@ def read(path: str, text: str) -> tuple[Terms, tuple[Charge, ...]]:
     if not text.endswith("\n"):
         raise _damaged(path, text.count("\n") + 1)
     try:
-        return _terms(contents[0]), tuple(map(_charge, contents[1:]))
+        if contents[0]["ledger"] != FORMAT:
+            raise ValueError
+        return _budget(contents[0]["limit"]), tuple(map(_charge, contents[1:]))
     except (KeyError, TypeError, ValueError):  # of another version, with checks that fit
         raise _damaged(path, 1) from None
 
@@ -237,31 +227,10 @@ def _check(before: str, content: dict[str, Any]) -> str:
     return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
 
 
-def _of_charge(charge: Charge) -> dict[str, Any]:
-    return {
-        "label": charge.label,
-        "who": charge.who,
-        "date": charge.date,
-        "person": list(charge.person),
-        "budget": cost(charge.cost.budget),
-        "pieces": [{"times": times, **cost(each)} for each, times in charge.cost.pieces],
-    }
-
-
-def _terms(content: dict[str, Any]) -> Terms:
-    if content["ledger"] != FORMAT or type(content["planned"]) is not bool:
-        raise ValueError
-    return Terms(_budget(content["limit"]), content["planned"], str(content["date"]))
-
-
 def _charge(content: dict[str, Any]) -> Charge:
-    pieces = [
-        (_budget(each), checks.positive_integer("Ledger", "times", each["times"]))
-        for each in content["pieces"]
-    ]
-    whole = Cost(_budget(content["budget"]), tuple(pieces))
     label, who, date = (str(content[name]) for name in ("label", "who", "date"))
-    return Charge(label, who, date, whole, tuple(map(str, content.get("person", ()))))
+    person = tuple(map(str, content.get("person", ())))
+    return Charge(label, who, date, _budget(content["budget"]), person)
 
 
 def _budget(content: dict[str, Any]) -> Budget:

@@ -65,12 +65,12 @@ class PrivateTransform(RowsOfPeople):
         """Compile the program, and check what it reads."""
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
-        self._pieces = self._program.pieces
+        self._cost = self.budget
         self._check_read(column.name for column in self._program.columns)
 
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._pieces
+    def cost(self) -> Budget:
+        """Return what the output costs, for a `Ledger`: the budget that it was made with."""
+        return self._cost
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""

@@ -52,9 +52,9 @@ class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row
         """Return what was spent on what, as `PrivateAggregate.record`."""
         return self._aggregate.record(job)
 
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._aggregate.pieces()
+    def cost(self) -> Budget:
+        """Return what the output costs, for a `Ledger`: the budget that it was made with."""
+        return self._aggregate.cost()
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""

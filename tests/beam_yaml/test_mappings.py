@@ -94,20 +94,3 @@ def test_people_with_an_epsilon_of_their_own() -> None:
     options = {"person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}
     asked = dp.PreprocessSensitivity(dp.Sum("m"), "p", dp.Budget(2), **options)
     assert asked._aggregate.metrics == (found,)
-
-
-def test_an_unknown_word_of_private_partitions_is_named() -> None:
-    with pytest.raises(ParameterError, match="'pre_treshold'. Did you mean pre_threshold"):
-        mappings.partitions_of("Owner", {"private": {"pre_treshold": 3}}, ["a"])
-
-
-def test_a_configuration_has_the_words_of_its_function() -> None:
-    @mappings.in_words
-    def private_sum(column: str, clip: int = 1) -> tuple[str, int]:
-        return column, clip
-
-    assert private_sum(column="a", clip=3) == ("a", 3)
-    with pytest.raises(ParameterError, match="PrivateSum: config must not have the word 'colum'"):
-        private_sum(colum="a")
-    with pytest.raises(ParameterError, match="PrivateSum: config must have column"):
-        private_sum(clip=3)

@@ -38,18 +38,8 @@ pipeline:
         partition: [day]
         budget: {epsilon: 5, delta: 1e-6}
         bounds: {partitions: 3}
-    - type: PrivateRatio
-      input: Visits
-      config:
-        column: clicked
-        person: visitor_id
-        partition: day
-        per: person
-        budget: {rho: 1, delta: 1e-6}
-        bounds: {partitions: 3}
     - {type: WriteToJson, name: A, input: PrivateAggregate, config: {path: a.json, num_shards: 1}}
     - {type: WriteToJson, name: B, input: SelectPartitions, config: {path: b.json, num_shards: 1}}
-    - {type: WriteToJson, name: C, input: PrivateRatio, config: {path: c.json, num_shards: 1}}
 providers:
   - include: PROVIDERS
 """.replace("PROVIDERS", PROVIDERS)
@@ -61,9 +51,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     with Path("visits.csv").open("w", newline="") as file:
         written = csv.writer(file)
-        written.writerow(["visitor_id", "day", "spent", "clicked"])
+        written.writerow(["visitor_id", "day", "spent"])
         for person in range(600):
-            written.writerows([f"v{person}", day, 2, person % 4 == 0] for day in (1, 2, 3))
+            written.writerows([f"v{person}", day, 2] for day in (1, 2, 3))
     Path("pipeline.yaml").write_text(PIPELINE)
     return tmp_path
 
@@ -87,8 +77,6 @@ def test_the_transforms_of_the_provider_file_run(
         assert abs(row["sum_spent"] - 2 * people) < 400
         assert row["sum_spent_low"] < row["sum_spent"] < row["sum_spent_high"]
     assert rows("b") == [{"day": 1}, {"day": 2}, {"day": 3}]
-    assert [row["day"] for row in rows("c")] == [1, 2, 3]
-    assert all(0.1 < row["ratio_clicked_per_person"] < 0.4 for row in rows("c"))
 
 
 def test_the_provider_file_ships_and_names_what_there_is() -> None:
@@ -99,7 +87,7 @@ def test_the_provider_file_ships_and_names_what_there_is() -> None:
     for name, place in provider["transforms"].items():
         assert place == f"beam_dp.beam_yaml.private_transforms.{place.rpartition('.')[2]}"
         assert hasattr(private_transforms, place.rpartition(".")[2]), name
-    assert set(provider["transforms"]) == {"PrivateAggregate", "SelectPartitions", "PrivateRatio"}
+    assert set(provider["transforms"]) == {"PrivateAggregate", "SelectPartitions"}
     setup = (Path(__file__).parents[2] / "setup.py").read_text()
     assert '"beam_dp.beam_yaml": ["*.yaml"]' in setup
 

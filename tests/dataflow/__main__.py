@@ -3,7 +3,7 @@
 It does the steps of the Dockerfile that need no container engine, in an environment of Python that
 has nothing else: copies what they copy, and runs what they run. There it starts the Flex Template's
 job as the template's launcher does, without network and credentials, up to where Dataflow's runner
-would send the request (`dry_run`), and reads the template's metadata by Dataflow's own type.
+would send the request (`dry_run`).
 """
 
 import argparse
@@ -95,7 +95,6 @@ def faults(told: dict[str, Any]) -> list[str]:
         == [pool["workerHarnessContainerImage"] for pool in pools],
         "it is too large": max(size, told["graph_bytes"]) < LIMIT_REQUEST,
         "a step is too large": told["largest_step_bytes"] < LIMIT_STEP,
-        "the metadata lack a parameter": told["parameters"] > 0,
     }
     return [fault for fault, holds in checks.items() if not holds]
 

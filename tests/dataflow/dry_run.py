@@ -18,7 +18,7 @@ STAGED = "gs://bucket/temp/pipeline.pb"
 WORDS = [
     *("--input", "/data/visits/*.parquet", "--output", "gs://bucket/released.csv", "--overwrite"),
     *("--person", "visitor_id", "--partition", "day", "--public_partitions", "1,2,3"),
-    *("--count=true", "--sum", "spent", "--median", "minutes", "--epsilon", "1", "--quiet"),
+    *("--count", "--sum", "spent", "--median", "minutes", "--epsilon", "1", "--quiet"),
     *("--runner", "DataflowRunner", "--project", "some-project", "--region", "europe-west1"),
     *("--temp_location", "gs://bucket/temp", "--sdk_container_image", IMAGE, "--dry_run=true"),
     *("--max_num_workers", "100", "--no_auth", "--show_errors"),
@@ -61,22 +61,8 @@ def found(job: Any) -> dict[str, Any]:
         "graph_bytes": graph.ByteSize(),
         "steps": len(payloads),
         "largest_step_bytes": max(map(len, payloads)),
-        "parameters": parameters(),
         "images": sorted({image_of(one) for one in graph.components.environments.values()}),
     }
-
-
-def parameters() -> int:
-    """Return how many parameters the template's metadata have, read by Dataflow's own type."""
-    from google.cloud.dataflow_v1beta3.types import TemplateMetadata
-    from google.protobuf import json_format
-
-    from pipelines import template_metadata
-
-    read = TemplateMetadata.pb(TemplateMetadata())
-    json_format.Parse(json.dumps(template_metadata.metadata()), read)  # raises on unknown fields
-    assert all(one.name and one.label and one.help_text for one in read.parameters)
-    return len(read.parameters)
 
 
 def image_of(environment: Any) -> str:

@@ -11,7 +11,7 @@ def told(**changed: Any) -> dict[str, Any]:
     environment = {"experiments": [checks.NO_SAMPLES], "workerPools": [pool]}
     request = {"type": "JOB_TYPE_BATCH", "environment": environment}
     found = {"request": request, "graph_bytes": 9, "largest_step_bytes": 9, "images": ["image"]}
-    return {**found, "parameters": 3, **changed}
+    return {**found, **changed}
 
 
 def test_the_dockerfile_has_the_steps() -> None:
@@ -25,6 +25,5 @@ def test_what_is_wrong_is_said() -> None:
     assert checks.faults(told()) == []
     assert checks.faults(told(images=["other"])) == ["its workers have another image"]
     assert checks.faults(told(largest_step_bytes=2_000_000)) == ["a step is too large"]
-    assert checks.faults(told(parameters=0)) == ["the metadata lack a parameter"]
     text = json.dumps(told()).replace(checks.NO_SAMPLES, "other").replace("BATCH", "STREAMING")
     assert checks.faults(json.loads(text)) == ["it is no batch job", "exceptions are sampled"]

@@ -37,17 +37,7 @@ def test_wrong_ranges_are_refused(text: str, refused: Callable[..., str]) -> Non
     assert " must have " in refused(aggregate, *PLAN, "--histogram", text)
 
 
-def test_edges_in_a_file(tmp_path: Path, refused: Callable[..., str]) -> None:
-    (tmp_path / "edges.csv").write_text("minutes,word\n0,a\n10.5,b\n20,c\n")
-    made = histogram(f"minutes:@{tmp_path}/edges.csv")
-    assert made == dp.Histogram("minutes", [0, 10.5, 20])
-    said = refused(aggregate, *PLAN, "--histogram", f"age:@{tmp_path}/edges.csv")
-    assert "must stand once" in said
-
-
 FILES = {
-    "no edges": (["--histogram", "age:@none.csv"], "the file of edges must match a file"),
-    "edges of text": (["--histogram", "age:@e.txt"], "the file of edges must end in one"),
     "no keys": (
         ["--count", "--partition", "day", "--public_partitions", "@none.csv"],
         "the file of partitions must match a file, and 'none.csv' matches none",

@@ -1,6 +1,5 @@
 """A ledger lets no more through than its limit, whoever charges it, and whatever fails."""
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -60,16 +59,23 @@ def test_a_delta_beyond_the_limit_is_refused(path: Path) -> None:
     ledger.charge(dp.Budget(1), "pure")
 
 
-def test_a_transform_is_charged_with_what_its_releases_cost(path: Path) -> None:
-    keys = dp.PublicPartitions(range(30))
-    searched = dp.PrivateAggregate("person", [dp.Count()], dp.Budget(1), ["day"], partitions=keys)
-    ledger = Ledger(path, dp.Budget(3))
-    ledger.charge(release(4), "four sums")
-    ledger.charge(searched, "a bound on partitions that is searched")
-    four, whole = Ledger(path).balance.charges
-    assert four.cost.budget == dp.Budget(1) and four.label == "four sums" and four.who
-    assert sum(cost.amount * times for cost, times in four.cost.pieces) <= 1
-    assert len(four.cost.pieces) >= 4 and whole.cost.pieces == ((dp.Budget(1), 1),)
+def test_a_transform_is_charged_with_the_budget_that_it_was_made_with(path: Path) -> None:
+    made = release(4)
+    made.budget = dp.Budget(TENTH)
+    Ledger(path, dp.Budget(3)).charge(made, "four sums")
+    [four] = Ledger(path).balance.charges
+    assert four.budget == dp.Budget(1) and four.label == "four sums" and four.who
+
+
+def test_a_limit_in_rho_takes_both_and_one_in_epsilon_no_rho(path: Path) -> None:
+    with pytest.raises(ValueError, match="cost must be an epsilon and a delta, as the limit is"):
+        Ledger(path, dp.Budget(3, 1e-6)).charge(dp.Budget.zcdp(0.1), "rho")
+    assert not path.exists()
+    ledger = Ledger(path, dp.Budget.zcdp(1, 1e-6))
+    ledger.charge(dp.Budget.zcdp(TENTH), "rho")
+    # (epsilon, delta)-DP is delta-approximate epsilon^2 / 2-zCDP.
+    balance = ledger.charge(dp.Budget(1, 1e-6), "epsilon")
+    assert balance.left == (Fraction(2, 5), 0)
 
 
 @pytest.mark.parametrize(
@@ -84,17 +90,7 @@ def test_a_transform_is_charged_with_what_its_releases_cost(path: Path) -> None:
 )
 def test_every_private_transform_can_be_charged(path: Path, made: dp.PrivateAggregate) -> None:
     balance = Ledger(path, dp.Budget(1, 1e-6)).charge(made, "all")
-    assert balance.spent.amount == 1
-    assert made.pieces()
-
-
-def test_planned_costs_take_less_of_the_limit(path: Path) -> None:
-    planned = Ledger(path, dp.Budget(3, 1e-6), planned=True)
-    for _ in range(4):
-        balance = planned.charge(release(20), "twenty sums")
-    assert balance.spent.way == "PLD" and balance.spent.amount < 3 < balance.spent.ways["sum"]
-    with pytest.raises(ValueError, match="planned must be True, which"):
-        Ledger(path, planned=False).charge(release(), "more")
+    assert balance.amount == 1
 
 
 def test_another_limit_is_refused_and_none_takes_that_of_the_file(path: Path) -> None:
@@ -153,21 +149,14 @@ def test_a_full_disk_refuses_and_charges_nothing(
     assert ledger.charge(dp.Budget(1), "two").left == (1, 0)  # the lock is free
 
 
-def test_a_cost_in_rho_needs_a_limit_in_rho_or_planned_costs(path: Path) -> None:
-    with pytest.raises(ValueError, match="a cost in rho needs a limit in rho, or planned costs"):
-        Ledger(path, dp.Budget(3, 1e-6)).charge(dp.Budget.zcdp(0.1), "rho")
-    ledger = Ledger(path, dp.Budget.zcdp(1))
-    assert ledger.charge(dp.Budget(1), "epsilon").left == (Fraction(1, 2), 0)
-
-
-@pytest.mark.parametrize("cost", [1.0, None, dp.Count(), dp.PrivateAggregate, dp.RemovalLoss])
+@pytest.mark.parametrize("cost", [1.0, dp.Count(), dp.PrivateAggregate])
 def test_what_has_no_cost_is_refused(path: Path, cost: object) -> None:
     with pytest.raises(TypeError, match="cost must be a transform with a budget, or a Budget"):
         Ledger(path, dp.Budget(1)).charge(cost, "what")
     assert not path.exists()
 
 
-@pytest.mark.parametrize("label", ["", "a\nb", None, 3])
+@pytest.mark.parametrize("label", ["", "a\nb", 3])
 def test_a_label_is_one_line_of_text(path: Path, label: str) -> None:
     with pytest.raises(TypeError, match="label must be text of one line"):
         Ledger(path, dp.Budget(1)).charge(dp.Budget(1), label)
@@ -181,125 +170,6 @@ def test_the_table_names_who_spent_what(path: Path) -> None:
     assert total.startswith(
         "1 run: epsilon 1 of 3, delta 1e-07 of 1e-06; left: epsilon 2, delta 9e"
     )
-
-
-def test_each_way_that_a_release_can_go_is_charged(path: Path) -> None:
-    """A clip of one partition spends 1/4 and 3/4, or 2/5 and 3/5: the squares of 1 are above both.
-
-    With a limit in rho 26 of such releases of epsilon 1/10 were charged 0.26 by the second way, and
-    cost 0.3125 by the first.
-    """
-    release = dp.PrivateAggregate("p", [dp.Sum("v"), dp.Count()], dp.Budget(Fraction(1, 10)))
-    assert sum((piece.amount**2 * times for piece, times in release.pieces()), Fraction(0)) == (
-        2 * Fraction(1, 20) ** 2
-    )
-    ledger = Ledger(path, dp.Budget.zcdp(Fraction(1, 200)))
-    single = dp.PrivateAggregate("p", [dp.Sum("v")], dp.Budget(Fraction(1, 10)))
-    assert ledger.charge(single, "one").spent.amount == Fraction(1, 200)
-
-
-@pytest.mark.parametrize(
-    ("made", "changed"),
-    [
-        (dp.Budget(1), dp.Budget(Fraction(1, 100))),
-        (dp.Budget(1), dp.Budget(10)),
-        (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 4))),
-        (dp.Budget(1, 1e-6), dp.Budget(1, 1e-7)),
-        (dp.Budget.zcdp(1, 1e-6), dp.Budget.zcdp(1)),
-    ],
-    ids=["cheaper", "dearer", "in rho", "less delta", "no delta"],
-)
-def test_a_budget_that_was_changed_is_refused(
-    path: Path, made: dp.Budget, changed: dp.Budget
-) -> None:
-    bounds = dp.ContributionBounds(3)
-    by = {"partition": ["day"], "bounds": bounds} if made.delta else {}
-    release = dp.PrivateAggregate("p", [dp.Count()], made, **by)
-    release.budget = changed
-    with pytest.raises(ValueError, match="whose releases cost its budget together"):
-        Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2))).charge(release, "changed")
-    assert not path.exists()
-
-
-@dataclasses.dataclass
-class Priced:
-    """A transform with any price."""
-
-    budget: dp.Budget
-    each: list[tuple[dp.Budget, int]]
-    person: str | list[str] = "visitor"
-
-    def pieces(self) -> list[tuple[dp.Budget, int]]:
-        return self.each
-
-
-ONE_MILLIONTH = dp.Budget(1, 1e-6)
-AS_RHO = ONE_MILLIONTH.to_zcdp()
-WRONG_PRICES = {
-    "none": Priced(dp.Budget(1), []),
-    "too cheap": Priced(dp.Budget(1), [(dp.Budget(TENTH), 9)]),
-    "too dear": Priced(dp.Budget(1), [(dp.Budget(TENTH), 11)]),
-    "too cheap in rho": Priced(dp.Budget.zcdp(1), [(dp.Budget.zcdp(TENTH), 9)]),
-    "too dear in rho": Priced(dp.Budget.zcdp(1), [(dp.Budget.zcdp(TENTH), 11)]),
-    "too much delta": Priced(ONE_MILLIONTH, [(dp.Budget(Fraction(1, 2), 1e-6), 2)]),
-    "too cheap as rho": Priced(ONE_MILLIONTH, [(AS_RHO.scaled(TENTH), 9)]),
-    "too dear as rho": Priced(ONE_MILLIONTH, [(AS_RHO.scaled(TENTH), 11)]),
-    "the delta twice": Priced(ONE_MILLIONTH, [(dp.Budget.zcdp(AS_RHO.amount, 1e-6), 1)]),
-    "rho without a delta": Priced(dp.Budget(1), [(dp.Budget.zcdp(TENTH), 1)]),
-}
-RIGHT_PRICES = {
-    "epsilon": Priced(dp.Budget(1), [(dp.Budget(TENTH), 10)]),
-    "rho": Priced(dp.Budget.zcdp(1), [(dp.Budget.zcdp(TENTH), 10)]),
-    "epsilon within rho": Priced(dp.Budget.zcdp(1), [(dp.Budget(1), 2)]),
-    "epsilon as rho": Priced(ONE_MILLIONTH, [(AS_RHO.scaled(TENTH), 10)]),
-    "a part of the delta": Priced(ONE_MILLIONTH, [(dp.Budget(1, 1e-7), 1)]),
-}
-
-
-@pytest.mark.parametrize("priced", WRONG_PRICES.values(), ids=WRONG_PRICES)
-def test_releases_that_do_not_cost_their_budget_are_refused(path: Path, priced: Priced) -> None:
-    with pytest.raises(ValueError, match="whose releases cost its budget together"):
-        Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2))).charge(priced, "wrong")
-
-
-@pytest.mark.parametrize("priced", RIGHT_PRICES.values(), ids=RIGHT_PRICES)
-def test_releases_that_cost_their_budget_are_charged(path: Path, priced: Priced) -> None:
-    ledger = Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2)))
-    assert len(ledger.charge(priced, "right").charges) == 1
-
-
-BUDGETS = [ONE_MILLIONTH, dp.Budget(Fraction(1, 3), 1e-9), dp.Budget.zcdp(0.1, 1e-6)]
-BOUNDS = dp.ContributionBounds(3, rows_per_partition=2)
-KEYS = {
-    "none": {"bounds": dp.ContributionBounds(None, rows_per_partition=2)},
-    "few": {"partition": ["day"], "partitions": dp.PublicPartitions(range(3)), "bounds": BOUNDS},
-    "many": {"partition": ["day"], "partitions": dp.PublicPartitions(range(99)), "bounds": BOUNDS},
-    "private": {"partition": ["day"], "bounds": BOUNDS},
-    "searched": {
-        "partition": ["day"],
-        "bounds": dp.ContributionBounds("auto", rows_per_partition=2),
-    },
-}
-ASKED = {
-    "totals": [dp.Count(), dp.Sum("spent"), dp.PeopleCount()],
-    "a mean and a clip": [dp.Mean("spent"), dp.Sum("minutes", clip=60)],
-    "ranks": [dp.Max("spent"), dp.Median("spent"), dp.Quantiles("minutes", [0.1, 0.9])],
-    "items": [dp.DistinctCount("page"), dp.MaxFrequency("page")],
-    "one-sided": [dp.Count(search=dp.AboveThreshold), dp.SumOfSquares("page")],
-    "a share": [dp.Ratio("clicked"), dp.Ratio("paid", method="local_sensitivity")],
-    "a variance": [dp.Variance("spent"), dp.Histogram("minutes", [0, 10, 60])],
-}
-
-
-@pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
-@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
-def test_what_a_release_costs_is_charged_whole_however_it_is_shared_out(
-    path: Path, asked: list[object], keys: dict[str, object]
-) -> None:
-    ledger = Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2)))
-    for budget in BUDGETS:
-        ledger.charge(dp.PrivateAggregate("p", asked, budget, **keys), "whole")
-    assert len(ledger.balance.charges) == 3
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.transforms.steps.trial.NotPrivate")
@@ -428,8 +298,3 @@ def test_what_is_no_column_is_refused(path: Path, person: object) -> None:
         Ledger(path, dp.Budget(3)).charge(dp.Budget(1), "one", person=person)
     with pytest.raises(ValueError, match="person must be left out: the transform says it"):
         Ledger(path, dp.Budget(3)).charge(counted_by("visitor"), "one", person="visitor")
-
-
-def test_a_column_with_a_line_feed_stays_on_the_line_of_its_charge(path: Path) -> None:
-    balance = Ledger(path, dp.Budget(3)).charge(counted_by("a\nb"), "one")
-    assert len(str(balance).splitlines()) == 3 and r"'a\nb'" in str(balance)

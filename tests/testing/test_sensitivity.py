@@ -1,6 +1,5 @@
 """Claims of sensitivity: false ones are refuted by a real counterexample, true ones are not."""
 
-import itertools
 import math
 from collections import Counter
 from fractions import Fraction
@@ -9,8 +8,6 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.profiles.packed import packings
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.testing import check_sensitivity
 from beam_dp.testing import sensitivity as checking
 
@@ -34,46 +31,15 @@ def clipped_histogram(edges_of_bins):
     ]
 
 
-def flatten(people):
-    """Return columns of persons and of their values."""
-    pairs = [(i, row) for i, rows in enumerate(people) for row in rows]
-    return tuple(np.array(column, np.int64) for column in zip(*pairs, strict=True)) or (
-        np.empty(0, np.int64),
-        np.empty(0, np.int64),
-    )
-
-
-def covered(cap):
-    return lambda people: packings.covered(*flatten(people), cap)
-
-
-def matched(cap):
-    """Return the twin of the rows between the people present, a friendship each way."""
-
-    def weight(people):
-        rows = [(i, j) for i, near in people for j in near if j in dict(people)]
-        owners = np.array(rows, np.int64).reshape(-1, 2).T
-        return float(PackedRows(owners, None)(Fraction(cap)))
-
-    return weight
-
-
-FRIENDS = [(0, (1, 2, 3)), (1, (0,)), (2, (0, 3)), (3, (1, 4)), (4, (0, 1, 2, 3)), (5, ())]
-
 # Our own mechanisms, with the sensitivity that their noise is scaled to.
 OURS = {
     "clipped sum": (clipped_sum(10), 10, SPENT),
     "clipped sum of many": (clipped_sum(4), 4, MANY),
-    "covered values": (covered(2), 2, SPENT),
-    "covered values of many": (covered(3), 3, MANY),
-    "matched rows": (matched(2), 2, FRIENDS),
     "people per bin": (clipped_histogram(3), 1, MANY),
 }
 BROKEN = {
     "clipped rows": (clipped_rows(10), 10, SPENT),
     "too low a clip": (clipped_sum(10), 9, SPENT),
-    "all values": (covered(3), 1, SPENT),
-    "rows without a cap": (matched(9), 2, FRIENDS),
     "people and rows": (lambda people: [len(people), clipped_sum(1)(people)], 1, SPENT),
 }
 
@@ -143,14 +109,6 @@ def test_a_bin_is_a_record() -> None:
     assert found.values == (5, 4) and found.smaller == (0, 0) and found.larger == (0, 0, 0)
 
 
-def test_the_mean_of_ages() -> None:
-    def mean(x):
-        return Fraction(int(np.arange(123) @ x), int(x.sum())) if x.sum() else 61
-
-    assert check_sensitivity(mean, 61, bins=123, size=2, attempts=10_000) is None
-    assert check_sensitivity(mean, 60, bins=123, size=2, attempts=10_000).values[0] > 60
-
-
 def test_the_rounding_of_floats_is_no_counterexample() -> None:
     people = [0.1, 0.2, 0.3, 0.7]
     assert check_sensitivity(math.fsum, 0.7, people) is None
@@ -176,29 +134,14 @@ def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch) -> None:
     assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is not None
 
 
-def test_random_databases_stay_within_what_was_asked() -> None:
-    for copies, size, bins in [(1, 7, 20), (9, 9, 4), (1, 20, 20), (1, 1, 3)]:
-        databases = checking._Databases(lambda x: (0,), tuple(range(bins)), copies, size)
-        databases.moved = lambda move, p: sum(move[0])
-        walk = itertools.chain(
-            itertools.islice(databases._random(), 200), itertools.islice(databases._ascents(1), 400)
-        )
-        for x, i in walk:
-            assert min(x) >= 0 and max(x) <= copies and sum(x) < size and x[i] < copies
-
-
 BAD = [
     (lambda: check_sensitivity(3, 1, []), TypeError, "f must be a function"),
     (lambda: check_sensitivity(len, -1, []), ValueError, "claimed must be at least 0, not -1"),
-    (lambda: check_sensitivity(len, "1", []), TypeError, "claimed must be a real number"),
     (lambda: check_sensitivity(len, math.nan, []), ValueError, "claimed must be finite"),
     (lambda: check_sensitivity(len, 1), TypeError, "either people or bins must be given"),
     (lambda: check_sensitivity(len, 1, [], bins=1), TypeError, "either people or bins"),
-    (lambda: check_sensitivity(len, 1, bins=0), ValueError, "bins must be an int of at least 1"),
     (lambda: check_sensitivity(len, 1, {1: 2}), TypeError, "people must be a list"),
     (lambda: check_sensitivity(len, 1, [], p=0.5), ValueError, "p must be from 1 to inf"),
-    (lambda: check_sensitivity(len, 1, [], attempts=0), ValueError, "attempts must be an int"),
-    (lambda: check_sensitivity(len, 1, [], size=0), ValueError, "size must be an int"),
     (lambda: check_sensitivity(str, 1, [1]), TypeError, "f must return real numbers .* not str"),
 ]
 

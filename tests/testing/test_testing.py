@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.sensitivity.monotone import Monotone
 from beam_dp.testing import (
     check_interlacing,
@@ -131,11 +130,6 @@ def test_infinities_are_compared_and_nan_is_an_error():
         check_monotone(lambda people: math.nan, FEW)
 
 
-def test_an_error_of_the_function_comes_through():
-    with pytest.raises(ZeroDivisionError):
-        check_monotone(lambda people: 1 / len(people), FEW)
-
-
 # ------------------------------------------------------------------------------------ profiles
 
 
@@ -153,26 +147,6 @@ def cut_at(removals, function):
     return lambda people: list(function(people))[: removals + 1]
 
 
-def envelope(people):
-    """Return the lower convex envelope of the profile of `distinct`: a proved relaxation."""
-    levels = Monotone(distinct, people).profile(len(people)).values
-    n = len(levels)
-    return [
-        min([levels[k], *(between(levels, i, k, j) for i in range(k) for j in range(k + 1, n))])
-        for k in range(n)
-    ]
-
-
-def between(levels, i, k, j):
-    """Return the line through (i, B[i]) and (j, B[j]) at k."""
-    return Fraction(levels[i] * (j - k) + levels[j] * (k - i), j - i)
-
-
-def no_relaxation(people):
-    """Divide the steps by the number of people: one more person moves all of them."""
-    return [Fraction(total(people), 1 + k * len(people)) for k in range(len(people) + 1)]
-
-
 def repeats_its_last(people):
     """Stop at one removal, and say that more removals take nothing: 2 people may be lost."""
     levels = top_profile(people)
@@ -185,13 +159,11 @@ SOUND = [
     (cut_at(2, top_profile), total, True),
     (lambda people: iter(top_profile(people)), total, True),
     (lambda people: [total(people)], total, True),  # useless, but B[0] is right and private
-    (envelope, distinct, False),
     (lambda people: [0], total, False),
     (lambda people: top_profile(people)[::2], total, False),  # half the loss, rounded up
 ]
 UNSOUND = {
     "increases": (lambda people: top_profile(people)[::-1], total),
-    "no relaxation": (no_relaxation, total),
     "repeats its last": (repeats_its_last, total),
     "of no monotone function": (searched(mean), mean),
     "moves both ways": (lambda people: [-(len(people) % 2)], total),
@@ -217,14 +189,13 @@ def test_unsound_profiles_are_refuted(function, f, people):
 
 
 def test_a_profile_above_the_exact_one_is_refuted():
-    above = [lambda people: [level + 1 for level in top_profile(people)], envelope]
-    found = check_profile(above[0], total, FEW)
+    def above(people):
+        return [level + 1 for level in top_profile(people)]
+
+    found = check_profile(above, total, FEW)
     assert found.rule == "claimed B[k] <= exact B[k]" and found.values == (1, 0) and found.at == 0
-    assert check_interlacing(above[0], FEW) is None
-    # Crossed pairs: nobody owns the same two values, so the envelope is below the profile.
-    crossed = [(1, 2), (2, 3), (3, 1)]
-    assert check_profile(envelope, distinct, crossed) is None
-    found = check_profile(envelope, distinct, crossed, exact=True)
+    assert check_interlacing(above, FEW) is None
+    found = check_profile(lambda people: [0], total, FEW, exact=True)
     assert found.rule == "claimed B[k] == exact B[k]" and found.values[0] < found.values[1]
 
 
@@ -261,32 +232,17 @@ def test_a_check_that_compares_too_little_is_noticed(monkeypatch, broken):
     assert check_interlacing(wrong, FEW) is None
 
 
-def test_exact_levels_are_the_definition():
-    # Against the search, which is tested by brute force of its own.
-    values = profiles.SetValues("Test", distinct, tuple(FEW), 100)
-    for members in range(64):
-        people = values.subset(members)
-        expected = Monotone(distinct, people).profile(len(people)).values
-        assert tuple(profiles._exact_levels(values, members)) == expected
-
-
 # --------------------------------------------------------------------------------- wrong calls
 
 BAD = [
     (lambda: check_monotone(None, FEW), TypeError, "check_monotone: f must be a function"),
     (lambda: check_monotone(total, {1: (2,)}), TypeError, "check_monotone: people must be a list"),
     (lambda: check_monotone(total, FEW, 0), ValueError, "attempts must be an int of at least 1"),
-    (lambda: check_monotone(total, FEW, 1e3), TypeError, "attempts must be an int of at least 1"),
     (lambda: check_monotone(str, FEW), TypeError, "f must return real numbers .* not str"),
-    (lambda: check_interlacing([1], FEW), TypeError, "profile_function must be a function"),
     (lambda: check_interlacing(top_profile, "ab"), TypeError, "people must be a list"),
-    (lambda: check_interlacing(top_profile, FEW, True), TypeError, "attempts must be an int"),
     (lambda: check_interlacing(lambda p: [], FEW), ValueError, "must return at least B"),
     (lambda: check_interlacing(lambda p: [math.nan], FEW), ValueError, "not NaN"),
-    (lambda: check_interlacing(lambda p: ["1"], FEW), TypeError, "not str"),
     (lambda: check_profile(top_profile, 3, FEW), TypeError, "check_profile: f must be a function"),
-    (lambda: check_profile(top_profile, total, 3), TypeError, "people must be a list"),
-    (lambda: check_profile(top_profile, total, FEW, 0), ValueError, "attempts must be an int"),
     (lambda: check_profile(top_profile, total, FEW, 9, 0), ValueError, "size must be an int"),
 ]
 
@@ -295,7 +251,3 @@ BAD = [
 def test_wrong_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_a_profile_object_is_a_profile():
-    assert check_interlacing(lambda people: Profile(top_profile(people)), FEW) is None

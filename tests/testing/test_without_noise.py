@@ -4,7 +4,6 @@ import contextvars
 import os
 import pickle
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
@@ -69,14 +68,6 @@ def test_numbers_are_exact_in_the_block(runner: str, bounds: dp.ContributionBoun
         assert_that(exact, equal_to(EXACT))
         counts = rows | beam.Map(lambda row: (row.day, row.count))
         assert_that(counts, equal_to([(1, 5), (2, 4), (3, 0)]), label="Counts")
-
-
-def test_selected_partitions_are_those_that_are_likely_to_be() -> None:
-    many = [{"person": place, "day": 1 + (place > 0)} for place in range(500)]
-    bounds = dp.ContributionBounds(1)
-    selected = dp.SelectPartitions("person", ["day"], dp.Budget(1, 1e-6), bounds)
-    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
-        assert_that(pipeline | beam.Create(many) | selected, equal_to([beam.Row(day=2)]))
 
 
 def test_the_mark_belongs_to_the_release_wherever_its_record_is_asked_for() -> None:
@@ -177,17 +168,6 @@ def test_another_process_knows_no_token() -> None:
                 os._exit(7)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-
-
-def test_other_threads_and_contexts_draw_noise() -> None:
-    found: list[Noise] = []
-    pipeline = beam.Pipeline("FnApiRunner")
-    with without_noise():
-        thread = threading.Thread(target=lambda: found.append(trial.noise_of(pipeline)))
-        thread.start()
-        thread.join()
-        contextvars.Context().run(lambda: found.append(trial.noise_of(pipeline)))
-    assert [type(noise) for noise in (*found, trial.noise_of(pipeline))] == [Noise] * 3
 
 
 def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:

@@ -54,30 +54,8 @@ class Account:
             ValueError: if the total would exceed the budget; then nothing is recorded.
         """
         times = checks.positive_integer("Account.spend", "times", times)
-        self._record((label, cost, times), self._counted(cost) * times, cost.delta * times)
+        self._record((label, cost, times), counted(self._budget, cost) * times, cost.delta * times)
         return cost
-
-    def _counted(self, cost: Budget) -> Fraction:
-        """Return the cost in the account's own measure.
-
-        (epsilon, delta)-DP is delta-approximate epsilon^2/2-zCDP. For pure DP this is
-        Proposition 1.4 of Bun and Steinke 2016. For delta > 0: by Kairouz, Oh, Viswanath
-        2015 (Theorem 3.1 and its proof) the two outputs come by one map from the pair
-        P = (delta, (1-delta) q, (1-delta)(1-q), 0), P' = (0, (1-delta)(1-q), (1-delta) q,
-        delta), q = e^epsilon / (1 + e^epsilon). Outside of its first and its last outcome,
-        hence on events of probability 1 - delta each, that pair is pure epsilon-DP.
-        Approximate zCDP adds up, delta too (Bun and Steinke 2016, Lemma 8.2).
-        """
-        if cost.is_zcdp == self._budget.is_zcdp:
-            return cost.amount
-        checks.require(
-            self._budget.is_zcdp,
-            "Account.spend",
-            "cost",
-            f"be an (epsilon, delta) as the budget {self._budget} is, not {cost}",
-            "Convert the whole first: Account(budget.to_zcdp()).",
-        )
-        return cost.amount**2 / 2
 
     def _record(self, entry: Entry, amount: Fraction, delta: Fraction) -> None:
         """Check, then record: an exception leaves the account as it was."""
@@ -93,3 +71,26 @@ class Account:
         )
         self.amount, self.delta = amount, delta
         self.entries = (*self.entries, entry)
+
+
+def counted(whole: Budget, cost: Budget) -> Fraction:
+    """Return what a cost takes of a whole, in the whole's own measure.
+
+    (epsilon, delta)-DP is delta-approximate epsilon^2/2-zCDP. For pure DP this is
+    Proposition 1.4 of Bun and Steinke 2016. For delta > 0: by Kairouz, Oh, Viswanath
+    2015 (Theorem 3.1 and its proof) the two outputs come by one map from the pair
+    P = (delta, (1-delta) q, (1-delta)(1-q), 0), P' = (0, (1-delta)(1-q), (1-delta) q,
+    delta), q = e^epsilon / (1 + e^epsilon). Outside of its first and its last outcome,
+    hence on events of probability 1 - delta each, that pair is pure epsilon-DP.
+    Approximate zCDP adds up, delta too (Bun and Steinke 2016, Lemma 8.2).
+    """
+    if cost.is_zcdp == whole.is_zcdp:
+        return cost.amount
+    checks.require(
+        whole.is_zcdp,
+        "Account.spend",
+        "cost",
+        f"be an (epsilon, delta) as the budget {whole} is, not {cost}",
+        "Convert the whole first: Account(budget.to_zcdp()).",
+    )
+    return cost.amount**2 / 2

@@ -56,8 +56,8 @@ class Budget:
     def zcdp(cls, rho: checks.Real, delta: checks.Real = 0) -> Self:
         """Make a budget of `delta`-approximate `rho`-zCDP (see the module's docstring).
 
-        By the conversion in `zcdp`, whatever spends this budget is (zcdp_epsilon(rho, d), delta +
-        d)-DP for every d (Bun and Steinke 2016, Lemma 8.8).
+        Whatever spends this budget is (e, delta + d)-DP for every e and d whose rho by the
+        conversion in `zcdp` is at least this one (Bun and Steinke 2016, Lemma 8.8).
 
         Args:
             rho: above 0; larger means more accurate and less private.

@@ -1,4 +1,4 @@
-"""Convert zero-concentrated differential privacy to (epsilon, delta) and back, by proved bounds.
+"""Turn (epsilon, delta) into zero-concentrated differential privacy, by a proved bound.
 
 A release that is rho-zCDP is (epsilon, delta)-DP for every order alpha = 1 + b, b > 0, with
 
@@ -11,12 +11,10 @@ floats, where an error costs a little tightness only; the bound itself is evalua
 order (a float is a rational) in exact rationals, with each logarithm replaced by the
 worse end of an interval that holds it, 2^-256 wide.
 
-The best order is the one zero of an increasing function of b in both tasks:
-    epsilon from (rho, delta):   b^2 rho + ln(1 + b) + ln delta = 0
-    rho from (epsilon, delta):   b^2 r(b) + ln(1 + b) + ln delta = 0,
-                                 r(b) = (epsilon + ln(1 + 1/b)) / (1 + 2b)
-(the derivatives in b of epsilon and of rho; the second equation is the first with the rho put in
-at which the derivative of ln delta is 0, which is free of the cancellation in the bound).
+The best order is the one zero of an increasing function of b:
+    b^2 r(b) + ln(1 + b) + ln delta = 0,   r(b) = (epsilon + ln(1 + 1/b)) / (1 + 2b)
+(the derivative in b of rho; r(b) is the rho at which the derivative of ln delta is 0, which is free
+of the cancellation in the bound).
 """
 
 import math
@@ -30,29 +28,6 @@ from beam_dp.mechanisms.numerics.intervals import log_interval
 # b and 2^-192 when divided by b, which is little against a rho of 2^-120.
 _LOWEST, _HIGHEST = -64.0, 128.0
 _LOG_BITS = 256
-
-
-def zcdp_epsilon(rho: checks.Real, delta: checks.Real) -> float:
-    """Return the epsilon at which a rho-zCDP release is (epsilon, delta)-DP.
-
-    The result is proved: it is never below the smallest epsilon of the conversion, and
-    above it by less than 10^-12 (1 + epsilon).
-
-    Edge cases: 0.0 where delta alone is enough.
-
-    Args:
-        rho: the zCDP parameter, above 0.
-        delta: the delta to state, above 0 and below 1.
-
-    Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
-    """
-    exact = checks.fraction_between("zcdp_epsilon", "rho", rho, 0, math.inf)
-    target = checks.fraction_between("zcdp_epsilon", "delta", delta, 0, 1)
-    slope, log_target = _approximate(exact), _ln_below(target)
-    b = _zero(lambda x: x * slope * x + math.log1p(x) + float(log_target))
-    excess = (log_target + _ln_below(1 + b)) / b
-    # Proposition 12 is stated for epsilon >= 0; its delta only falls as epsilon grows.
-    return max(0.0, _above((1 + b) * exact - _ln_below(1 + 1 / b) - excess))
 
 
 def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
@@ -101,13 +76,6 @@ def _ln_below(value: Fraction) -> Fraction:
 
 def _approximate(value: Fraction) -> float:
     return float(min(value, Fraction(2**500)))
-
-
-def _above(value: Fraction) -> float:
-    """Return a float above `value`: float() is off by less than one step."""
-    if value > 2**1023:
-        return math.inf
-    return math.nextafter(float(value), math.inf)
 
 
 def _round_down(value: Fraction) -> Fraction:

@@ -129,16 +129,6 @@ class Program:
         for name, value in self.compiled[choice].items():
             object.__setattr__(self, name, value)
 
-    @property
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """What the output costs, release by release, each with how often it is spent.
-
-        Where something is chosen first it is the whole: what releases cost depends on the choice.
-        """
-        if self.chooses:
-            return ((self.whole, 1),)
-        return tuple((cost, times) for _, cost, times in self.entries)
-
     def at(self, chosen: Chosen | None) -> "Program":
         """Return the program for what was chosen first; None: nothing was, or not yet."""
         if chosen is None:

@@ -1,17 +1,16 @@
 """Open files, and turn all errors that a file's content causes into one without content.
 
-*How far the input is read* (`Reading`) is for the terminal of who started this process. Which part
+*How far the input is read* (`watched`) is for the terminal of who started this process. Which part
 of the bytes of a file was read counts no rows and no people, and when it is read a runner shows as
 well. It goes nowhere else: into no log, no file, no result, no message.
 """
 
 import codecs
 import contextlib
-import dataclasses
 import difflib
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, TypeVar, cast
 
 import pyarrow as pa
@@ -38,47 +37,29 @@ _KINDS = {
 Item = TypeVar("Item")
 
 
-@dataclasses.dataclass(eq=False)
-class Reading:
-    """The bytes of some files that are to be read, and those that this process has read.
-
-    Attributes:
-        total: how many there are.
-        done: how many were read.
-    """
-
-    total: int
-    done: float = 0.0
-
-    @property
-    def share(self) -> float:
-        """The share that was read, from 0 to 1."""
-        return min(1.0, self.done / self.total) if self.total else 0.0
+_watching: list[Callable[[float], object]] = []
 
 
-_watched: list[Reading] = []
+def size_of(pattern: str) -> int:
+    """Return how many bytes some files have: paths and globs with commas between."""
+    matched = FileSystems.match(pattern.split(","))
+    return sum(file.size_in_bytes for one in matched for file in one.metadata_list)
 
 
 @contextlib.contextmanager
-def watched(pattern: str) -> Iterator[Reading]:
-    """Count what is read meanwhile of some files.
-
-    Args:
-        pattern: paths and globs with commas between.
-    """
-    matched = FileSystems.match(pattern.split(","))
-    reading = Reading(sum(file.size_in_bytes for one in matched for file in one.metadata_list))
-    _watched.append(reading)
+def watched(tell: Callable[[float], object]) -> Iterator[None]:
+    """Tell of the bytes that this process reads meanwhile: how many more there are."""
+    _watching.append(tell)
     try:
-        yield reading
+        yield
     finally:
-        _watched.remove(reading)
+        _watching.remove(tell)
 
 
 def count(size: float) -> None:
     """Count bytes that were read, where somebody watches."""
-    for reading in _watched:
-        reading.done += size
+    for tell in _watching:
+        tell(size)
 
 
 class _Counted:

@@ -17,7 +17,6 @@ PAIRS = [
     for delta in (1e-300, 1e-12, 1e-6, 0.1, 0.5, 0.999)
 ]
 EPSILONS = st.floats(2.0**-30, 100)
-RHOS = st.floats(1e-9, 100)
 DELTAS = st.floats(1e-300, 0.99)
 
 
@@ -46,16 +45,6 @@ def best_log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
         return log_delta(rho, epsilon, 1 + low)
 
 
-@settings(max_examples=40, deadline=None)
-@given(rho=RHOS, delta=DELTAS)
-def test_epsilon_is_proved_and_tight(rho: float, delta: float) -> None:
-    epsilon = zcdp.zcdp_epsilon(rho, delta)
-    assert best_log_delta(Fraction(rho), Fraction(epsilon)) <= ln(delta)
-    if epsilon > 1e-9:
-        less = Fraction(epsilon) - Fraction(1, 10**12) * (1 + Fraction(epsilon))
-        assert less < 0 or best_log_delta(Fraction(rho), less) > ln(delta)
-
-
 @pytest.mark.sampled(17)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
 def test_rho_is_proved_and_the_largest(epsilon: float, delta: float) -> None:
@@ -67,10 +56,9 @@ def test_rho_is_proved_and_the_largest(epsilon: float, delta: float) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(epsilon=EPSILONS, delta=DELTAS)
-def test_rho_converts_back_within_the_budget(epsilon: float, delta: float) -> None:
+def test_rho_is_within_the_budget(epsilon: float, delta: float) -> None:
     rho = zcdp.zcdp_rho(epsilon, delta)
     assert best_log_delta(rho, Fraction(epsilon)) <= ln(delta)
-    assert zcdp.zcdp_epsilon(rho, delta) <= epsilon + 1e-12 * (1 + epsilon)
 
 
 def test_rho_rounded_up_would_break_the_bound() -> None:
@@ -85,38 +73,18 @@ def test_rounding_goes_down_by_less_than_one_part_in_2_to_126(value: Fraction) -
     assert value * (1 - Fraction(1, 2**126)) < rounded <= value
 
 
-@pytest.mark.parametrize("rho", [1e-4, 0.01, 0.1, 0.5, 2])
-def test_agrees_with_the_accountant_of_google(rho: float) -> None:
-    from dp_accounting.rdp import rdp_privacy_accountant as accountant
-
-    # At very small orders it uses another bound too (by the KL divergence), left out here.
-    orders = [1.02 * 1.002**k for k in range(7000)]
-    curve = [rho * order for order in orders]
-    for delta in (1e-12, 1e-6, 1e-3):
-        theirs, _ = accountant.compute_epsilon(orders, curve, delta)
-        ours = zcdp.zcdp_epsilon(rho, delta)
-        assert theirs * (1 - 1e-5) <= ours <= theirs * (1 + 1e-9)
-
-
 def test_extremes_stay_inside_their_ranges() -> None:
-    assert zcdp.zcdp_epsilon(1e-300, 0.5) == 0.0
-    assert zcdp.zcdp_epsilon(10**400, 0.5) == math.inf
-    assert zcdp.zcdp_epsilon(0.5, Fraction(1, 10**1000)) > 47
     assert 0 < zcdp.zcdp_rho(1e-15, Fraction(1, 10**1000)) < 1e-30
     assert 0 < zcdp.zcdp_rho(10**400, 1 - Fraction(1, 10**50))
 
 
-@pytest.mark.parametrize("function", [zcdp.zcdp_epsilon, zcdp.zcdp_rho])
 @pytest.mark.parametrize("bad", [0, -1, -0.0, math.nan, math.inf, True, "1", None, 1j])
-def test_parameters_out_of_range_are_refused(function: object, bad: object) -> None:
-    assert callable(function)
+def test_parameters_out_of_range_are_refused(bad: object) -> None:
     for arguments in ((bad, 0.5), (0.5, bad)):
         with pytest.raises((ValueError, TypeError), match=r"^zcdp_\w+: \w+ must be"):
-            function(*arguments)
+            zcdp.zcdp_rho(*arguments)
 
 
-@pytest.mark.parametrize("function", [zcdp.zcdp_epsilon, zcdp.zcdp_rho])
-def test_delta_of_one_is_refused(function: object) -> None:
-    assert callable(function)
+def test_delta_of_one_is_refused() -> None:
     with pytest.raises(ValueError, match="delta must be above 0 and below 1, not 1"):
-        function(0.5, 1)
+        zcdp.zcdp_rho(0.5, 1)

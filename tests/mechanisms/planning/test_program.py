@@ -22,7 +22,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.zcdp import zcdp_epsilon
+from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -165,8 +165,8 @@ def check_whole(program: Program, selection: SelectionRequest | None) -> None:
     assert whole.is_zcdp and budget.delta > 0
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
     together = program.whole.is_zcdp  # else the centres are counted in epsilon
-    epsilon = zcdp_epsilon(whole.rho + centres * together, budget.delta - whole.delta)
-    assert epsilon + float(centres) * (not together) <= budget.epsilon * (1 + 1e-9)
+    most = zcdp_rho(budget.epsilon - centres * (not together), budget.delta - whole.delta)
+    assert whole.rho + centres * together <= most
 
 
 def check_selection(program: Program, selection: SelectionRequest | None) -> None:
