@@ -2,7 +2,7 @@
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
 say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}, planned: true} who pays; people and assume: {spent: 100} are guesses for a plan.
+{epsilon: 3}, planned: true} what is charged; people and assume: {spent: 100} are guesses for a plan.
 """
 
 import dataclasses

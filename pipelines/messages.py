@@ -1,9 +1,9 @@
 """Errors in one line without data, in the words of the mapping that describes a release.
 
-Errors of the library name Python parameters. They carry the parameter and the rule
-(`checks.ParameterError`): the rule stays, and the advice what to write instead is given in words of
-the mapping, which are those of the flags too. Of a failure of a running job only the text is known,
-which has the same form.
+Errors of the library name Python parameters and say what to write in Python. They carry the
+parameter and the rule (`checks.ParameterError`): the rule stays, and the advice is given in the
+words of the mapping, which are those of the flags too. Of a failure of a running job only the text
+is known, which has the same form.
 """
 
 import re

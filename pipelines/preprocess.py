@@ -8,20 +8,20 @@ For example, the variance and the trimmed mean of what visitors spent per day:
 
 Each person becomes one number per partition: the mean of their values (for --max the largest, for
 --min the smallest, for --sum the total), or what --person_value says.
-The statistic is replaced by the closest one that no person moves by more than Delta, and noise of
-that size is added; Delta is found privately, or given by --sensitivity in the scale of the
+The statistic is replaced by the nearest one that no person changes by more than Delta, and noise of
+that size is added; Delta is chosen privately, or given by --sensitivity in the scale of the
 statistic. How far the preprocessed statistic is from the true one is not known: <name>_low and
 <name>_high are infinite. A median has <name>_rank_error instead, a number of people.
 
-Where people have an epsilon of their own, in a column of the rows, --person_epsilon names it and
-the public epsilons that may be in it; it takes one --sum, --max, --min or --median, and the
---epsilon of who allows most:
+Where people have an epsilon of their own, in a column of the rows, --person_epsilon names that
+column and the public epsilons that may be in it. It takes one --sum, --max, --min or --median, and
+the largest of these epsilons as --epsilon:
 
     python -m pipelines.preprocess --input visits.parquet --output released.csv \\
         --person visitor_id --sum minutes --person_epsilon epsilon=0.5,1,2 --epsilon 2
 
-A function of your own, --black_box COLUMN=MODULE:NAME, is asked about blocks of people; a private
-median of its answers is released. Its distance from the function of everybody is not known.
+A function of your own, --black_box COLUMN=MODULE:NAME, is called with blocks of people; a private
+median of its answers is released. How far it is from the function of all people is not known.
 """
 
 import argparse

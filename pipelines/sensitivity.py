@@ -6,11 +6,10 @@ of up to 6 people in 4 bins:
     python -m pipelines.sensitivity --function my_statistics:mean_age --bins 4 --people 6 \\
         --output audit.csv --claimed 1
 
-Every histogram and every direction is one piece of work, spread over the workers. The output has
-one line per histogram with the local sensitivity there; what is printed is the largest of them, the
-two neighbours where it is, and whether the claim holds. The exit code is 1 if it does not. It is an
-audit on made-up data, not a release: nothing here is private, and a function that passes may still
-be sensitive on larger data.
+Workers share the histograms. The output has one line per histogram with the local sensitivity
+there. The job prints the largest one, the two neighbours that have it, and whether the claim holds;
+its exit code is 1 if it does not. This is an audit on made-up data, not a release: nothing here is
+private, and a function that passes may still be more sensitive on larger data.
 """
 
 import argparse

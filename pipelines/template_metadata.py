@@ -4,9 +4,9 @@
     gcloud dataflow flex-template build gs://BUCKET/aggregate.json --image IMAGE \\
         --sdk-language PYTHON --metadata-file metadata.json
 
-A template gives each option once: a metric that is asked for twice stands in the file that `config`
-names. Flags are given as `count=true`. A ledger is a file of the machine that starts the job, and a
-template starts it on a machine that is thrown away: its options are left out.
+A template takes each option once: name a metric that you need twice in the file of `config`. Flags
+are given as `count=true`. The options of a ledger are left out: a ledger is a file of the machine
+that starts the job, and a template starts it on a machine that is thrown away.
 """
 
 import json
