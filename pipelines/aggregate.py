@@ -1,6 +1,6 @@
 """Release private statistics per partition from files of rows about people.
 
-For example, what visitors spent per day, with no bound on what one of them spends:
+For example, what visitors spent per day, without saying how much one of them may spend:
 
     python -m pipelines.aggregate --input visits.parquet --output released.csv \\
         --person visitor_id --partition day --count --sum spent --mean spent \\
@@ -8,9 +8,9 @@ For example, what visitors spent per day, with no bound on what one of them spen
 
 Every metric becomes three columns: its number, <metric>_low and <metric>_high (a histogram three
 per bin). In 95 of 100 releases the true number is between these two; inf says that nothing is known
-on that side. Quantiles and k-th largest rows have <metric>_rank_error instead: so many people their
-rank may be off. --plan says what each metric would cost and how far it would stray, and reads no
-row. A second run is a second release: it spends again.
+on that side. Quantiles and k-th largest rows have <metric>_rank_error instead: how many rows (or
+people) their rank may be off. --plan says what each metric would cost and how far it may be off,
+and reads no row. A second run is a second release: it spends again.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""The flags of the jobs. They make a mapping: see `description`, which says what is wrong with it.
+"""The flags of the jobs. They make a mapping, which `description` checks.
 
-A flag is there for what people use every day. All else stands in the mapping alone, in a file that
-`--config` names; what stands there cannot be said again by a flag.
+Flags are for everyday options. The others are in the mapping alone, in a file that `--config`
+names. What is in that file cannot be said again by a flag.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python -m pipelines.ledger visits.ledger.jsonl
 
-A job charges a ledger where its call has --ledger visits.ledger.jsonl.
+A job charges a ledger if it is called with --ledger visits.ledger.jsonl.
 """
 
 import sys

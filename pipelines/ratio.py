@@ -1,16 +1,16 @@
 """Release per partition which share of the rows, or people, has a given value in a column.
 
-For example, which share of a country's impressions was clicked, whoever has many of them:
+For example, which share of a country's impressions was clicked:
 
     python -m pipelines.ratio --input impressions.parquet --output rates.csv \\
         --person user_id --partition country --column clicked \\
         --bounds partitions=2 --epsilon 1 --delta 1e-6
 
-Or which share of the people has clicked at all: --per person. Values are compared as they are
-written: true, True, 1 and 1.0 are one value, "yes" another: --equals yes. What never occurs has a
-share of about 0: nothing else would say so without showing data. The output has three columns
-beside the partition: the share, from 0 to 1, and <name>_low and <name>_high, which hold the true
-share, of the rows that --bounds leaves, in 95 of 100 releases.
+Or which share of the people has clicked at all: --per person. The value counted is 1 (true, True
+and 1.0 are the same value), unless --equals yes says another. A misspelt value gives a share of
+about 0: an error would reveal data. The output has three columns beside the partition: the share,
+and <name>_low and <name>_high. In 95 of 100 releases the share of the rows that --bounds leaves is
+between these two.
 """
 
 import argparse

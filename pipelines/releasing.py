@@ -1,4 +1,4 @@
-"""The common part of jobs that release with one transform, from command line to output file."""
+"""What jobs that release with one transform have in common, from command line to output file."""
 
 import argparse
 import functools

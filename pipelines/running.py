@@ -1,7 +1,7 @@
 """Run a pipeline to its end, or to one line without data that says why it failed.
 
-Beam waits for ever for a worker process that was killed: these jobs end. And it ends a run on Prism
-after 300 s: these may last.
+Beam waits for ever for a worker process that was killed; here the job fails. On Prism, Beam stops
+every run after 300 s unless told otherwise; here it is told 30 days.
 """
 
 import contextlib

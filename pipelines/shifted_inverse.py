@@ -1,13 +1,13 @@
 """Release statistics by the shifted inverse mechanism: a search over the removal loss.
 
-The removal loss of a partition is B[0], ..., B[K]: the statistic without the best k people. The
-search draws one value from it. For example:
+B[k] is the statistic of a partition without the k people who add most, and the loss of a value y is
+the least k with B[k] <= y. The search releases a candidate whose loss is small. For example:
 
     python -m pipelines.shifted_inverse --input visits.csv --output released.csv \\
         --person visitor_id --partition day --public_partitions 1,2,3,4,5,6,7 \\
         --bounds partitions=3 --max minutes --candidates 0:1440:1 --epsilon 1
 
-It is `pipelines.aggregate` with a search in each metric: all else is the same.
+All else is as in `pipelines.aggregate`.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Ctrl-C and SIGTERM: a stopped job ends at once, says nothing, and leaves no file and no process.
 
-It exits with 128 and the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where the
-terminal is closed; and 141, that of SIGPIPE, when nobody reads its table any more (`| head`), which
-is printed when the files are whole. No exception is raised for a signal: functions of users may
-catch it, Beam would blame the element that it held, and both would print where they were.
+Its exit code is 128 plus the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where
+the terminal is closed. It is 141, by SIGPIPE, if nobody reads the printed table (`| head`); the
+files are whole by then. No exception is raised for a signal: a user's function could catch it, and
+Beam would print the element that it was working on.
 """
 
 import _thread

@@ -1,8 +1,7 @@
 """The messages of a running job: its stages, and nothing that a runner prints of elements.
 
-A long run of this process on a terminal shows one line: the stage, the share of the input that was
-read, the time (see `transforms.io.open_files` for what a share tells). A log or a file never gets
-it.
+A long run in this process shows one line on a terminal, never in a file: the stage, the share of
+the input that was read, the time (`transforms.io.open_files` says what that share reveals).
 """
 
 import contextlib
