@@ -304,7 +304,7 @@ MUTANTS = {
         "differs",
         2,
     ),
-    "a bound one too large": (ordering, "lowest", _one_partition_more, "spent", 0),
+    "a bound one too large": (ordering, "lowest", _one_partition_more, "spent", 10),
     "a share doubled": (Pool, "noise", _share_doubled, "spent", 3),
     "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS", 2),
     "noise of one number fewer": (PoolNoise, "add", _noise_of_one_number_fewer, "spent", 7),
