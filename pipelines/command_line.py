@@ -24,7 +24,7 @@ from beam_dp.transforms.steps import trial
 from pipelines import description, messages
 
 _ALIKE = 0.7
-_RANGE = re.compile(r"[1-9]?\d\s*(-|\.\.|:)\s*\d+")
+_RANGE = re.compile(r"(0|[1-9]\d{0,17})\s*(?:-|\.\.|:)\s*(0|[1-9]\d{0,17})")
 _COLUMN, _NUMBER = r"(?P<column>[^:].*?)", r":(?:-?inf|[-+.e\d]+)"
 _PER = r"(?::(?P<per>row|person))?"
 _FORMS = {
@@ -114,7 +114,8 @@ class Parser(argparse.ArgumentParser):
         for word in beams.parse_known_args(left)[1]:
             name = word.partition("=")[0]
             known = [*self._option_string_actions, *beams._option_string_actions]
-            near = difflib.get_close_matches(name, known, 1, _ALIKE)
+            near = [flag for flag in known if name.startswith("--") and flag.startswith(name)]
+            near = near or difflib.get_close_matches(name, known, 1, _ALIKE)
             meant = f"did you mean {near[0]}?" if near else "--help lists those of the job"
             self.error(f"unrecognized argument: {name}, {meant}")
         return options, PipelineOptions([*left, *given[at + 1 :]])
@@ -247,7 +248,8 @@ def _keys(text: str, parts: int) -> Any:
     """Return the public keys of a list, or of the file behind an @."""
     if text.startswith("@"):
         return {"files": text[1:]}
-    if _RANGE.fullmatch(text):
+    ends = _RANGE.fullmatch(text)
+    if ends and int(ends[1]) < int(ends[2]):
         raise ValueError(
             f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
             "with commas between"

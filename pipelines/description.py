@@ -56,7 +56,11 @@ def read(path: str) -> dict[str, Any]:
             text = file.read().decode()
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
         given = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise ValueError(
+            f"--config {path}: it cannot be read: {error.strerror or error}"
+        ) from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         at = getattr(error, "problem_mark", None)
         line = f", line {at.line + 1}" if at else ""
         raise ValueError(f"--config {path}{line}: it must be a file of YAML in UTF-8") from error
@@ -102,6 +106,8 @@ class Description:
         for name, (kinds, rule) in _KINDS.items():
             if name in given and not isinstance(given[name], kinds):
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
+        if not all(isinstance(path, str) for path in given.get("input", ())):
+            raise checks.ParameterTypeError(_OWNER, "input", f"be {_KINDS['input'][1]}")
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.output: str = given.get("output", "")
@@ -165,6 +171,10 @@ class Description:
             rule = f"name a new file, not {self.report!r}"
             checks.require(new, "report", "path", rule)
         patterns = self.input.split(",")
+        written = (self.output, f"{self.output}.json", *([self.report] if self.report else ()))
+        ledger = str(self.given.get("ledger", {}).get("path", ""))
+        if ledger and any(_matches(ledger, each) for each in (*written, *patterns)):
+            raise ValueError(f"ledger must be a file of its own, not {ledger!r}")
         for path in (*patterns, self.output):
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
         for pattern in patterns:

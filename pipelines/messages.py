@@ -53,8 +53,8 @@ _WORDS: dict[str, tuple[str, str]] = {
         "give an epsilon for a new ledger, and none for one that exists",
     ),
     "Ledger.path": ("ledger", ""),
-    "path": ("output", "overwrite replaces a file"),
-    "report.path": ("report", "overwrite replaces a page"),
+    "path": ("output", "name another, or overwrite it"),
+    "report.path": ("report", "name another, or overwrite it"),
     "output columns": ("output columns", "give the column of partition another name in the data"),
     "the runner": ("--runner", ""),
 }

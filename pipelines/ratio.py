@@ -40,10 +40,10 @@ def parser() -> command_line.Parser:
 def described(options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make."""
     asked = {name: vars(options)[name] for name in SHARE if vars(options)[name] is not None}
-    if not asked:
+    if not asked and options.config:
         return command_line.described(options)
     if options.column is None:
-        raise ValueError(f"--{next(iter(asked))} needs --column COLUMN")
+        raise ValueError("--column must be given: whose values are compared")
     asked["equals"] = as_written(asked.get("equals", "1"))
     options.metrics = [{"ratio": asked.pop("column"), **asked}]
     return command_line.described(options)

@@ -215,6 +215,14 @@ class Ledger:
         asked = self._limit or limit
         rule = f"be {_told(limit)}, which the ledger was started with, not {_told(asked)}"
         checks.require(asked == limit, "Ledger", "limit", rule, "Leave it out.")
+        for each in charges:
+            checks.require(
+                limit.is_zcdp or not each.budget.is_zcdp,
+                "Ledger",
+                f"the limit of {str(path)!r}",
+                "be one in rho, as runs in it are",
+                "Start a ledger with limit=dp.Budget.zcdp(rho), and charge these runs there.",
+            )
         return text, Balance(str(path), limit, charges)
 
 
@@ -244,14 +252,13 @@ def _charge(cost: object, label: object, person: object) -> Charge:
     if type(label) is not str or not label or not label.isprintable():
         rule = f"be text of one line that is not empty, not {checks.shown(label)}"
         raise checks.ParameterTypeError("Ledger.charge", "label", rule)
-    if type(cost) is Budget:
-        whole = cost
-    elif isinstance(cost, Costly) and not isinstance(cost, type):
+    whole = cost
+    if isinstance(cost, Costly) and not isinstance(cost, type):
         checks.require(
             person is None, "Ledger.charge", "person", "be left out: the transform says it itself"
         )
         whole, person = cost.cost(), cost.person
-    else:
+    if type(whole) is not Budget:
         raise checks.ParameterTypeError(
             "Ledger.charge",
             "cost",

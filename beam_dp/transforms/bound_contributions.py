@@ -183,7 +183,8 @@ class BoundContributions(RowsOfPeople):
     independently between people, so that a person's rows never decide which rows of another person
     stay.
 
-    One `beam.Row` per kept row, with the columns `person`, `partition` and `values`.
+    One `beam.Row` per kept row, with the columns `person`, `partition` and `values`; a name that is
+    no word of letters becomes one: `visit day` is `visit_day`.
 
     Edge cases:
         rows without a usable person or partition are dropped (see `columns.layout`); values of

@@ -107,7 +107,7 @@ def test_a_page_is_replaced_only_if_asked(
     page.write_text("old")
     files = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--report", str(page)]
     said = refused(aggregate, *WORDS, *files, *PUBLIC, "--people_count", *RUN)
-    assert f"report must name a new file, not '{page}': overwrite replaces a page" in said
+    assert f"report must name a new file, not '{page}': name another, or overwrite it" in said
     assert page.read_text() == "old" and not (tmp_path / "out.csv").exists()
     assert aggregate.main([*files, *WORDS, *PUBLIC, "--people_count", "--overwrite", *RUN]) == 0
     assert "<html" in page.read_text(encoding="utf-8")

@@ -104,7 +104,7 @@ AGGREGATE = {
         "input must end in one of .parquet, .csv, .csv.gz, .jsonl, .jsonl.gz, the same for all",
     ),
     "an unknown output": (written("out"), "output must end in .csv, .parquet, .jsonl, not 'out'"),
-    "an output that exists": (written("old.csv"), "old.csv': overwrite replaces a file"),
+    "an output that exists": (written("old.csv"), "old.csv': name another, or overwrite it"),
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"
     ),
@@ -113,10 +113,22 @@ AGGREGATE = {
         ["--input", "*.csv", "--output", "out.csv", *command("--count")],
         "output must name another file than input, and './*.csv' matches it",
     ),
+    "a ledger that the output replaces": (
+        counted("--ledger", "out.csv", "--total_epsilon", "3"), "ledger must be a file of its own, not 'out.csv'"
+    ),
+    "a ledger that the record replaces": (
+        counted("--ledger", "out.csv.json", "--total_epsilon", "3"), "ledger must be a file of its own, not 'out.csv.json'"
+    ),
+    "a short name": (counted("--eps", "1"), "did you mean --epsilon?"),
+    "a range of years": (
+        [*FILES, "--person", "p", "--partition", "d", "--epsilon", "1", "--count", "--public_partitions", "2023-2024"],
+        "'2023-2024' looks like a range",
+    ),
     "output is input": (written("a.csv"), "output must name another file than input"),
 }  # fmt: skip
 MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown part": ({"persom": "visitor"}, "must not have the word 'persom'. Did you mean person"),
+    "an input that is no path": ({"input": ["a.csv", 3]}, "input must be a path, or a list of them"),
     "an unknown part of a part": ({"ledger": {"file": "a"}}, "ledger must not have the word 'file'"),
     "an unknown option of a metric": ({"metrics": [{"sum": "a", "clp": 1}]}, "sum must not have the word 'clp'. Did you"),
     "what a flag says too": ({"budget": {"epsilon": 1}}, "budget stands in r.json too: leave one of the two out"),
@@ -157,7 +169,7 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
 
 
 OTHERS = {
-    "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--per needs --column COLUMN"),
+    "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--column must be given: whose values are compared"),
     "an option of no statistic": (
         preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "--sensitivity needs a statistic beside it"
     ),
@@ -203,7 +215,7 @@ def test_a_wrong_call_is_one_line(
         ("person: [\n", "r.yaml, line 2: it must be a file of YAML"),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
-        (None, "error: --config r.yaml: it must be a file of YAML"),
+        (None, "error: --config r.yaml: it cannot be read: No such file"),
         (
             "metrics: [count]\nbudget: {epsilon: 1}\n",
             "person must be given: name its column",

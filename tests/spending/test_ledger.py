@@ -298,3 +298,26 @@ def test_what_is_no_column_is_refused(path: Path, person: object) -> None:
         Ledger(path, dp.Budget(3)).charge(dp.Budget(1), "one", person=person)
     with pytest.raises(ValueError, match="person must be left out: the transform says it"):
         Ledger(path, dp.Budget(3)).charge(counted_by("visitor"), "one", person="visitor")
+
+
+class Unpriced:
+    person = "visitor"
+
+    def cost(self) -> object:
+        return 3
+
+
+def test_a_transform_whose_cost_is_no_budget_is_refused(path: Path) -> None:
+    with pytest.raises(TypeError, match="cost must be a transform with a budget, or a Budget"):
+        Ledger(path, dp.Budget(1)).charge(Unpriced(), "unpriced")
+    assert not path.exists()
+
+
+def test_an_older_file_with_a_run_in_rho_below_a_limit_in_epsilon_is_refused(path: Path) -> None:
+    limit = ledger_file.started(dp.Budget(1))
+    charge = ledger_file.Charge(
+        "old", "who", ledger_file.today(), dp.Budget.zcdp(0.1), ("visitor",)
+    )
+    path.write_text(ledger_file.with_charge(limit, charge))
+    with pytest.raises(ValueError, match="must be one in rho, as runs in it are. Start a ledger"):
+        _ = Ledger(path).balance

@@ -203,9 +203,7 @@ class TrimmedMean(Preprocessing):
         trim: the share of people that is left out at each end.
     """
 
-    command: ClassVar[Command | None] = Command(
-        "COLUMN[:SHARE]", "mean without a tenth, or SHARE, each end"
-    )
+    command: ClassVar[Command | None] = Command("COLUMN", "mean without a tenth at each end")
 
     trim: checks.Real = Fraction(1, 10)
 

@@ -94,7 +94,11 @@ def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,))
     if type(search) is str and search in (*words, *BY_WORD):
         return named(cast(SearchKind, search))
     if search not in _SEARCHES:
-        names = ", ".join(kind.__name__ for kind in _SEARCHES)
+        names = ", ".join(
+            f'{kind.__name__} ("{word}")'
+            for word, kind in BY_WORD.items()
+            if isinstance(kind, type)
+        )
         known = ", ".join(f'"{word}"' for word in words)
         raise checks.ParameterTypeError(
             owner, "search", f"be {known} or one of the classes {names}, not {checks.shown(search)}"
