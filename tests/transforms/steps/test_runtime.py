@@ -1,8 +1,9 @@
-"""Freed memory goes back to the system; bundles share threads."""
+"""Freed memory goes back to the system; bundles share threads, which end with the last of them."""
 
 import platform
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -44,19 +45,58 @@ def test_threads_are_those_of_the_variable_or_the_cores(
     assert (runtime.pool() is None) == (count == 1)
 
 
-def test_bundles_share_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+LIMITS = [  # what a container says of its share, and the cores of 16 that it may use
+    (None, 16),
+    ("max 100000", 16),
+    ("200000 100000", 2),
+    ("150000 100000", 2),
+    ("10000 100000", 1),
+    ("9900000 100000", 16),
+    ("not a number", 16),
+    ("1 0", 16),
+]
+
+
+@pytest.mark.parametrize(("said", "count"), LIMITS)
+def test_a_container_has_no_more_cores_than_its_share(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None, count: int
+) -> None:
+    monkeypatch.setattr(runtime.os, "sched_getaffinity", lambda _: range(16), raising=False)
+    monkeypatch.delattr(runtime.os, "process_cpu_count", raising=False)
+    limit = tmp_path / "cpu.max"
+    if said is not None:
+        limit.write_text(f"{said}\n")
+    assert runtime.cores(limit) == count
+    monkeypatch.setattr(runtime.os, "process_cpu_count", lambda: 7, raising=False)
+    assert runtime.cores(limit) == min(7, count)
+
+
+def test_bundles_share_one_pool_that_ends_with_the_last_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(runtime.THREADS, "3")
-    assert runtime.pool() is runtime.pool()
+    first, second = runtime.pool(), runtime.pool()
+    assert first is second
+    threads = {first.submit(threading.current_thread).result() for _ in range(9)}
+    assert 0 < len(threads) <= 3
+    del first
+    assert second.submit(int).result() == 0
+    del second
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert runtime.pool().submit(int).result() == 0
 
 
 def test_a_forked_process_makes_a_pool_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process of its own, since a fork copies pytest."""
+    """Also when the lock is held meanwhile; in a process of its own, since a fork copies pytest."""
     program = (
         "import os\n"
         "from beam_dp.transforms.steps import runtime\n"
         "pool = runtime.pool()\n"
         "assert pool.submit(int).result() == 0\n"
-        "child = os.fork()\n"
+        "with runtime._shared._lock:\n"
+        "    child = os.fork()\n"
         "if not child:\n"
         "    other = runtime.pool()\n"
         "    os._exit(3 if other is not pool and other.submit(int).result() == 0 else 4)\n"
