@@ -35,13 +35,11 @@ class Worker(subprocess.Popen[Any]):
     """A process that this one starts, and ends with it."""
 
     def __init__(self, words: Any, *further: Any, **options: Any) -> None:
-        if is_ending():  # other threads go on while this process ends
-            raise RuntimeError("the job is stopped")
         if isinstance(words, str) and words.endswith(_BEAMS):
             words = f"exec {words}"  # in place of the shell that Beam starts it by, which is ended
         super().__init__(words, *further, **options)
         _workers.append(self)
-        if is_ending():
+        if is_ending():  # other threads go on while this process ends
             self.kill()
 
 
