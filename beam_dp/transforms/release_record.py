@@ -20,7 +20,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import Record, cost, record_of
@@ -170,7 +169,7 @@ def _complete(
     program: Program,
     known: Record,
     blocks: Iterable[Block],
-    choices: tuple[Choice, ...] = (),
+    choices: tuple[np.ndarray, ...] = (),
     chosen: Chosen | None = None,
 ) -> Record:
     """Return the record, with what the run has drawn."""

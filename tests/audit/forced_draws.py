@@ -28,9 +28,8 @@ from unittest import mock
 
 import numpy as np
 
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Looks
-from beam_dp.mechanisms.metrics.clipped import PoolNoise
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
+from beam_dp.mechanisms.metrics.clipped import Pool
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
@@ -324,19 +323,10 @@ def weigh_sums(x: Call, y: Call) -> Loss:
     return loss
 
 
-def weigh_looks(x: Call, y: Call) -> Loss:
-    """Return what a histogram costs, of which one look is released.
-
-    With Gaussian noise all looks that were drawn are. Else a second one was drawn first, and the
-    first one was made of it, with the last law (`noisy_histogram.coarser`).
-    """
-    ones, others = (whole(call.given[KIND_OF[type(x.owner)].counts]) for call in (x, y))
-    laws, chosen = x.spy.laws, x.outcome
-    if laws[0][0] == GAUSS:
-        looks = len(laws) // len(ones)
-        return weigh_numbers(laws, ones * looks, ones * looks, others * looks)
-    law = laws[0 if chosen.look == 1 else -1]
-    return weigh_numbers([law] * len(ones), whole(chosen.noisy), ones, others)
+def weigh_histogram(x: Call, y: Call) -> Loss:
+    """Return what a noisy histogram costs."""
+    ones, others = (whole(call.given["people"]) for call in (x, y))
+    return weigh_numbers(x.spy.laws, whole(x.outcome), ones, others)
 
 
 # ---------------------------------------------------------------- selection of partitions
@@ -471,7 +461,7 @@ KINDS = [
         marked=True,
     ),
     Kind(
-        PoolNoise,
+        Pool,
         "add",
         weigh_sums,
         lambda call: (drawn_by(call, "clips"), call.owner),
@@ -482,18 +472,10 @@ KINDS = [
         marked=True,
     ),
     Kind(
-        ClipChoice,
-        "draw",
-        weigh_looks,
+        HistogramNoise,
+        "add",
+        weigh_histogram,
         lambda call: (call.owner, call.spy.laws, call.given["people"].shape),
-        counts="people",
-        leans=2,
-    ),
-    Kind(
-        Looks,
-        "draw",
-        weigh_looks,
-        lambda call: (call.owner, call.spy.laws[0], len(call.given["people"])),
         counts="people",
         leans=2,
     ),
@@ -608,7 +590,7 @@ class Run:
         return method
 
     def _numbers(self, kind: Kind, given: dict[str, Any]) -> list[int]:
-        if kind.owner is PoolNoise:
+        if kind.owner is Pool:
             return whole(integers.concatenate(given["totals"]))
         return whole(given["numbers"]) if kind.owner is AdditiveNoise else []
 

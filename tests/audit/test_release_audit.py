@@ -2,9 +2,9 @@
 
 A histogram has independent noise in every bucket, and one person changes one bucket. So the noise
 of the other buckets is fixed (a mixture over it has no larger ratio), and all values of the noise
-and the coins of that one bucket are tried, each with its exact chance at the rate that the library
-asks for. What comes out is (look, noisy histogram), and for each the rate of the noise of the
-number and the clipped totals of both databases.
+of that one bucket are tried, each with its exact chance at the rate that the library asks for. What
+comes out is the noisy histogram, and for each the rate of the noise of the number and the clipped
+totals of both databases.
 """
 
 import functools
@@ -19,9 +19,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise, coarser
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -36,24 +34,16 @@ FAR, NEAR = 10, 4  # the noise that is tried, and how far from the truth outcome
 
 
 class Script(ZeroNoise):
-    """Noise that is given, and remembers the rates and chances that it was asked for."""
+    """Noise that is given, and remembers the rates that it was asked for."""
 
-    def __init__(self, draws, stays):
-        object.__setattr__(self, "draws", list(draws))
-        object.__setattr__(self, "stays", list(stays))
+    def __init__(self, draw):
+        object.__setattr__(self, "draw", list(draw))
         object.__setattr__(self, "rates", [])
-        object.__setattr__(self, "chances", [])
 
     def discrete_laplace(self, rate, size):
-        """Return the next of the given noises."""
+        """Return the given noise."""
         self.rates.append(float(rate))
-        return np.array(self.draws.pop(0)[:size])
-
-    def bernoullis_below(self, bound, size):
-        """Return the given coins."""
-        low, high = bound(64)
-        self.chances.extend([float(low + high) / 2] * size)
-        return np.array(self.stays[:size], bool)
+        return np.array(self.draw[:size])
 
 
 def log_laplace(rate: float, value: int) -> float:
@@ -86,30 +76,20 @@ class Database:
         self.known: dict = {}
 
     def outcomes(self, bucket: int, others: int) -> dict:
-        """Return each choice with its chance, from all noises and coins of one bucket."""
-        buckets = self.release.choice.buckets * self.release.choice.sides
-        looks, found = len(self.release.looks), {}
-        mores = [None, *range(-FAR - NEAR - 2, FAR + NEAR + 3)] if looks == 2 else [None]
-        for fine, more in itertools.product(range(-FAR, FAR + 1), mores):
-            draws = [[others] * buckets, [others] * buckets]
-            draws[0][bucket] = fine
-            draws[1][bucket] = 0 if more is None else more
-            noise = Script(draws, [b != bucket or more is None for b in range(buckets)])
-            choice = self.release.choose_shared(self.shared, noise)
-            chance = log_laplace(noise.rates[0], fine)
-            if looks == 2 and more is None:
-                chance += math.log(noise.chances[bucket])
-            elif looks == 2:
-                chance += math.log(1 - noise.chances[bucket]) + log_laplace(noise.rates[1], more)
-            key = choice.look, str((choice.noisy.tolist(), getattr(choice, "__dict__", {})))
-            before, _ = found.get(key, (0.0, choice))
-            found[key] = before + math.exp(chance), choice
+        """Return each noisy histogram with its chance, from all noises of one bucket."""
+        buckets, found = self.release.choice.buckets * self.release.choice.sides, {}
+        for value in range(-FAR, FAR + 1):
+            draw = [others] * buckets
+            draw[bucket] = value
+            noise = Script(draw)
+            noisy = self.release.choose_shared(self.shared, noise)
+            found[str(noisy.tolist())] = math.exp(log_laplace(noise.rates[0], value)), noisy
         return found
 
-    def number(self, key: tuple, choice: Choice) -> tuple[np.ndarray, float]:
+    def number(self, key: str, choice: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the clipped totals, and the rate of their noise."""
         if key not in self.known:
-            noise = Script([[0] * self.partitions], [])
+            noise = Script([0] * self.partitions)
             released = self.release.draw(self.view.at(0, choice), noise)
             [rate] = noise.rates
             self.known[key] = np.nan_to_num(released.values.astype(float)), rate
@@ -125,7 +105,7 @@ def changed_bucket(one: Database, other: Database) -> int:
 
 
 def worst_ratio(release: ClippedSum, crowd: tuple, person: tuple[int, ...], others: int) -> float:
-    """Return the largest |log ratio| of (look, noisy histogram, numbers) when a person is added.
+    """Return the largest |log ratio| of (noisy histogram, numbers) when a person is added.
 
     Args:
         release: the release.
@@ -142,7 +122,7 @@ def worst_ratio(release: ClippedSum, crowd: tuple, person: tuple[int, ...], othe
     worst = 0.0
     for key in found[0].keys() & found[1].keys():
         chances, choice = [each[key][0] for each in found], found[0][key][1]
-        if abs(int(choice.noisy.reshape(-1)[bucket]) - truth) > NEAR:
+        if abs(int(choice.reshape(-1)[bucket]) - truth) > NEAR:
             continue  # noise beyond what is tried might lead there
         (small, rate), (large, again) = (each.number(key, choice) for each in (one, other))
         assert rate == again
@@ -151,7 +131,7 @@ def worst_ratio(release: ClippedSum, crowd: tuple, person: tuple[int, ...], othe
     # What only one of them can come to tells them apart.
     for mine, theirs in (found, found[::-1]):
         for key in mine.keys() - theirs.keys():
-            value = int(mine[key][1].noisy.reshape(-1)[bucket])
+            value = int(mine[key][1].reshape(-1)[bucket])
             if abs(value - truth) <= NEAR:
                 worst = math.inf
     return worst
@@ -163,41 +143,18 @@ def unbroken(release: ClippedSum, *case) -> float:
     return worst_ratio(release, *case)
 
 
-def two_looks(epsilon: int, signed: bool = False) -> ClippedSum:
-    """Return a release of two looks, as a request makes it."""
-    whole = Budget(Fraction(epsilon))
-    parts = [whole.split((share, 1 - share)) for share in (Fraction(1, 4), Fraction(2, 5))]
-    looks, noises = zip(*parts, strict=True)
-    return ClippedSum(0, signed, GRID, Fraction(1), looks, noises)
-
-
-def one_look(epsilon: Fraction, noise: Fraction, signed: bool = True) -> ClippedSum:
-    """Return a release of one look."""
-    return ClippedSum(0, signed, GRID, Fraction(1), (Budget(epsilon),), (Budget(noise),))
+def clipped(epsilon: Fraction, noise: Fraction, signed: bool = True) -> ClippedSum:
+    """Return a release with what its clip and its noise cost."""
+    return ClippedSum(0, signed, GRID, Fraction(1), Budget(epsilon), Budget(noise))
 
 
 def crowd(size: int, number: int = 1) -> tuple:
     return ((number,),) * size
 
 
-def test_two_looks_and_the_number_together_spend_the_budget():
-    release = two_looks(4)
-    cases = [
-        (crowd(5000), (1,), 0),  # whether 5,000 people are shown
-        (crowd(5003), (3,), 0),  # whether nobody is above the top
-        (crowd(5003), (3,), 1),
-        (crowd(5003), (99,), 0),
-        (crowd(4000) + crowd(1010, 3), (3,), 0),
-    ]
-    ratios = [unbroken(release, *case) for case in cases]
-    assert max(ratios) <= 4 + ROUNDING
-    assert max(ratios) >= 0.97 * 4  # the budget is used, the audit reaches the worst
-    assert min(ratios) > 0
-
-
 @pytest.mark.parametrize("signed", [False, True])
-def test_one_look_and_the_number_together_spend_the_budget(signed):
-    release = one_look(Fraction(1), Fraction(3, 2), signed)
+def test_the_clip_and_the_number_together_spend_the_budget(signed):
+    release = clipped(Fraction(1), Fraction(3, 2), signed)
     people = crowd(40) + crowd(30, 3) + crowd(25, 9)
     persons = [(1,), (3,), (9,), (-1,), (-9,), (0,)]
     ratios = [
@@ -209,7 +166,7 @@ def test_one_look_and_the_number_together_spend_the_budget(signed):
 
 
 def test_a_shared_clip_is_paid_once_and_the_noise_of_every_number():
-    release = one_look(Fraction(1), Fraction(1, 2))
+    release = clipped(Fraction(1), Fraction(1, 2))
     people = ((3, 3),) * 40 + ((1, 0),) * 30 + ((-9, 1),) * 25
     persons = [(3, 3), (9, -9), (-9, 1), (0, 1)]
     ratios = [worst_ratio(release, people, person, 0) for person in persons]
@@ -217,43 +174,6 @@ def test_a_shared_clip_is_paid_once_and_the_noise_of_every_number():
 
 
 # --------------------------------------------------------------------------- broken twins
-
-NOISE = Pool.noise
-
-
-def looks_of(choice: ClipChoice, people: np.ndarray, noise) -> tuple[np.ndarray, np.ndarray]:
-    """Return both looks at a histogram."""
-    whole = HistogramNoise(choice.looks[1]).add(people, noise)
-    return coarser(whole, choice.looks[1], choice.looks[0], noise), whole
-
-
-def stops_by_the_second(self, people, noise):
-    """Decide by the second look whether the first one is enough."""
-    first, whole = looks_of(self, people, noise)
-    return Choice(first, 0) if self._is_enough(whole) else Choice(whole, 1)
-
-
-def reveals_both(self, people, noise):
-    """Reveal the second look where the first one is enough."""
-    first, whole = looks_of(self, people, noise)
-    if not self._is_enough(first):
-        return Choice(whole, 1)
-    return Revealing(first, whole)
-
-
-class Revealing(Choice):
-    """A choice that holds the second look as well."""
-
-    def __new__(cls, first, whole):
-        """Hide the second look in what passes on."""
-        made = super().__new__(cls, first, 0)
-        made.hidden = whole
-        return made
-
-
-def paid_as_the_first(self, looks=None):
-    """Take the noise of the first branch on both."""
-    return NOISE(self, [0] * len(self.costs))
 
 
 def in_two_buckets(self, view, noise):
@@ -277,18 +197,12 @@ def for_half_of_the_clip(self, numbers, sensitivities, noise):
     return numbers + draw
 
 
-TWO = (crowd(5003), (3,), 0)
-EDGE = (crowd(5000), (1,), 0)
-BELOW = (crowd(4994), (1,), 0)
 MANY = (((3, 3),) * 40 + ((1, 0),) * 30, (3, 3), 0)
 FEW = (crowd(40) + crowd(30, 3), (3,), 0)
 BROKEN = [
-    (ClipChoice, "draw", stops_by_the_second, two_looks(4), BELOW, 4),
-    (ClipChoice, "draw", reveals_both, two_looks(4), EDGE, 4),
-    (Pool, "noise", paid_as_the_first, two_looks(4), TWO, 4),
-    (ClippedSum, "choose_shared", in_two_buckets, one_look(1, 1, False), FEW, 2),
-    (histograms, "summarise_people", per_partition, one_look(1, 1, False), MANY, 3),
-    (AdditiveNoise, "add", for_half_of_the_clip, one_look(1, 1, False), FEW, 2),
+    (ClippedSum, "choose_shared", in_two_buckets, clipped(1, 1, False), FEW, 2),
+    (histograms, "summarise_people", per_partition, clipped(1, 1, False), MANY, 3),
+    (AdditiveNoise, "add", for_half_of_the_clip, clipped(1, 1, False), FEW, 2),
 ]
 
 
@@ -364,14 +278,14 @@ def worst_divergence(release: ClippedSum, people: tuple, person: tuple[int, ...]
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 8.0, 32.0])
-def test_a_gaussian_look_and_the_number_together_spend_rho(order):
+def test_a_gaussian_histogram_and_the_number_together_spend_rho(order):
     rho = Fraction(1, 20)
-    looks, noises = (Budget.zcdp(rho * Fraction(2, 5)),), (Budget.zcdp(rho * Fraction(3, 5)),)
-    release = ClippedSum(0, False, GRID, Fraction(1), looks, noises)
+    clip, noise = Budget.zcdp(rho * Fraction(2, 5)), Budget.zcdp(rho * Fraction(3, 5))
+    release = ClippedSum(0, False, GRID, Fraction(1), clip, noise)
     people = crowd(60) + crowd(40, 3)
     found = [worst_divergence(release, people, (number,), order) for number in (1, 3, 9)]
     assert max(found) <= order * float(rho) * (1 + ROUNDING)
     assert max(found) >= 0.97 * order * float(rho)
-    # The broken twin spends the look again on the number.
-    twin = ClippedSum(0, False, GRID, Fraction(1), looks, (Budget.zcdp(rho),))
+    # The broken twin spends what the clip costs again on the number.
+    twin = ClippedSum(0, False, GRID, Fraction(1), clip, Budget.zcdp(rho))
     assert worst_divergence(twin, people, (9,), order) > 1.3 * order * float(rho)

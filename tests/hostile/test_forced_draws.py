@@ -18,7 +18,7 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.metrics import clipped
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
@@ -250,12 +250,12 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 # ---------------------------------------------------------------- mutants
 
 COSTS, CLIP, LOWEST = clipped._costs, clipped._clip, ordering.lowest
-NOISE, ADD, RELEASED = Pool.noise, PoolNoise.add, ClippedSum.released
+ADD, RELEASED = Pool.add, ClippedSum.released
 
 
 def _choice_not_taken_from_the_noise(context, share, chosen):
-    searches, noises = COSTS(context, share, chosen)
-    return searches, (context.noise(share),) * len(noises)
+    clip, _ = COSTS(context, share, chosen)
+    return clip, context.noise(share)
 
 
 def _clip_one_too_high(view, measure, indexes, clip):
@@ -276,10 +276,9 @@ def _one_partition_more(person, limit):
     return LOWEST(person, limit if limit is None else limit + 1)
 
 
-def _share_doubled(self, looks=None):
-    noise = NOISE(self, looks)
-    doubled = (Budget.zcdp if noise.budget.is_zcdp else Budget)(2 * noise.budget.amount)
-    return dataclasses.replace(noise, budget=doubled)
+def _share_doubled(self, totals, clips, noise):
+    doubled = (Budget.zcdp if self.budget.is_zcdp else Budget)(2 * self.budget.amount)
+    return ADD(dataclasses.replace(self, budget=doubled), totals, clips, noise)
 
 
 def _noise_of_one_number_fewer(self, totals, clips, noise):
@@ -305,10 +304,10 @@ MUTANTS = {
         2,
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent", 10),
-    "a share doubled": (Pool, "noise", _share_doubled, "spent", 3),
+    "a share doubled": (Pool, "add", _share_doubled, "spent", 3),
     "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS", 2),
-    "noise of one number fewer": (PoolNoise, "add", _noise_of_one_number_fewer, "spent", 7),
-    "a joint draw for one partition": (PoolNoise, "add", _each_partition_by_itself, "spent", 20),
+    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent", 7),
+    "a joint draw for one partition": (Pool, "add", _each_partition_by_itself, "spent", 20),
 }
 """What is broken and how, what is said of it, and the seed of a release that shows it."""
 

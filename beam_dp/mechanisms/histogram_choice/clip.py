@@ -7,14 +7,10 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, lost
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise, Looks
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
-EARLY, FULL = Fraction(1, 4), Fraction(2, 5)
-"""The shares of the budget for a first look at the histogram, and for the whole of it."""
-_STOP_TOP, _STOP_NEAR, _STOP_FAR, _STOP_WINDOW = 20.0, 2.5, 6.0, 8.0
-_STOP_PEOPLE, _STOP_EARLY = 5_000, 40.0
-_LEAST = Fraction(1, 32)
+_MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
 WINDOWS = (1, 2, 4)
 """How many neighbouring buckets are taken together."""
 NOBODY = (1e-6, 3e-3)
@@ -41,30 +37,22 @@ def beside_others(share: Fraction, together: int) -> Fraction:
     return Fraction(odds / (1 + odds)).limit_denominator(1000)
 
 
-def shares(
-    partitions: int | None, reach: int, two_looks: bool, about: int | None = None
-) -> tuple[Fraction, ...]:
-    """Return the shares of the budget for the looks at the histogram, by public parameters.
+def share_of_clip(partitions: int | None, reach: int) -> Fraction:
+    """Return the share of a number's budget that chooses its clip, by public parameters.
 
-    The clip of one partition decides about its number alone, and gets two fifths, or a fourth where
-    a first look is enough. That of P partitions is chosen with the same draw for all of them, and
-    what is lost by a clip that is a little off is shared out: 0.8 / sqrt(P reach), between 1/32 and
-    2/5, measured best. Where P is not known, a guess stands in its place; without one, an eighth
-    errs by little for 10 to 1,000 of them.
+    The clip of one partition decides about its number alone, and gets two fifths. That of P
+    partitions is chosen with the same draw for all of them, and what is lost by a clip that is a
+    little off is shared out: 0.8 / sqrt(P reach), between 1/32 and 2/5, measured best. Where P is
+    not known, an eighth errs by little for 10 to 1,000 of them.
 
     Args:
-        partitions: P; None: unknown.
+        partitions: P, or a guess of it; None: unknown.
         reach: how many of them one person can reach.
-        two_looks: whether a first look may be enough.
-        about: a guess of P where it is unknown; None: there is none.
     """
-    number = partitions or about
-    if number is None:
-        return (Fraction(1, 8),)
-    if partitions == reach == 1:
-        return (EARLY, FULL) if two_looks else (FULL,)
-    share = Fraction(0.8 / (number * reach) ** 0.5).limit_denominator(1000)
-    return (min(FULL, max(_LEAST, share)),)
+    if partitions is None:
+        return Fraction(1, 8)
+    share = Fraction(0.8 / (partitions * reach) ** 0.5).limit_denominator(1000)
+    return min(_MOST, max(_LEAST, share))
 
 
 @dataclass(frozen=True)
@@ -149,12 +137,6 @@ class Evidence:
 class ClipChoice:
     """Choose a clip C: the noisy histogram, and what it says. See `noisy_histogram` for its cost.
 
-    *Two looks.* The choice stops at the first look where that shows thousands of people below the
-    highest bucket that shows any, clearly there, and nothing above (`_is_enough`); what the second
-    would have cost goes to the noise of the number. The number of rows below a mean stops as soon
-    as the first look shows 40 scales of its noise: a fourth of its budget is then enough, as most
-    people have few rows.
-
     *The clip.* b is the scale of the noise per unit of the clip. The clip of P partitions is the
     smallest edge that at most P b people are above, up to the highest bucket that shows people: the
     noise of a partition is b C, what it loses about loss(C) / P, and the derivative of loss(C) is
@@ -162,86 +144,62 @@ class ClipChoice:
     noise in it costs no more for high edges.
 
     Attributes:
-        looks: what each look costs; the last one costs most.
+        cost: what the histogram costs.
         thresholds: the public clips, in units.
         sides: 2 where numbers below 0 have a histogram of their own.
         anchored: as in `Evidence`.
         numbers: how many numbers the clip serves, or about so many; as in `Evidence`.
-        early: whether a first look is enough as soon as it shows that many people are there.
     """
 
-    looks: tuple[Budget, ...]
+    cost: Budget
     thresholds: tuple[int, ...]
     sides: int = 1
     anchored: bool = False
     numbers: int = 1
-    early: bool = False
 
     @property
     def buckets(self) -> int:
         """How many buckets a side has; the last one is above all clips."""
         return len(self.thresholds) + 1
 
-    def evidence(self, look: int) -> Evidence:
-        """Return what decides whether a look shows people."""
-        noise = HistogramNoise(self.looks[look])
+    @property
+    def evidence(self) -> Evidence:
+        """What decides whether the histogram shows people."""
+        noise = HistogramNoise(self.cost)
         return Evidence(noise, self.buckets, self.sides, self.anchored, self.numbers)
 
-    def draw(self, people: np.ndarray, noise: Noise) -> Choice:
+    def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
         """Draw the noisy histograms of some rows, each with its own people.
 
         Args:
             people: (rows, sides, buckets), each person in one bucket of a row.
             noise: the randomness.
         """
-        return Looks(self.looks).draw(people, self._is_enough, noise)
+        return HistogramNoise(self.cost).add(people, noise)
 
-    def _is_enough(self, noisy: np.ndarray) -> bool:
-        """Return whether a first look at one row shows where people end, clearly."""
-        evidence = self.evidence(0)
-        scale = evidence.noise.scale
-        top = int(evidence.highest(noisy).max()) if len(noisy) == 1 else -1
-        if top < 0:
-            return False
-        shown = noisy[noisy > evidence.noise.beyond(1, 1 / (2 * self.buckets))].sum()
-        if self.early:
-            return bool(shown >= _STOP_EARLY * scale)
-        clear = noisy.max(axis=1)[0]
-        above = np.concatenate([noisy[0, :, top + 1 :], np.zeros((self.sides, 4))], axis=1)
-        windows = np.lib.stride_tricks.sliding_window_view(above, 4, axis=1).sum(axis=-1)
-        return bool(
-            clear[top] >= _STOP_TOP * scale
-            and above[:, :3].max() <= _STOP_NEAR * scale
-            and above.max() <= _STOP_FAR * scale
-            and windows.max() <= _STOP_WINDOW * scale
-            and shown >= _STOP_PEOPLE
-        )
-
-    def tops(self, choice: Choice) -> np.ndarray:
-        """Return the highest bucket that shows people, per row and side; -1 where none does."""
-        return self.evidence(choice.look).highest(choice.noisy)
-
-    def clips(self, choice: Choice, price: float, partitions: float = 1.0) -> np.ndarray:
+    def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds` per row; -1 where nobody is shown.
 
         Args:
-            choice: what was drawn.
+            noisy: what was drawn.
             price: b, the scale of the noise of a number for a clip of 1.
             partitions: P, how many numbers the clip serves.
         """
-        tops = self.tops(choice)
+        tops = self.evidence.highest(noisy)
         below = np.arange(self.buckets)[None, None, :] <= tops[..., None]
-        people = np.where(below, np.maximum(choice.noisy, 0), 0).sum(axis=1)
+        people = np.where(below, np.maximum(noisy, 0), 0).sum(axis=1)
         above = people.sum(axis=1, keepdims=True) - people.cumsum(axis=1)
         index = (above > partitions * price).sum(axis=1)
         return np.where(tops.max(axis=1) < 0, -1, np.minimum(index, len(self.thresholds) - 1))
 
-    def losses(self, choice: Choice, clips: np.ndarray, deviations: float = ALONE) -> list[Losses]:
+    def losses(
+        self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE
+    ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
-        tops, edges = self.tops(choice), ClipEdges(self.thresholds)
-        scale = HistogramNoise(self.looks[choice.look]).scale
+        tops, edges = self.evidence.highest(noisy), ClipEdges(self.thresholds)
+        scale = HistogramNoise(self.cost).scale
         return [
-            lost(choice.noisy[:, side], tops[:, side], clips, edges, scale, deviations)
+            lost(noisy[:, side], tops[:, side], clips, edges, scale, deviations)
             for side in range(self.sides)
         ]
 

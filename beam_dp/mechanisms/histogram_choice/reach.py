@@ -22,9 +22,8 @@ nobody is cut and few public partitions share one draw of noise, where that errs
 
 with r = beta / c.
 
-`top` is the highest step that shows people: its count, or the sum of it and of the 1 or 3 steps
-above, is beyond what the noise of such a sum reaches anywhere with a chance of FALSE_ALARM. Where
-none shows, there are few people, and L is a guess (`FEW`).
+`top` is the highest step that shows people (`clip.Evidence`). Where none shows, there are few
+people, and L is a guess (`FEW`).
 
 *The number of partitions P.* It is public for public partitions. For selected ones it is between
 B_top (somebody has rows in nearly so many) and the pairs that L leaves, divided by the people that
@@ -33,7 +32,6 @@ of the two is taken.
 """
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -43,22 +41,15 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, Looks
+from beam_dp.mechanisms.histogram_choice.clip import Evidence
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
 LADDER = (1, *(edge for power in range(1, 10) for edge in (2**power, 3 * 2 ** (power - 1))), 1024)
 """1, 2, 3, 4, 6, 8, 12, ..., 768, 1024: two steps per octave."""
-FIRST, SECOND = Fraction(1, 25), Fraction(3, 25)
-"""The shares of the budget that the first look costs, and both looks together."""
-ENOUGH = 200
-"""The first look is enough from so many people on, times the scale of its noise (5,000 people at
-epsilon 1)."""
-FALSE_ALARM, FALSE_ALARM_UNKNOWN = 0.05, 0.001
-"""The chance that any step shows people where nobody is; and where P is unknown: a step far up then
-makes the guess of P, and with it the error, many times too large."""
-WINDOWS = (1, 2, 4)
-"""Sums of so many neighbouring steps are looked at."""
+SHARE = Fraction(2, 25)
+"""The part of the whole budget that the histogram costs."""
 FEW, FEW_OF_MANY, MANY = 3, 1, 200
 """The bound where no step shows people: 3; 1 where there are MANY partitions or more."""
 USABLE = 30
@@ -111,50 +102,33 @@ class Look:
     """The noisy counts that were released, and what they cost.
 
     Attributes:
-        counts: people per step, with noise; float64.
-        share: the part of the whole budget that was spent.
-        budget: the whole budget that the share is of.
+        counts: people per step, with noise.
+        cost: what was spent: epsilon or rho alone.
     """
 
     counts: np.ndarray
-    share: Fraction
-    budget: Budget
-
-    @property
-    def spent(self) -> Budget:
-        """What was spent: epsilon or rho alone."""
-        return self.budget.without_delta().scaled(self.share)
+    cost: Budget
 
     @property
     def noise(self) -> HistogramNoise:
         """The noise of each count."""
-        return HistogramNoise(self.spent)
+        return HistogramNoise(self.cost)
 
     @property
     def scale(self) -> float:
         """The scale of the noise: of Laplace's, or the deviation of Gauss's."""
-        return AdditiveNoise(self.spent).scale
+        return AdditiveNoise(self.cost).scale
+
+    @property
+    def top(self) -> int:
+        """The highest step that shows people; -1: none does."""
+        found = Evidence(self.noise, len(self.counts)).highest(self.counts[None, None])
+        return int(found[0, 0])
 
 
-def left_after(budget: Budget, share: Fraction) -> Budget:
-    """Return the budget without a share of its epsilon (rho); delta is not spent."""
-    rest = budget.amount * (1 - share)
-    return Budget.zcdp(rest, budget.delta) if budget.is_zcdp else Budget(rest, budget.delta)
-
-
-def draw(counts: np.ndarray, budget: Budget, noise: Noise) -> Look:
-    """Look once or twice at how many people stand on each step; see `noisy_histogram`.
-
-    Args:
-        counts: the exact histogram, int64.
-        budget: the whole budget, of which a share is spent.
-        noise: the randomness.
-    """
-    whole = budget.without_delta()
-    costs = whole.scaled(FIRST), whole.scaled(SECOND)
-    enough = ENOUGH * AdditiveNoise(costs[0]).scale
-    noisy, taken = Looks(costs).draw(counts, lambda first: bool(first.sum() >= enough), noise)
-    return Look(noisy.astype(np.float64), (FIRST, SECOND)[taken], budget)
+def draw(counts: np.ndarray, cost: Budget, noise: Noise) -> Look:
+    """Look at how many people stand on each step; see `noisy_histogram`."""
+    return Look(HistogramNoise(cost).add(counts, noise), cost)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,11 +242,11 @@ def choose(
     Args:
         look: the noisy counts.
         edges: the steps.
-        noise: gives the noise per partition at a bound, from what the look left.
+        noise: gives the noise per partition at a bound.
         partitions: the public number of partitions; None: unknown.
         joint: the noise where all partitions share one draw and nobody is cut; None: they cannot.
     """
-    top = highest_shown(look, partitions)
+    top = look.top
     everybody = ReachChoice(edges[-1], edges, look, top, float(edges[-1]), jointly=True)
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
@@ -289,31 +263,6 @@ def choose(
     if joint is not None and joint.error(0.0) <= errors[best]:
         return everybody
     return ReachChoice(edges[best], edges, look, top, guesses[best])
-
-
-def highest_shown(look: Look, partitions: int | None) -> int:
-    """Return the highest step that shows people; -1: none.
-
-    Args:
-        look: the noisy counts.
-        partitions: the public number of partitions; None: unknown.
-    """
-    sums = np.concatenate([[0.0], np.cumsum(look.counts)])
-    size = len(look.counts)
-    for step, window in itertools.product(range(size - 1, -1, -1), WINDOWS):
-        end = min(step + window, size)
-        if sums[end] - sums[step] > threshold(look, window, partitions):
-            return step
-    return -1
-
-
-def threshold(look: Look, window: int, partitions: int | None) -> float:
-    """Return what a sum of `window` noisy counts without people hardly ever exceeds.
-
-    The noise exceeds it with a chance of at most FALSE_ALARM over the number of tests.
-    """
-    alarm = FALSE_ALARM if partitions is not None else FALSE_ALARM_UNKNOWN
-    return look.noise.beyond(window, alarm / (len(WINDOWS) * len(look.counts)))
 
 
 def lost_pairs(counts: np.ndarray, edges: Sequence[int], top: int, reach: int) -> float:

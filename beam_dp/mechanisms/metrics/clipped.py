@@ -11,11 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, shares
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
@@ -46,51 +46,25 @@ _UNKNOWN = 10
 
 @dataclasses.dataclass(frozen=True)
 class Pool:
-    """The numbers of one partition that share one draw of noise, and what they pay for it.
+    """The numbers of one partition that share one draw of noise.
 
     Each number pays the noise that it would have had alone; together they have the noise of the sum
-    of these costs for all of them (`OneDraw`), which is smaller for each. What a number pays
-    depends on the look at its histogram, which was released before: given the looks, histograms and
-    noise cost together what the numbers may spend, whatever the looks were.
+    of these costs for all of them (`OneDraw`), which is smaller for each. A number that is alone
+    has that of `AdditiveNoise`.
 
     Attributes:
+        budget: what all numbers together pay.
         signed: for each number, whether a person moves it both ways.
-        costs: for each number what it pays, by the look at its histogram.
+        partitions: how many partitions share the draw too: 1, or all of them. A person may move the
+            numbers of all of them, as far as the clips say: that is the theorem of `OneDraw` for
+            all these numbers, and no bound on partitions is needed.
         weight: that of the metrics of a pool; each weight has a pool of its own.
-        partitions: how many partitions share the draw too: 1, or all of them.
-    """
-
-    signed: tuple[bool, ...]
-    costs: tuple[tuple[Budget, ...], ...]
-    weight: Fraction = Fraction(1)
-    partitions: int = 1
-
-    def noise(self, looks: Sequence[int] | None = None) -> "PoolNoise":
-        """Return the noise.
-
-        Args:
-            looks: which look each number took; None: the last ones.
-        """
-        taken = looks or [-1] * len(self.costs)
-        costs = [each[look] for each, look in zip(self.costs, taken, strict=True)]
-        return PoolNoise(cost_of_all(costs), self.signed, self.partitions)
-
-
-@dataclasses.dataclass(frozen=True)
-class PoolNoise:
-    """The noise of a pool, whatever its clips: of one number alone that of `AdditiveNoise`.
-
-    Attributes:
-        budget: what all numbers together cost.
-        signed: for each number, whether a person moves it both ways.
-        partitions: how many partitions share the draw. A person may move the numbers of all of
-            them, as far as the clips say: that is the theorem of `OneDraw` for all these numbers,
-            and no bound on partitions is needed.
     """
 
     budget: Budget
     signed: tuple[bool, ...]
     partitions: int = 1
+    weight: Fraction = Fraction(1)
 
     @property
     def _sides(self) -> tuple[bool, ...]:
@@ -120,7 +94,7 @@ class PoolNoise:
             sensitivities = np.repeat(_column(clips[0]), size)
             return [AdditiveNoise(self.budget).add(totals[0], sensitivities, noise)]
         whole = self.partitions in (1, size)
-        checks.require(whole, "PoolNoise", "totals", "be of all partitions, which share a draw")
+        checks.require(whole, "Pool", "totals", "be of all partitions, which share a draw")
         if not size:
             return list(totals)
         drawn = integers.concatenate(self._law(clips).draw(noise, size // self.partitions))
@@ -168,17 +142,15 @@ class Taken:
     Attributes:
         totals: in units, every person clipped: private.
         index: that of the clip in the thresholds.
-        look: the look at the histogram that was taken.
         shown: whether the histogram shows anybody.
-        choice: what was drawn to choose the clip; None: nothing.
+        choice: the noisy histogram that chose the clip; None: none did.
         partitions: how many partitions share it.
     """
 
     totals: np.ndarray
     index: int
-    look: int
     shown: bool
-    choice: Choice | None = None
+    choice: np.ndarray | None = None
     partitions: int = 1
 
 
@@ -193,7 +165,7 @@ def draw_together(
         noise: the randomness.
     """
     taken = [number.taken(view) for number, view in zip(numbers, views, strict=True)]
-    shared = numbers[0].in_pool.noise([each.look for each in taken])
+    shared = numbers[0].in_pool
     clips = [each.thresholds[own.index] for each, own in zip(numbers, taken, strict=True)]
     noisy = shared.add([each.totals for each in taken], clips, noise)
     triples = zip(numbers, taken, noisy, strict=True)
@@ -230,13 +202,12 @@ class ClippedSum(Release):
         signed: whether numbers below 0 count (else they are taken as 0).
         thresholds: the public clips, in units.
         unit: what one unit is worth.
-        looks: the costs of the looks at the histogram; none where there is one threshold only.
-        noise_costs: for each look the cost of the noise, per partition.
+        clip_cost: what the choice of the clip costs; None where there is one threshold only.
+        noise_cost: the cost of the noise, per partition.
         anchored: whether the numbers are numbers of rows: most people are at the first threshold.
         bounded: whether a public bound cuts rows before; the interval is open where they count.
         numbers: how many partitions share the clip, or about so many.
         alpha: the chance that the noise strays further than the interval says.
-        early: as in `ClipChoice`.
         borrowed: whether the clip is chosen, and paid, by another number that has the same measure.
         sure: whether nobody can count for more than the one clip that there is.
         counted: the field that says how many values a person has, for a `centre`.
@@ -255,13 +226,12 @@ class ClippedSum(Release):
     signed: bool
     thresholds: tuple[int, ...]
     unit: Fraction
-    looks: tuple[Budget, ...]
-    noise_costs: tuple[Budget, ...]
+    clip_cost: Budget | None
+    noise_cost: Budget
     anchored: bool = False
     bounded: bool = False
     numbers: int = 1
     alpha: Fraction = ALPHA
-    early: bool = False
     borrowed: bool = False
     sure: bool = False
     counted: int = PEOPLE
@@ -298,7 +268,7 @@ class ClippedSum(Release):
     @property
     def shared_measure(self) -> Measure | None:
         """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
-        return self._measure(0 if self.signed else 1) if self.looks else None
+        return self._measure(0 if self.signed else 1) if self.clip_cost is not None else None
 
     @property
     def origin(self) -> float:
@@ -307,21 +277,15 @@ class ClippedSum(Release):
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """The noise, and the choice of the clip; of two looks the whole, as either may be used.
-
-        The parts differ by look, and so do their squares, by which a ledger in rho adds up.
-        """
-        noise = self.noise_costs[-1]
-        if len(self.looks) > 1 and not self.borrowed:
-            return (Spending(cost_of_all([noise, self.looks[-1]]), "clip and noise"),)
-        return (Spending(noise, "noise", self.jointly), *self.spends_on_clip)
+        """The noise, and the choice of the clip."""
+        return (Spending(self.noise_cost, "noise", self.jointly), *self.spends_on_clip)
 
     @property
     def spends_on_clip(self) -> tuple[Spending, ...]:
         """The choice of the clip alone."""
-        if self.borrowed:
+        if self.borrowed or self.clip_cost is None:
             return ()
-        return tuple(Spending(look, "clip", once=True) for look in self.looks[-1:])
+        return (Spending(self.clip_cost, "clip", once=True),)
 
     @property
     def chooser(self) -> "ClippedSum | None":
@@ -331,16 +295,16 @@ class ClippedSum(Release):
     @property
     def choice(self) -> ClipChoice:
         """How the clip is chosen."""
+        assert self.clip_cost is not None
         sides = 1 if self.folded else len(self._signs)
-        of = self.looks, self.thresholds, sides, self.anchored
-        return ClipChoice(*of, numbers=self.numbers, early=self.early)
+        return ClipChoice(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
 
     @property
     def shift(self) -> int:
         """How many people above the clip may go unseen, typically."""
-        return math.ceil(self.choice.evidence(len(self.looks) - 1).unseen) if self.looks else 0
+        return 0 if self.clip_cost is None else math.ceil(self.choice.evidence.unseen)
 
-    def choose_shared(self, view: PartitionView, noise: Noise) -> Choice:
+    def choose_shared(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the histogram for all partitions, from each person's largest number."""
         people, _ = view.histogram(0, len(self._signs) * self.choice.buckets)
         sides = people.reshape(1, len(self._signs), self.choice.buckets)
@@ -350,7 +314,7 @@ class ClippedSum(Release):
         """Return the histograms of both signs, as one where they are not told apart."""
         return sides.sum(axis=1, keepdims=True) if self.folded else sides
 
-    def told(self, choice: Choice, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
+    def told(self, choice: np.ndarray, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
         """Return what was drawn to choose the clip, in words and numbers, for the record.
 
         Args:
@@ -358,20 +322,18 @@ class ClippedSum(Release):
             taken: the clips that were taken, each with the scale of its noise, in the user's scale;
                 none where nobody was shown.
         """
-        unit = float(self.unit)
-        histogram = HistogramNoise(self.looks[choice.look])
+        unit, cost = float(self.unit), self.choice.cost
         return {
             "clips": [clip for clip, _ in taken],
             "noise_scales": [scale for _, scale in taken],
-            "look": f"{choice.look + 1} of {len(self.looks)}",
-            "cost_of_the_look": str(self.looks[choice.look].amount),
-            "cost_of_the_noise_per_partition": str(self.noise_costs[choice.look].amount),
-            "scale_of_the_histogram": histogram.scale,
+            "cost_of_the_histogram": str(cost.amount),
+            "cost_of_the_noise_per_partition": str(self.noise_cost.amount),
+            "scale_of_the_histogram": HistogramNoise(cost).scale,
             "people_up_to": [edge * unit for edge in self.thresholds],
-            "noisy_people": choice.noisy[0].tolist(),
+            "noisy_people": choice[0].tolist(),
         }
 
-    def largest(self, choice: Choice) -> int | None:
+    def largest(self, choice: np.ndarray) -> int | None:
         """Return, in units, up to where the histogram shows people; None: nowhere."""
         index = int(self.choice.clips(choice, 0.0)[0])
         return None if index < 0 else self.thresholds[index]
@@ -383,16 +345,15 @@ class ClippedSum(Release):
 
     def taken(self, view: PartitionView) -> Taken:
         """Return what is released but for its noise, for partitions that share the clip."""
-        look, index, shown = len(self.noise_costs) - 1, 0, True
+        index, shown = 0, True
         if view.clip is not None:
-            look = view.clip.look
             index = int(self.choice.clips(view.clip, self.price, view.total)[0])
             shown, index = index >= 0, max(index, 0)
         totals = self._clipped(view, np.full(view.size, index), self.thresholds[index])
-        return Taken(totals, index, look, shown, view.clip, view.total)
+        return Taken(totals, index, shown, view.clip, view.total)
 
     def released(
-        self, taken: Taken, noisy: np.ndarray, clips: Sequence[int], noise: PoolNoise
+        self, taken: Taken, noisy: np.ndarray, clips: Sequence[int], noise: Pool
     ) -> Released:
         """Return the numbers with their noise, and how far the truth may be from them.
 
@@ -400,7 +361,7 @@ class ClippedSum(Release):
             taken: what `taken` returned.
             noisy: the totals with their noise, in units.
             clips: the clips of all numbers of the pool.
-            noise: the distribution of the noise.
+            noise: the pool.
         """
         values = integers.scale(noisy, self.unit)
         reach = self._noise_bound(clips, noise)
@@ -419,25 +380,20 @@ class ClippedSum(Release):
 
     @property
     def price(self) -> float:
-        """The scale of the noise for a clip of 1, as it is before any look: public."""
-        return self._usual.scale(self.place)
-
-    @property
-    def _usual(self) -> PoolNoise:
-        """The noise where every clip took its last look."""
-        return self.in_pool.noise()
+        """The scale of the noise for a clip of 1."""
+        return self.in_pool.scale(self.place)
 
     @property
     def in_pool(self) -> Pool:
         """The numbers that share its noise: itself alone if there are no others."""
-        return self.pool or Pool((self.signed,), (self.noise_costs,))
+        return self.pool or Pool(self.noise_cost, (self.signed,))
 
-    def _noise_bound(self, clips: Sequence[int], noise: PoolNoise) -> float:
+    def _noise_bound(self, clips: Sequence[int], noise: Pool) -> float:
         """Return how far the noise strays at the clips of all numbers, in the user's scale."""
         return float(noise.bound(self.place, clips, self.alpha) * self.unit)
 
     def _cut(
-        self, choice: Choice, index: int, partitions: int, bound: float, noise: PoolNoise
+        self, choice: np.ndarray, index: int, partitions: int, bound: float, noise: Pool
     ) -> Cut:
         """Return what people lose at a clip that partitions share, in the user's scale."""
         deviations = ALONE if partitions == 1 else TOGETHER
@@ -468,13 +424,13 @@ class ClippedSum(Release):
         """Return half of the most for each person, and the noise of the clip that cuts nobody."""
         each, last = 1.0 if self.sure else (most + whole) / 2, self.thresholds[-1]
         clip = next((edge for edge in self.thresholds if edge * self.unit >= most), last)
-        noise = self._usual
+        noise = self.in_pool
         return Foreseen(each, self._noise_bound([clip] * len(noise.signed), noise))
 
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
-        noise, place = self._usual, self.place
-        if self.looks:
+        noise, place = self.in_pool, self.place
+        if self.clip_cost is not None:
             return clip_then_noise("all partitions", noise, place)
         clip = float(self.thresholds[0] * self.unit)
         note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
@@ -525,8 +481,8 @@ def people_of(context: Context, share: Budget, source: int = PEOPLE) -> ClippedS
         share: what it may cost, over all partitions of a person.
         source: PEOPLE; or a field, to count the people whose number there is above 0.
     """
-    noise = (context.noise(share),)
-    number = ClippedSum(source, False, (1,), Fraction(1), (), noise, sure=True)
+    noise = context.noise(share)
+    number = ClippedSum(source, False, (1,), Fraction(1), None, noise, sure=True)
     return dataclasses.replace(number, alpha=context.alpha, jointly=context.jointly)
 
 
@@ -589,7 +545,7 @@ def _most_rows(lines: Lines, cap: int) -> int:
     return int(rows.max())
 
 
-def clip_then_noise(where: str, noise: PoolNoise, place: int = 0) -> Description:
+def clip_then_noise(where: str, noise: Pool, place: int = 0) -> Description:
     """Describe a release that chooses a clip, then adds noise of that size.
 
     Args:
@@ -623,7 +579,6 @@ def clipped_sum(
     *,
     signed: bool = False,
     anchored: bool = True,
-    early: bool = False,
 ) -> ClippedSum:
     """Return the release of a number that adds up over people, by a clip and noise.
 
@@ -636,38 +591,34 @@ def clipped_sum(
         given: the clip that the user gave, which is the only one; None: it is chosen.
         signed: whether numbers below 0 count.
         anchored: whether it is a number of rows or values, of which most people have few.
-        early: whether a first look is enough as soon as it shows that many people are there.
     """
     thresholds = tuple(clips) if given is None else (max(1, math.ceil(given / unit)),)
-    searches, noises = _costs(context, share, len(thresholds) > 1)
+    clip_cost, noise_cost = _costs(context, share, len(thresholds) > 1)
     return ClippedSum(
         source=source,
         signed=signed,
         thresholds=thresholds,
         unit=unit,
-        looks=searches,
-        noise_costs=noises,
+        clip_cost=clip_cost,
+        noise_cost=noise_cost,
         jointly=context.jointly,
         anchored=anchored,
         bounded=context.depth is not None,
         numbers=context.partitions or context.about or _UNKNOWN,
         alpha=context.alpha,
-        early=early,
     )
 
 
-def _costs(
-    context: Context, share: Budget, chosen: bool
-) -> tuple[tuple[Budget, ...], tuple[Budget, ...]]:
-    """Return what each look at who has how much costs, and what the noise after it may cost."""
+def _costs(context: Context, share: Budget, chosen: bool) -> tuple[Budget | None, Budget]:
+    """Return what the choice of the clip costs, if there is one, and what the noise does."""
     if not chosen:
-        return (), (context.noise(share),)
+        return None, context.noise(share)
     # One draw for P partitions has about the noise of a bound of the root of P.
     reach = math.isqrt(context.reach) if context.jointly else context.reach
-    looks = shares(context.partitions, reach, not share.is_zcdp, context.about)
-    parts = [beside_others(look, context.together) for look in looks]
-    pairs = [share.split((part, 1 - part)) for part in parts]
-    return tuple(look for look, _ in pairs), tuple(context.noise(noise) for _, noise in pairs)
+    alone = share_of_clip(context.partitions or context.about, reach)
+    part = beside_others(alone, context.together)
+    clip, noise = share.split((part, 1 - part))
+    return clip, context.noise(noise)
 
 
 def row_clips(depth: int | None) -> tuple[int, ...]:

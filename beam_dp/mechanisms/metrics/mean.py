@@ -215,7 +215,7 @@ class RowsWithValue(PooledPart):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release of the rows that bounds leave, which look like all of them."""
         field = context.field(self.column, "count")
-        made = clipped_sum(context, share, field, row_clips(context.depth), early=True)
+        made = clipped_sum(context, share, field, row_clips(context.depth))
         return dataclasses.replace(made, bounded=False)
 
 

@@ -123,7 +123,7 @@ class Preprocessing(OfPersonValues):
         """
         peak = "sum" if self.person_value == "sum" else "peak"
         field, unit = context.field(self.source, peak), self.exact_unit
-        return ClippedSum(field, True, VALUE_CLIPS, unit, (search,), (noise,), alpha=context.alpha)
+        return ClippedSum(field, True, VALUE_CLIPS, unit, search, noise, alpha=context.alpha)
 
     @property
     def exact_sensitivity(self) -> Fraction | None:
@@ -267,7 +267,7 @@ class PreprocessedRelease(Release):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """g and n in each partition, and R once."""
-        counting = self.people.noise_costs if self.people is not None else ()
+        counting = (self.people.noise_cost,) if self.people is not None else ()
         chosen = self.scale.spends_on_clip if self.scale is not None else ()
         return (Spending(cost_of_all([self.noise_cost, *counting])), *chosen)
 

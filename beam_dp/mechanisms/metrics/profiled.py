@@ -27,7 +27,7 @@ from beam_dp.mechanisms.metrics.base import (
     OfNumbersBetween,
     check_candidates,
 )
-from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
+from beam_dp.mechanisms.metrics.clipped import Pool, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
@@ -209,7 +209,7 @@ class PricedRelease(Release):
 
     def describe(self) -> Description:
         """Describe the noise in clips."""
-        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)))
+        return clip_then_noise("each partition", Pool(self.noise_cost, (False,)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics.base import (
     Command,
     Context,
@@ -317,14 +316,14 @@ class RowClips:
         if self.look is None:
             return self.clips[0]
         choice, drawn = self._drawn(self.look, rows, noise)
-        shown = int(choice.tops(drawn)[0, 0]) + 1
-        people = np.maximum(drawn.noisy[0, 0, :shown], 0)
+        shown = int(choice.evidence.highest(drawn)[0, 0]) + 1
+        people = np.maximum(drawn[0, 0, :shown], 0)
         means = ClipEdges(self.clips).means[:shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 
-    def _drawn(self, look: Budget, rows: np.ndarray, noise: Noise) -> tuple[ClipChoice, Choice]:
-        choice = ClipChoice((look,), self.clips, anchored=True)
+    def _drawn(self, look: Budget, rows: np.ndarray, noise: Noise) -> tuple[ClipChoice, np.ndarray]:
+        choice = ClipChoice(look, self.clips, anchored=True)
         buckets = np.searchsorted(np.array(self.clips), rows)
         people = np.bincount(buckets, minlength=choice.buckets).reshape(1, 1, -1)
         return choice, choice.draw(people, noise)

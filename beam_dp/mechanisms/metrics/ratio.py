@@ -206,8 +206,8 @@ class Others(Share):
             return dataclasses.replace(super().build(context, share), rest=True)
         lender = context.lenders[self.borrows]
         assert isinstance(lender, ClippedShare)
-        noises = (context.noise(share),) * len(lender.noise_costs)
-        return dataclasses.replace(lender, rest=True, borrowed=True, noise_costs=noises)
+        noise = context.noise(share)
+        return dataclasses.replace(lender, rest=True, borrowed=True, noise_cost=noise)
 
 
 def as_written(text: str) -> str:

@@ -19,7 +19,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.loss import Cut
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -209,10 +208,10 @@ class Chooser(Protocol):
     def shift(self) -> int:
         """How many people may be cut at the clip."""
 
-    def choose_shared(self, view: PartitionView, noise: Noise) -> Choice:
-        """Return what is drawn to choose the clip."""
+    def choose_shared(self, view: PartitionView, noise: Noise) -> np.ndarray:
+        """Return the noisy histogram that chooses the clip."""
 
-    def told(self, choice: Choice, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
+    def told(self, choice: np.ndarray, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
         """Return what was drawn to choose the clip, in words and numbers, for the record.
 
         Args:

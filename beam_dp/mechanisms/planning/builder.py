@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.account import Account
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
@@ -133,8 +133,8 @@ def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
     pooled = list(steps)
     for weight, members in groups.items():
         signed = tuple(number.signed for _, number in members)
-        costs = tuple(number.noise_costs for _, number in members)
-        pool = Pool(signed, costs, weight, partitions)
+        costs = cost_of_all([number.noise_cost for _, number in members])
+        pool = Pool(costs, signed, partitions, weight)
         for place, (index, number) in enumerate(members):
             release = dataclasses.replace(number, pool=pool, place=place)
             pooled[index] = dataclasses.replace(steps[index], release=release)

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from beam_dp.mechanisms.accounting.budget import readable
-from beam_dp.mechanisms.histogram_choice.reach import FIRST
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.program import Program
@@ -171,7 +170,7 @@ def _taken(asked: Program, known: Mapping[str, float]) -> Program:
     if not asked.searches:
         return asked
     enough = (edge for edge in asked.edges if edge >= known.get(EACH, _EACH))
-    return asked.at_bound(next(enough, asked.edges[-1]), FIRST)
+    return asked.at_bound(next(enough, asked.edges[-1]))
 
 
 def _checked(program: Program, assume: Mapping[str, checks.Real]) -> dict[str, float]:

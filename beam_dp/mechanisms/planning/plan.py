@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from beam_dp.mechanisms.accounting.budget import Budget, readable
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
-from beam_dp.mechanisms.histogram_choice.reach import FIRST, SECOND
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
@@ -28,7 +28,6 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
-_ONE_OR_TWO = "a third of it where people are many; what is not spent goes to the metrics. "
 _JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
 _KNOWN = (
     "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
@@ -144,8 +143,6 @@ class Plan:
 def describe(program: Program, unbounded: bool = False) -> Plan:
     """Return the plan of a program; where a bound is chosen, for the bound `SHOWN`.
 
-    The costs beside that of the search are then those after one look at the histogram.
-
     Args:
         program: the program.
         unbounded: whether only the number of public partitions limits its reach, and bounds could.
@@ -159,7 +156,7 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         f"{total_of(program.budget)}; one person in at most {least} to {most} partitions, "
         f"chosen privately; the figures are for {shown} of them"
     )
-    return Plan((_search_row(program), *_rows(program.at_bound(shown, FIRST))), total)
+    return Plan((_search_row(program), *_rows(program.at_bound(shown))), total)
 
 
 def several_owners(columns: Sequence[str]) -> str:
@@ -235,18 +232,18 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
 
 
 def _search_row(program: Program) -> PlanRow:
-    most = program.cost(SECOND)
+    cost = program.search_cost
     return PlanRow(
         SEARCHED,
         "noisy histogram of people",
-        *_costs([(most, 1)]),
-        noise_scale=f"{AdditiveNoise(most).scale:.4g}",
-        reason=_ONE_OR_TWO + _JOINTLY * program.may_draw_jointly + _KNOWN,
+        *_costs([(cost, 1)]),
+        noise_scale=f"{AdditiveNoise(cost).scale:.4g}",
+        reason=_JOINTLY * program.may_draw_jointly + _KNOWN,
     )
 
 
 def record_of(
-    program: Program, choices: Sequence[Choice], clips: Sequence[Sequence[tuple[float, float]]]
+    program: Program, choices: Sequence[np.ndarray], clips: Sequence[Sequence[tuple[float, float]]]
 ) -> Record:
     """Return the record of a run as plain values: texts, numbers, lists and dicts.
 

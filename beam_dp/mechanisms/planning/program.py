@@ -3,14 +3,14 @@
 All that a run must know is fixed here, by public parameters and what was released. What is chosen
 first (`first_choices`) is part of what the whole budget pays for:
 
-* the search for the bound on partitions per person draws its histogram from the whole budget, and
-  spends one of two shares of it; a given bound is a ladder of one step, and costs nothing;
+* the search for the bound on partitions per person spends a part of the whole budget on its
+  histogram; a given bound is a ladder of one step, and costs nothing;
 * each centre costs a part of what its metrics may spend;
 * what they leave is shared out (`allocation`) among the parts of the metrics for the bound that
   was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
   cost of every release in one account.
 
-Together they cost the whole: see `histogram_choice.noisy_histogram` for the composition. Where
+Together they cost the whole. Where
 (epsilon, delta) is spent as zCDP whatever the bound, the search is counted in rho too; else it
 spends epsilon, and what is left of (epsilon, delta) may be spent as zCDP or not, as the bound has
 it.
@@ -31,14 +31,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
-from beam_dp.mechanisms.histogram_choice.reach import (
-    FIRST,
-    SECOND,
-    ReachChoice,
-    StepNoise,
-    left_after,
-)
+from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice, StepNoise
 from beam_dp.mechanisms.metrics.base import (
     CENTRE,
     CentreRequest,
@@ -79,7 +72,6 @@ class Program:
         budget: the whole budget, as the user asked for it.
         edges: the bounds on partitions per person to choose from, in rising order; a given one.
         reach: the bound that it is compiled for.
-        share: the part of the budget that the search for the bound has spent.
         depth: the most rows per person and partition; None: unknown.
         selecting: how to select partitions; None for public ones.
         others: the columns of further owners, where rows have several.
@@ -102,7 +94,6 @@ class Program:
     budget: Budget
     edges: tuple[int, ...]
     reach: int
-    share: Fraction = _NOTHING
     depth: int | None = None
     selecting: SelectionRequest | None = None
     others: tuple[str, ...] = ()
@@ -123,7 +114,7 @@ class Program:
     composed: Budget = dataclasses.field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        choice = self.edges, self.reach, self.share, self.about, self.centres, self.jointly
+        choice = self.edges, self.reach, self.about, self.centres, self.jointly
         if choice not in self.compiled:
             self.compiled[choice] = _compiled(self)
         for name, value in self.compiled[choice].items():
@@ -141,16 +132,15 @@ class Program:
         return dataclasses.replace(
             self,
             reach=found.reach,
-            share=found.look.share,
             about=about,
             centres=chosen.centres,
             jointly=found.jointly,
             chosen=found,
         )
 
-    def at_bound(self, reach: int, share: Fraction, *, jointly: bool = False) -> "Program":
-        """Return the program for a bound, where the search has spent a share of the budget."""
-        return dataclasses.replace(self, reach=reach, share=share, jointly=jointly)
+    def at_bound(self, reach: int, *, jointly: bool = False) -> "Program":
+        """Return the program for a bound."""
+        return dataclasses.replace(self, reach=reach, jointly=jointly)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -187,7 +177,7 @@ class Program:
         choosers = (step.release.chooser for step in self.steps)
         return [chooser for chooser in choosers if chooser is not None]
 
-    def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[Choice, ...]:
+    def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
             chooser.choose_shared(view.at(index), noise)
@@ -201,7 +191,7 @@ class Program:
         return np.flatnonzero(self.selection.keep(view.people(0), noise))
 
     def release(
-        self, view: PartitionView, clips: tuple[Choice, ...], noise: Noise
+        self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
         shared = [clips[step.shared] if step.shared is not None else None for step in self.steps]
@@ -295,21 +285,28 @@ class Program:
         centres = (centre_of(*item, self.fields, self.columns) for item in costs)
         return FirstVotes(self.edges, tuple(centres))
 
-    def left_after(self, share: Fraction) -> Budget:
-        """Return what the choices leave, where the search has spent a share of the budget."""
-        return left_after(self.whole, share + sum(self._centre_shares.values(), _NOTHING))
+    @property
+    def search_cost(self) -> Budget:
+        """What the search for the bound costs, if there is one."""
+        return self.cost(SHARE)
 
-    def noise_at(self, share: Fraction, reach: int, jointly: bool = False) -> StepNoise:
+    @property
+    def left(self) -> Budget:
+        """What the choices leave of the whole; they spend no delta."""
+        spent = SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        made = Budget.zcdp if self.whole.is_zcdp else Budget
+        return made(self.whole.amount * (1 - spent), self.whole.delta)
+
+    def noise_at(self, reach: int, jointly: bool = False) -> StepNoise:
         """Return the noise per partition and unit at a bound: the mean over what is released.
 
         It is that of the costs per partition; what is spent once for all of them chooses clips.
 
         Args:
-            share: the part of the budget that the search has spent.
             reach: the bound.
             jointly: whether all partitions share one draw of noise.
         """
-        program = self.at_bound(reach, share, jointly=jointly)
+        program = self.at_bound(reach, jointly=jointly)
         releases = [step.release for step in program.steps]
         scales = [each.price for each in releases if isinstance(each, ClippedSum)]
         others = [each for each in releases if not isinstance(each, ClippedSum)]
@@ -330,16 +327,15 @@ class Program:
         centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
         if not self.searches:
             return Chosen(None, centres)
-        look = reach.draw(votes.people_per_step(summary), self.whole, noise)
-        weighed = functools.partial(self.noise_at, look.share)
-        joint = weighed(self.edges[-1], jointly=True) if self.may_draw_jointly else None
-        chosen = reach.choose(look, self.edges, weighed, self.partitions, joint)
+        look = reach.draw(votes.people_per_step(summary), self.search_cost, noise)
+        joint = self.noise_at(self.edges[-1], jointly=True) if self.may_draw_jointly else None
+        chosen = reach.choose(look, self.edges, self.noise_at, self.partitions, joint)
         return Chosen(chosen, centres)
 
 
 def _compiled(asked: Program) -> dict[str, object]:
     """Return what is compiled for the bound of a program, by the names of its attributes."""
-    budget = asked.left_after(asked.share)
+    budget = asked.left
     for metric in asked.metrics:
         metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
     composed, shares = share_out(budget, weights_of(asked.metrics), asked.reach, asked.selecting)
@@ -360,7 +356,7 @@ def _compiled(asked: Program) -> dict[str, object]:
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
     steps = build(asked.metrics, wanted, context, account)
-    first = [(SEARCH, asked.cost(asked.share), 1)] if asked.searches else []
+    first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
     first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     return {
         "columns": context.columns,
@@ -425,14 +421,14 @@ def compile_program(
 
     def is_possible(bound: int) -> bool:
         try:
-            program(edges, bound, SECOND).cost(FIRST)
+            program(edges, bound)
         except checks.ParameterError:
             return False
         return True
 
     if len(edges) > 1:
         edges = tuple(itertools.takewhile(is_possible, edges)) or edges[:1]
-    return program(edges, edges[0], SECOND if len(edges) > 1 else _NOTHING)
+    return program(edges, edges[0])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,6 @@ import numpy as np
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
@@ -54,10 +53,10 @@ class PartitionView:
         self._owned_indexes = np.empty(0, np.int64) if owned_places is None else owned_places
         self.size = size
         self.total = size
-        self.clip: Choice | None = None
+        self.clip: np.ndarray | None = None
         self._first = 0
 
-    def at(self, first: int, clip: Choice | None = None) -> "PartitionView":
+    def at(self, first: int, clip: np.ndarray | None = None) -> "PartitionView":
         """Return the view for a release, by the index of its first measure and its shared clip."""
         view = copy.copy(self)
         view._first, view.clip = first, clip

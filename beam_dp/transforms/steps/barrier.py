@@ -24,7 +24,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
@@ -191,6 +190,6 @@ class DrawOnce(
         if not self.program.shared_measures:
             return [()]
         choose = beam.ParDo(ChooseClips(self.program, self.noise, self.draws), *self._reach)
-        typed = choose.with_output_types(tuple[int, tuple[Choice, ...]])
+        typed = choose.with_output_types(tuple[int, tuple[np.ndarray, ...]])
         chosen = summaries | "ChooseClips" >> typed | "StoreClips" >> beam.GroupByKey()
         return [beam.pvalue.AsSingleton(chosen | "TakeStoredClips" >> quick_steps.mapped(stored))]

@@ -13,7 +13,6 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.loss import Cut
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
@@ -187,7 +186,7 @@ class ChooseClips(quick_steps.QuickStep):
 
     def process(
         self, element: tuple[int, Iterable[bytes]], chosen: Chosen | None = None
-    ) -> Iterator[tuple[int, tuple[Choice, ...]]]:
+    ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
         """Take the bucket of that summary, and ignore all others."""
         if element[0] != settle.SHARED:
             return
@@ -217,7 +216,7 @@ class Draw(quick_steps.QuickStep):
     def process(
         self,
         element: tuple[int, Iterable[bytes]],
-        clips: tuple[Choice, ...] = (),
+        clips: tuple[np.ndarray, ...] = (),
         chosen: Chosen | None = None,
     ) -> Iterator[tuple[int, Block]]:
         """Take all summaries of one bucket; yield numbered blocks of rows."""
@@ -232,7 +231,7 @@ class Draw(quick_steps.QuickStep):
     def _released(
         self,
         element: tuple[int, Iterable[bytes]],
-        clips: tuple[Choice, ...],
+        clips: tuple[np.ndarray, ...],
         chosen: Chosen | None,
     ) -> Block:
         """Draw the partitions of a bucket that are kept, and their numbers."""

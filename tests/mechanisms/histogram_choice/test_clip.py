@@ -1,4 +1,4 @@
-"""The choice of a clip: what is revealed, when a first look is enough, and which clip it is.
+"""The choice of a clip: what is revealed, and which clip it is.
 
 Evidence: people are seen where they are, and hardly ever where nobody is.
 
@@ -19,22 +19,19 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.clip import (
     BEYOND,
-    EARLY,
-    FULL,
     NOBODY,
     WINDOWS,
     ClipChoice,
     Evidence,
-    shares,
+    share_of_clip,
 )
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Cut, Losses, lost
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
 GRID = tuple(1 << power for power in range(10))
 PURE = Budget(Fraction(2, 5))
-LOOKS = (Budget(Fraction(1, 4)), Budget(Fraction(2, 5)))
 
 
 def histogram(buckets: int = 11, sides: int = 1, **people: int) -> np.ndarray:
@@ -46,19 +43,12 @@ def histogram(buckets: int = 11, sides: int = 1, **people: int) -> np.ndarray:
 
 
 def test_the_shares_follow_the_partitions():
-    assert shares(1, 1, True) == (EARLY, FULL) == (Fraction(1, 4), Fraction(2, 5))
-    assert shares(1, 1, False) == (FULL,)
-    assert shares(None, 1, True) == shares(None, 9, False) == (Fraction(1, 8),)
-    assert shares(1, 1, True, 50) == (EARLY, FULL) and shares(None, 1, True, 1) == (FULL,)
+    assert share_of_clip(1, 1) == Fraction(2, 5)
+    assert share_of_clip(None, 1) == share_of_clip(None, 9) == Fraction(1, 8)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
         for reach in (1, 2, 7):
-            # A guess takes the place of the number where that is unknown, and only there.
-            assert shares(None, reach, True, partitions)[-1] == shares(partitions, reach, True)[-1]
-            assert shares(7, reach, True, partitions) == shares(7, reach, True)
-            if partitions * reach == 1:
-                continue
-            [share] = shares(partitions, reach, True)
-            assert Fraction(1, 32) <= share <= FULL
+            share = share_of_clip(partitions, reach)
+            assert Fraction(1, 32) <= share <= Fraction(2, 5)
             expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
 
@@ -75,7 +65,7 @@ def smallest(noisy: np.ndarray, top: int, allowed: float) -> int:
 @pytest.mark.parametrize("sides", [1, 2])
 def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
     generator = random.Random(1)
-    choice = ClipChoice((PURE,), GRID, sides)
+    choice = ClipChoice(PURE, GRID, sides)
     noisy = np.array(
         [
             [
@@ -86,11 +76,9 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
         ]
     )
     noisy[:5] = -3
-    drawn = Choice(noisy, 0)
-    tops = choice.tops(drawn)
-    assert (tops == choice.evidence(0).highest(noisy)).all()
+    tops = choice.evidence.highest(noisy)
     for price, partitions in ((0.0, 1), (1.7, 1), (1.7, 30), (2.5, 1000)):
-        clips = choice.clips(drawn, price, partitions)
+        clips = choice.clips(noisy, price, partitions)
         for row, clip in enumerate(clips.tolist()):
             if tops[row].max() < 0:
                 assert clip == -1
@@ -101,58 +89,18 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
                 for side, top in zip(noisy[row], tops[row], strict=True)
             ]
             assert clip == smallest(seen, int(tops[row].max()), price * partitions)
-    assert (choice.clips(drawn, 0.0)[:5] == -1).all()
+    assert (choice.clips(noisy, 0.0)[:5] == -1).all()
 
 
 @pytest.mark.parametrize("grid", [(3, 5000), (1, 2, 3, 4, 70, 71, 10**6), (7, 1 << 100)], ids=str)
 @pytest.mark.parametrize("sides", [1, 2])
 def test_any_clips_can_be_given(grid, sides):
-    choice = ClipChoice((PURE,), grid, sides, anchored=sides == 1)
+    choice = ClipChoice(PURE, grid, sides, anchored=sides == 1)
     for bucket in range(len(grid) + 1):
         people = np.zeros((1, sides, len(grid) + 1), np.int64)
         people[0, -1, bucket] = 5000
         drawn = choice.draw(people, ZeroNoise())
         assert choice.clips(drawn, 1.7).tolist() == [min(bucket, len(grid) - 1)]
-
-
-# --------------------------------------------------------------------------------- two looks
-
-
-ENOUGH = [
-    (histogram(b3=6000), True),
-    (histogram(b3=4999), False),  # thousands of people
-    (histogram(b1=4990, b3=79), False),
-    (histogram(b1=4990, b3=80), True),  # 20 scales of 4
-    (histogram(b3=6000, b4=10), True),  # 2.5 scales just above
-    (histogram(b3=6000, b4=11), False),
-    (histogram(b3=6000, b6=11), False),
-    (histogram(b3=6000, b7=24), True),  # 6 scales further up
-    (histogram(b3=6000, b7=25), False),
-    (histogram(b3=6000, b4=10, b5=10, b6=10, b7=2), True),
-    (histogram(b3=6000, b4=10, b5=10, b6=10, b7=3), False),  # 8 scales in a window of four
-    (histogram(b10=6000), True),
-    (histogram(), False),
-    (histogram(b0=-6000), False),
-]
-
-
-@pytest.mark.parametrize(("first", "enough"), ENOUGH)
-def test_a_first_look_is_enough_where_people_end_clearly(first, enough):
-    choice = ClipChoice(LOOKS, GRID)
-    assert choice._is_enough(first) == enough
-    two = np.concatenate([first, np.zeros_like(first)], axis=1)
-    assert ClipChoice(LOOKS, GRID, 2)._is_enough(two) == enough
-    assert ClipChoice(LOOKS, GRID, 2)._is_enough(two[:, ::-1]) == enough
-    assert not choice._is_enough(np.concatenate([first, first]))  # one row only has two looks
-
-
-def test_below_a_mean_a_first_look_is_enough_that_shows_many_people():
-    choice = ClipChoice(LOOKS, GRID, anchored=True, early=True)
-    for people, enough in ((159, False), (160, True), (6000, True)):  # 40 scales of 4
-        assert choice._is_enough(histogram(b3=people)) == enough
-        assert choice._is_enough(histogram(b3=people, b4=90, b7=50)) == (people >= 160 - 90 - 50)
-    assert not choice._is_enough(histogram(b3=-9000))
-    assert not ClipChoice(LOOKS, GRID, early=True)._is_enough(histogram())
 
 
 # ---------------------------------------------------------------------------------- extremes
@@ -163,9 +111,8 @@ BUDGETS = [Budget(1e-6), Budget(50.0), Budget(1e6), Budget.zcdp(1e-9), Budget.zc
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("number", [0, 1, 1 << 60])
 def test_extreme_budgets_and_numbers_of_people(budget, number):
-    looks = [budget.scaled(share) for share in ((FULL,) if budget.is_zcdp else (EARLY, FULL))]
     for sides in (1, 2):
-        choice = ClipChoice(tuple(looks), GRID, sides)
+        choice = ClipChoice(budget.scaled(Fraction(2, 5)), GRID, sides)
         people = np.zeros((1, sides, 11), np.int64)
         people[0, 0, 4] = number
         drawn = choice.draw(people, Noise())
@@ -184,11 +131,10 @@ def test_extreme_budgets_and_numbers_of_people(budget, number):
 
 def test_counts_beyond_64_bits_are_what_they_are():
     # The noise of the smallest budgets may need them.
-    choice = ClipChoice((Budget(Fraction(1, 1 << 48)),), GRID)
+    choice = ClipChoice(Budget(Fraction(1, 1 << 48)), GRID)
     wide = histogram(b4=1).astype(object) * (1 << 80)
-    drawn = Choice(wide, 0)
-    assert choice.clips(drawn, 1.0).tolist() == [4]
-    [loss] = choice.losses(drawn, np.array([4]))
+    assert choice.clips(wide, 1.0).tolist() == [4]
+    [loss] = choice.losses(wide, np.array([4]))
     assert math.isfinite(loss.total[0]) and math.isfinite(loss.squares[0])
 
 
@@ -318,7 +264,7 @@ EXTREME = [
 def test_losses_are_numbers_for_any_clips(grid):
     edges = ClipEdges(grid)
     assert np.isfinite(edges.means).all() and (np.diff(edges.means) >= 0).all()
-    choice = ClipChoice((Budget(0.4),), grid)
+    choice = ClipChoice(Budget(0.4), grid)
     for people in np.ndindex(*(2,) * (len(grid) + 1)):
         noisy = np.array([[people]]) * 5000
         drawn = choice.draw(noisy, Noise())

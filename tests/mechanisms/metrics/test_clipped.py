@@ -25,12 +25,11 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.clipped import (
@@ -38,7 +37,6 @@ from beam_dp.mechanisms.metrics.clipped import (
     ClippedShare,
     ClippedSum,
     Pool,
-    PoolNoise,
     draw_together,
     people_of,
 )
@@ -78,17 +76,17 @@ def cells_of(rows: list[Row], measures, partitions: int, shared: bool = False) -
 
 
 def clipped_sum(signed=True, search=1.0, noise=1.0, unit=ONE, grid=GRID, source=0):
-    """Return a release of one look; `search` None: only one threshold."""
-    looks = () if search is None else (Budget(search),)
-    return ClippedSum(source, signed, grid, unit, looks, (Budget(noise),))
+    """Return a release; `search` None: only one threshold."""
+    cost = None if search is None else Budget(search)
+    return ClippedSum(source, signed, grid, unit, cost, Budget(noise))
 
 
-def chosen(release: ClippedSum, clip: int) -> Choice:
+def chosen(release: ClippedSum, clip: int) -> np.ndarray:
     """Return a histogram by which the clip is the one of this index: many people are there."""
     choice = release.choice
     noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
     noisy[0, 0, clip] = 10**6
-    return Choice(noisy, 0)
+    return noisy
 
 
 def drawn(release: ClippedSum, rows: list[Row], partitions: int, clip: int, noise=None) -> Released:
@@ -313,12 +311,12 @@ def test_the_interval_holds_the_truth_with_95_percent(signed):
 def test_nobody_shown_is_no_sum_and_a_bound_for_rows():
     total = clipped_sum(True)
     rows = [Row((1, 0), (0, 0), (3,))]
-    nobody = Choice(np.zeros((1, 2, len(GRID) + 1), np.int64), 0)
+    nobody = np.zeros((1, 2, len(GRID) + 1), np.int64)
     found = total.draw(cells_of(rows, total.measures, 2).at(0, nobody), ZeroNoise())
     assert np.isnan(found.values).all() and found.cut is None
     assert (found.low == -math.inf).all() and (found.high == math.inf).all()
     count = dataclasses.replace(clipped_sum(False, source=ROWS), anchored=True)
-    nobody = Choice(np.zeros((1, 1, len(GRID) + 1), np.int64), 0)
+    nobody = np.zeros((1, 1, len(GRID) + 1), np.int64)
     found = count.draw(cells_of(rows, count.measures, 2).at(0, nobody), ZeroNoise())
     assert found.values.tolist() == [1, 0] and (found.high == math.inf).all()
     assert found.low.tolist() == [1.0 - laplace_bound(1, ALPHA), -laplace_bound(1, ALPHA)]
@@ -330,7 +328,7 @@ def test_nobody_shown_is_no_distance_but_from_a_centre_that_was_chosen(centre):
     sums = dataclasses.replace(clipped_sum(True), folded=True, centre=centre)
     squares = dataclasses.replace(clipped_sum(False), totals=0, centre=centre)
     for release in (sums, squares):
-        nobody = Choice(np.zeros((1, 1, len(GRID) + 1), np.int64), 0)
+        nobody = np.zeros((1, 1, len(GRID) + 1), np.int64)
         rows = [Row((1, 0), (0, 0), (3,))]
         found = release.draw(cells_of(rows, release.measures, 2).at(0, nobody), ZeroNoise())
         assert np.isnan(found.values).all() == (release is squares or not centre)
@@ -348,7 +346,7 @@ def test_a_bound_on_rows_opens_the_interval():
 
 def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
     release = clipped_sum(False, search=None, grid=(5,))
-    assert release.looks == () and release.shift == 0 and release.shared_measure is None
+    assert release.clip_cost is None and release.shift == 0 and release.shared_measure is None
     found = release.draw(
         cells_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).at(0), ZeroNoise()
     )
@@ -391,18 +389,17 @@ def built(metric, share=None, **options):
 def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
     release = built(dp.Count(), depth=depth)
     assert clipped.row_clips(depth) == ends == release.thresholds
-    assert (release.looks == ()) == (depth == 1)
+    assert (release.clip_cost is None) == (depth == 1)
     assert clipped.row_clips(None) == tuple(2**n for n in range(41))
     assert VALUE_CLIPS == tuple(2**n for n in range(84))
 
 
-def test_one_partition_has_two_looks_of_a_fourth_and_two_fifths():
-    release = built(dp.Sum("x"), dp.Budget(1), partitions=1)
-    assert release.looks == (dp.Budget(Fraction(1, 4)), dp.Budget(Fraction(2, 5)))
-    assert release.noise_costs == (dp.Budget(Fraction(3, 4)), dp.Budget(Fraction(3, 5)))
-    assert release.spends == ((dp.Budget(1), "clip and noise", False),)
-    [look] = built(dp.Sum("x"), dp.Budget.zcdp(1), partitions=1).looks
-    assert look == dp.Budget.zcdp(Fraction(2, 5))
+@pytest.mark.parametrize("made", [dp.Budget, dp.Budget.zcdp])
+def test_the_clip_of_one_partition_costs_two_fifths(made):
+    release = built(dp.Sum("x"), made(1), partitions=1)
+    assert release.clip_cost == made(Fraction(2, 5))
+    assert release.noise_cost == made(Fraction(3, 5))
+    assert [spending.cost for spending in release.spends] == [release.noise_cost, release.clip_cost]
 
 
 WEIGHED = (0, 1, 2, 5)
@@ -425,7 +422,7 @@ def in_steps(release: ClippedShare, fields: tuple, rows: list[Row], clip: int) -
     table = bounder.settle(bounder.prepare(table_of(rows)))
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    choice = chosen(release, clip) if release.looks else None
+    choice = chosen(release, clip) if release.clip_cost else None
     [value] = release.draw(view.at(0, choice), ZeroNoise()).values
     exact = Fraction(float(value)) * STEPS
     assert exact.denominator == 1
@@ -588,7 +585,7 @@ def statistics(people) -> list[float]:
         for clip in CLIPS:
             noisy = np.zeros((1, 1, buckets), np.int64)
             noisy[0, 0, clip] = 10**6
-            [drawn] = PROGRAM.release(cells, (Choice(noisy, 0),), ZeroNoise())
+            [drawn] = PROGRAM.release(cells, (noisy,), ZeroNoise())
             found.append(float(drawn.values[0]))
     return found
 
@@ -652,10 +649,10 @@ PERSONS = [(1,), (-9,), (9, 9), (0,), (2, -1, 4)]
 def pool(*costs: Fraction) -> list[ClippedSum]:
     """Return a count of rows, a sum and a number of people, with given clips, in one pool."""
     budgets = [Budget(cost) for cost in costs]
-    count = ClippedSum(ROWS, False, (2,), Fraction(1), (), (budgets[0],))
-    total = ClippedSum(0, True, (3,), Fraction(1), (), (budgets[1],))
+    count = ClippedSum(ROWS, False, (2,), Fraction(1), None, budgets[0])
+    total = ClippedSum(0, True, (3,), Fraction(1), None, budgets[1])
     numbers = [count, total, people_of(Context(()), budgets[2])]
-    shared = Pool(tuple(n.signed for n in numbers), tuple(n.noise_costs for n in numbers))
+    shared = Pool(cost_of_all(budgets), tuple(number.signed for number in numbers))
     return [
         dataclasses.replace(number, pool=shared, place=place)
         for place, number in enumerate(numbers)
@@ -710,29 +707,23 @@ def noise_of_smaller_clips(self, totals, clips, noise):
     return ADD(self, totals, [max(each - 1, 0) for each in clips], noise)
 
 
-ADD = PoolNoise.add
+ADD = Pool.add
 
 
 def test_the_enumeration_notices_noise_for_a_smaller_clip(monkeypatch) -> None:
-    monkeypatch.setattr(PoolNoise, "add", noise_of_smaller_clips)
+    monkeypatch.setattr(Pool, "add", noise_of_smaller_clips)
     assert worst_of_pool(Fraction(2)) > 2.1
 
 
 @pytest.mark.parametrize("budget", [Budget(Fraction(3)), Budget.zcdp(Fraction(1, 2))], ids=str)
 @pytest.mark.parametrize(("reach", "partitions"), [(1, 1), (3, 7)])
-def test_whatever_looks_were_taken_the_whole_is_spent_and_no_more(
-    budget: Budget, reach: int, partitions: int
-) -> None:
+def test_the_whole_is_spent_and_no_more(budget: Budget, reach: int, partitions: int) -> None:
     asked = [Count(), Sum("x"), PeopleCount()]
     made = compile_program(asked, budget, reach, partitions=partitions)
     [(shared, indexes)] = pools_of(made.steps).items()
     numbers = [made.steps[index].release for index in indexes]
-    ways = list(itertools.product(*(range(len(number.noise_costs)) for number in numbers)))
-    assert len(ways) == (4 if partitions == 1 and not budget.is_zcdp else 1)
-    for looks in ways:
-        pairs = zip(numbers, looks, strict=True)
-        seen = sum(number.looks[look].amount for number, look in pairs if number.looks)
-        assert seen + reach * shared.noise(looks).budget.amount == budget.amount
+    chosen = sum(number.clip_cost.amount for number in numbers if number.clip_cost)
+    assert chosen + reach * shared.budget.amount == budget.amount
     assert sum(cost.amount * times for _, cost, times in made.entries) == budget.amount
 
 

@@ -17,7 +17,6 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.reach import FIRST, SECOND
 from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.base import CENTRE
 from beam_dp.mechanisms.metrics.clipped import ClippedSum
@@ -121,13 +120,11 @@ def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str)
 def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> None:
     programs = programs_of([dp.Mean("x"), dp.PeopleCount()], budget, edges)
     [centre] = programs.votes.centres
-    for share in (FIRST, SECOND) if programs.searches else (Fraction(0),):
-        program = programs.at_bound(edges[-1], share)
-        [entered] = [entry for entry in program.entries if entry[0] == "centre of x"]
-        assert entered == ("centre of x", centre.budget, 1)
-        assert centre.budget.amount == CENTRE / 2 * budget.amount
-        spent = sum(cost.amount * times for _, cost, times in program.entries)
-        assert spent == budget.amount
+    program = programs.at_bound(edges[-1])
+    [entered] = [entry for entry in program.entries if entry[0] == "centre of x"]
+    assert entered == ("centre of x", centre.budget, 1)
+    assert centre.budget.amount == CENTRE / 2 * budget.amount
+    assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
 
 
 def test_a_centre_is_between_known_ends() -> None:

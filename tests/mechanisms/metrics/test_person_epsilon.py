@@ -80,7 +80,7 @@ def test_each_person_pays_their_own_epsilon(of, reach, sensitivity):
     everybody = sum(
         cost.amount * times for label, cost, times in program.entries if label.endswith("clip")
     )
-    everybody += release.people.noise_costs[0].amount * reach if release.people is not None else 0
+    everybody += release.people.noise_cost.amount * reach if release.people is not None else 0
     assert [everybody + each * reach for each in release.epsilons] == [
         Fraction(each) for each in EPSILONS
     ]

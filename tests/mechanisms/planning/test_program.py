@@ -28,9 +28,8 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import (
-    FIRST,
     LADDER,
-    SECOND,
+    SHARE,
     Look,
     StepNoise,
     choose,
@@ -38,7 +37,7 @@ from beam_dp.mechanisms.histogram_choice.reach import (
 )
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, totals
 from beam_dp.mechanisms.metrics.base import Context
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, PoolNoise
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
@@ -113,27 +112,12 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
     for step in program.steps:
         release = step.release
         if isinstance(release, ClippedSum):
-            costs.append((release.noise_costs[-1], program.reach))
+            costs.append((release.noise_cost, program.reach))
             times = 1 if step.shared is not None else program.reach
-            costs += [(look, times) for look in release.looks[-1:]]
-            check_looks(release, program.reach, times)
+            costs += [(release.clip_cost, times)] if release.clip_cost else []
         else:
             costs += [(spending.cost, program.reach) for spending in release.spends]
     return costs
-
-
-def check_looks(release: ClippedSum, reach: int, times: int) -> None:
-    """Whichever look is used, it and the noise that follows it cost the same."""
-    assert len(release.noise_costs) == max(1, len(release.looks))
-    wholes = {
-        look.amount * times + noise.amount * reach
-        for look, noise in zip(release.looks, release.noise_costs, strict=False)
-    }
-    assert len(wholes) <= 1 and len(release.looks) <= 2
-    amounts = [look.amount for look in release.looks]
-    assert amounts == sorted(set(amounts))
-    if len(amounts) == 2:  # a coarser look is made of a finer one of discrete Laplace noise
-        assert not release.looks[0].is_zcdp
 
 
 @pytest.mark.sampled(7)
@@ -215,7 +199,7 @@ def test_the_smaller_noise_is_taken():
     assert many.composed.is_zcdp and not one.composed.is_zcdp
     [pure] = compile_program([totals.PeopleCount()], Budget(1.0), 1000).steps
     deviation = math.sqrt(1000 / (2 * float(many.composed.rho)))
-    assert deviation < math.sqrt(2) / float(pure.release.noise_costs[0].epsilon)
+    assert deviation < math.sqrt(2) / float(pure.release.noise_cost.epsilon)
 
 
 def test_the_root_is_just_below():
@@ -390,14 +374,13 @@ SEARCHED = [
 
 @pytest.mark.sampled(65)
 @pytest.mark.parametrize(("name", "budget", "selection"), SEARCHED)
-@pytest.mark.parametrize("share", [FIRST, SECOND])
 @pytest.mark.parametrize("reach", [1, 3, 48, 1024])
-def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, share, reach):
+def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, reach):
     programs = compile_program(ASKED_FOR[name], budget, edges_up_to(None), selection=selection)
-    program = programs.at_bound(reach, share)
+    program = programs.at_bound(reach)
     (label, search, times), *entries = program.entries
     assert (label, times, search.delta) == (SEARCH, 1, 0) and program.reach == reach
-    whole = search.amount / share  # as it is counted: epsilon, or rho
+    whole = search.amount / SHARE  # as it is counted: epsilon, or rho
     assert program.budget == budget
     if search.is_zcdp == budget.is_zcdp:
         assert whole == budget.amount
@@ -405,7 +388,7 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, sha
         kept = budget.delta / 2 if selection else 0
         assert whole == Budget(budget.amount, budget.delta - kept).to_zcdp().amount
         assert program.composed.is_zcdp
-    left = whole * (1 - share)
+    left = whole * (1 - SHARE)
     if program.composed.is_zcdp and not search.is_zcdp:
         kept = budget.delta / 2 if selection else 0
         left = Budget(left, budget.delta - kept).to_zcdp().amount
@@ -418,9 +401,9 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, sha
 def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
     programs = compile_program(ASKED_FOR["count and sum"], budget, edges_up_to(50), partitions=50)
     for reach in (1, 6, 50):
-        program = programs.at_bound(reach, FIRST)
+        program = programs.at_bound(reach)
         whole = programs.whole.amount
-        left = whole * (1 - FIRST)
+        left = whole * (1 - SHARE)
         kind = Budget.zcdp if programs.whole.is_zcdp else Budget
         rest = kind(left, budget.delta)
         given = compile_program(ASKED_FOR["count and sum"], rest, reach, partitions=50)
@@ -459,8 +442,8 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
         [metric, dp.PeopleCount()], budget, edges_up_to(1000), partitions=1000
     )
     model = programs
-    for reach, share in itertools.product(programs.edges[::3], (FIRST, SECOND)):
-        program = programs.at_bound(reach, share)
+    for reach in programs.edges[::3]:
+        program = programs.at_bound(reach)
         assert program.columns == model.columns and program.fields == model.fields
         assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
         assert len(program.shared_measures) == len(model.shared_measures)
@@ -474,7 +457,7 @@ def test_blocks_of_people_take_no_chosen_bound():
     metric = dp.BlackBox("v", max)
     assert not metric.takes_auto_bound
     programs = compile_program([metric], Budget(8), edges_up_to(4), partitions=4)
-    first, last = (programs.at_bound(reach, FIRST).measures[1] for reach in (1, 4))
+    first, last = (programs.at_bound(reach).measures[1] for reach in (1, 4))
     assert first.blocks != last.blocks
 
 
@@ -483,9 +466,9 @@ def test_the_ladder_ends_where_a_metric_cannot_be_released():
     programs = compile_program(metrics, Budget(0.05), edges_up_to(None), partitions=2000)
     last = programs.edges[-1]
     assert 1 < last < 1024 and programs.edges == LADDER[: len(programs.edges)]
-    assert programs.at_bound(last, SECOND)
+    assert programs.at_bound(last)
     with pytest.raises(ValueError, match="be larger: the search"):
-        programs.at_bound(LADDER[len(programs.edges)], SECOND)
+        programs.at_bound(LADDER[len(programs.edges)])
 
 
 def test_where_not_even_one_partition_is_possible_the_message_is_that_of_a_given_bound():
@@ -506,8 +489,8 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
     """Of a count with a clip to be chosen, the share of that choice is no noise."""
     programs = compile_program([metric], budget, edges_up_to(64), partitions=64)
     for reach in (1, 8, 64):
-        noise = programs.noise_at(FIRST, reach)
-        [step] = programs.at_bound(reach, FIRST).steps
+        noise = programs.noise_at(reach)
+        [step] = programs.at_bound(reach).steps
         assert noise.gauss == budget.is_zcdp
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
         assert noise.scale == pytest.approx(AdditiveNoise(cost).scale)
@@ -517,7 +500,7 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(7), partitions=7)
     people = np.array([100, 0, 9000, 0, 0, 0])
     chosen = choice_of(programs, people, ZeroNoise())
-    assert chosen.reach.reach == 3 and chosen.reach.look.share == FIRST
+    assert chosen.reach.reach == 3
     assert chosen.reach.look.counts.tolist() == people.tolist()
     program = programs.at(chosen)
     assert program.chosen == chosen.reach and program.reach == 3
@@ -537,26 +520,15 @@ def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
     for people in (20_000, 10**6):
         counts[1] = people
         chosen = choice_of(programs, counts, ZeroNoise())
-        program, alike = (
-            programs.at(chosen),
-            programs.at_bound(chosen.reach.reach, chosen.reach.look.share),
-        )
+        program, alike = programs.at(chosen), programs.at_bound(chosen.reach.reach)
         assert program.measures == alike.measures and program.fields == alike.fields
         assert program.selection == alike.selection and program.composed == alike.composed
         assert sum(cost.amount * times for _, cost, times in program.entries) == 1
         costs = {label: cost.amount for label, cost, _ in program.entries}
         [clip] = [cost for label, cost in costs.items() if label.endswith("clip")]
-        assert clip != alike.steps[0].release.looks[-1].amount
+        assert clip != alike.steps[0].release.clip_cost.amount
         shares.append(clip)
     assert shares[0] > shares[1]
-
-
-def test_few_people_pay_for_a_second_look():
-    programs = compile_program([dp.PeopleCount()], Budget(1), edges_up_to(7), partitions=7)
-    chosen = choice_of(programs, np.array([300, 0, 0, 0, 0, 0]), Noise())
-    # The first look's sum would have to stray by 4,700 of a noise of 25: a chance below e^-150.
-    assert chosen.reach.look.share == SECOND
-    assert programs.at(chosen).entries[0][1] == Budget(SECOND)
 
 
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
@@ -575,11 +547,11 @@ def programs(budget: dp.Budget, partitions: int = 7, asked: list = ADDED) -> Pro
 
 @pytest.mark.parametrize("budget", BOTH, ids=["pure", "zCDP"])
 def test_a_person_in_all_partitions_pays_the_noise_once(budget: dp.Budget) -> None:
-    program = programs(budget).at_bound(7, FIRST, jointly=True)
+    program = programs(budget).at_bound(7, jointly=True)
     assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
     noises = [times for label, _, times in program.entries if label.endswith("noise")]
     assert noises == [1, 1] and program.reach == 7
-    bound = programs(budget).at_bound(7, FIRST)
+    bound = programs(budget).at_bound(7)
     noises = [times for label, _, times in bound.entries if label.endswith("noise")]
     assert noises == [7, 7]
 
@@ -597,7 +569,7 @@ def test_all_numbers_of_all_partitions_are_one_draw(
         return sample(self, noise, size)
 
     monkeypatch.setattr(OneDraw, "draw", seen)
-    noise = PoolNoise(budget, (False, True), 3)
+    noise = Pool(budget, (False, True), 3)
     columns = noise.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())
     assert [len(column) for column in columns] == [3, 3]
     [one] = drawn
@@ -605,7 +577,7 @@ def test_all_numbers_of_all_partitions_are_one_draw(
 
 
 def test_a_part_of_the_partitions_has_no_draw_of_its_own() -> None:
-    noise = PoolNoise(dp.Budget(1.0), (False,), 3)
+    noise = Pool(dp.Budget(1.0), (False,), 3)
     with pytest.raises(checks.ParameterError, match="be of all partitions"):
         noise.add([np.zeros(2, np.int64)], [2], Noise())
 
@@ -622,7 +594,7 @@ def test_many_numbers_and_what_is_no_sum_have_draws_of_their_own() -> None:
 def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
     edges = edges_up_to(7)
     counts = np.array([0.0, 0.0, 9e5, 0.0, 0.0, 0.0]) * top
-    look = Look(counts, FIRST, dp.Budget(1.0))
+    look = Look(counts, dp.Budget(SHARE))
 
     def bound(reach: int) -> StepNoise:
         return StepNoise(float(reach), False)

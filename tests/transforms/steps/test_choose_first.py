@@ -15,8 +15,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.reach import (
-    FIRST,
-    SECOND,
+    SHARE,
     ReachChoice,
     edges_up_to,
     people_per_step,
@@ -133,10 +132,10 @@ def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     rows = visits()
     found, chosen = run(rows, direct_runner_bundle_repeat=repeats)
     choice = chosen[0]
-    assert choice.reach == 3 and choice.look.share == SECOND
+    assert choice.reach == 3
     people = dict(zip(choice.edges, choice.look.counts.tolist(), strict=True))
     assert people == {**dict.fromkeys(choice.edges, 0), 3: 594, 16: 6}
-    program = parts()[1].at_bound(3, SECOND)
+    program = parts()[1].at_bound(3)
     found = found[:: len(found) // 20]  # of repeated bundles every row is seen several times
     expected = given_bound(rows, program)
     assert [day for day, _ in found] == [day for day, _ in expected]
@@ -242,7 +241,7 @@ def test_the_record_says_how_the_bound_was_chosen() -> None:
         _ = release.record() | "See" >> beam.Map(see, "record")
     [record] = seen("record")
     assert record["spent"][0]["on"] == "partitions per person"
-    assert record["spent"][0]["epsilon"] in (str(FIRST), str(SECOND))
+    assert record["spent"][0]["epsilon"] == str(SHARE)
     said = record["partitions_chosen"]
     assert said["steps"][:4] == [1, 2, 3, 4] and len(said["noisy_people"]) == len(said["steps"])
     assert record["partitions_of_one_person"] in said["steps"]
