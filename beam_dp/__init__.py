@@ -45,12 +45,12 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.quantiles import Quantile as Quantile
     from beam_dp.mechanisms.metrics.quantiles import Quantiles as Quantiles
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
-    from beam_dp.mechanisms.metrics.totals import Count as Count
-    from beam_dp.mechanisms.metrics.totals import DistinctCount as DistinctCount
-    from beam_dp.mechanisms.metrics.totals import MaxFrequency as MaxFrequency
-    from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
-    from beam_dp.mechanisms.metrics.totals import Sum as Sum
-    from beam_dp.mechanisms.metrics.totals import SumOfSquares as SumOfSquares
+    from beam_dp.mechanisms.metrics.sums import Count as Count
+    from beam_dp.mechanisms.metrics.sums import PeopleCount as PeopleCount
+    from beam_dp.mechanisms.metrics.sums import Sum as Sum
+    from beam_dp.mechanisms.metrics.values import DistinctCount as DistinctCount
+    from beam_dp.mechanisms.metrics.values import MaxFrequency as MaxFrequency
+    from beam_dp.mechanisms.metrics.values import SumOfSquares as SumOfSquares
     from beam_dp.mechanisms.profiles.profile import Profile as Profile
     from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
     from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism

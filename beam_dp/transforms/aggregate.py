@@ -195,7 +195,7 @@ class PrivateAggregate(PrivateTransform):
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
-    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `metrics.clipped`
+    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `metrics.sums`
     and `planning.program`.
     """
 

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.preprocessed import preprocessed
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
-from beam_dp.mechanisms.metrics.totals import Sum
+from beam_dp.mechanisms.metrics.sums import Sum
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.planning.plan import Plan, Record

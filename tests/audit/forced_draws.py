@@ -29,7 +29,7 @@ from unittest import mock
 import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.clipped import Pool
+from beam_dp.mechanisms.metrics.sums import Pool
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold

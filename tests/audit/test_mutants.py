@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.mechanisms.metrics.test_clipped import noise_of_smaller_clips, worst_of_pool
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -21,10 +22,9 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics import clipped
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
+from beam_dp.mechanisms.metrics import sums
 from beam_dp.mechanisms.metrics.mean import Mean
-from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.metrics.sums import ClippedSum, Count, PeopleCount, Pool, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -40,7 +40,6 @@ from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
-from tests.mechanisms.metrics.test_clipped import noise_of_smaller_clips, worst_of_pool
 from tests.reference import (
     Row,
     concatenate,
@@ -385,15 +384,15 @@ def _undoubled_alarm(self):
     return gaussian_bound(self.variance, 4 * self.delta)
 
 
-COSTS, SETTLE, KEEP = clipped._costs, Bounder.settle, TruncatedGeometric.keep
+COSTS, SETTLE, KEEP = sums._costs, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 PEOPLE = histograms.summarise_people
 
 BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
-    "2 scale by one bound only: the partitions are forgotten": (clipped, "_costs", _noise_of_one_partition, the_noise_has_the_scale_of_all_partitions),
+    "2 scale by one bound only: the partitions are forgotten": (sums, "_costs", _noise_of_one_partition, the_noise_has_the_scale_of_all_partitions),
     "2 scale by one bound only: the clip is forgotten": (AdditiveNoise, "add", _bounded_by_one_sensitivity, the_noise_has_the_scale_of_all_partitions),
     "3 root of the sensitivity": (AdditiveNoise, "add", _root_of_the_sensitivity, the_noise_has_the_scale_of_all_partitions),
-    "12 clip forgotten": (clipped, "_clip", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
+    "12 clip forgotten": (sums, "_clip", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
     "13 L0 forgotten": (ordering, "lowest", _everything, one_person_is_in_at_most_their_partitions),
     "14 cap per part only": (Bounder, "settle", _cap_of_each_part, bounds_hold_over_shards_and_not_in_each),
     "15 random choice under retry": (Bounder, "priority", _random_choice, a_retry_keeps_the_same_rows),
@@ -412,7 +411,7 @@ BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),
     "one draw for clips that are one too small": (Pool, "add", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
     "the centre of a mean is not entered": (Program, "centre_costs", property(lambda self: {}), a_centre_is_entered),
-    "the choice of the clip is not taken from the noise": (clipped, "_costs", _whole_noise_after_the_clip, the_whole_is_spent_once),
+    "the choice of the clip is not taken from the noise": (sums, "_costs", _whole_noise_after_the_clip, the_whole_is_spent_once),
 }  # fmt: skip
 """What is replaced in which owner, by what, and the check that must notice."""
 UNWATCHED = (

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.clipped import ClippedSum
+from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

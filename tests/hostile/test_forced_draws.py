@@ -17,8 +17,8 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics import clipped
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
+from beam_dp.mechanisms.metrics import sums
+from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
@@ -249,7 +249,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 
 # ---------------------------------------------------------------- mutants
 
-COSTS, CLIP, LOWEST = clipped._costs, clipped._clip, ordering.lowest
+COSTS, CLIP, LOWEST = sums._costs, sums._clip, ordering.lowest
 ADD, RELEASED = Pool.add, ClippedSum.released
 
 
@@ -294,8 +294,8 @@ def _each_partition_by_itself(self, totals, clips, noise):
 
 
 MUTANTS = {
-    "a cost counted twice": (clipped, "_costs", _choice_not_taken_from_the_noise, "spent", 3),
-    "a clip one too high": (clipped, "_clip", _clip_one_too_high, "spent", 3),
+    "a cost counted twice": (sums, "_costs", _choice_not_taken_from_the_noise, "spent", 3),
+    "a clip one too high": (sums, "_clip", _clip_one_too_high, "spent", 3),
     "an interval from true counts": (
         ClippedSum,
         "released",

@@ -24,7 +24,8 @@ from beam_dp.mechanisms.metrics import (
     own_function,
     preprocessed,
     quantiles,
-    totals,
+    sums,
+    values,
 )
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
@@ -58,9 +59,9 @@ class NoNoise(ZeroNoise):
 def one_owner(unit: Fraction) -> list[base.Metric]:
     """Return every metric of one owner, and every way in which it is computed."""
     found: list[base.Metric] = [
-        totals.Count(),
-        totals.Sum("v", unit=unit),
-        totals.Sum("v", unit=unit, search=dp.AboveThreshold),
+        sums.Count(),
+        sums.Sum("v", unit=unit),
+        sums.Sum("v", unit=unit, search=dp.AboveThreshold),
         mean.Mean("v", unit=unit),
         mean.Mean("v", unit=unit, per="person"),
         dp.Preprocessed("v", "mean", unit=unit),
@@ -72,9 +73,9 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         quantiles.Quantile("v", 0.3, unit=unit),
         quantiles.Quantile("v", 0.3, unit=unit, per="person"),
         quantiles.Median("v", unit=unit, candidates=LISTED),
-        totals.DistinctCount("v"),
-        totals.MaxFrequency("v"),
-        totals.SumOfSquares("v"),
+        values.DistinctCount("v"),
+        values.MaxFrequency("v"),
+        values.SumOfSquares("v"),
         own_function.CustomProfile("v", largest, candidates=LISTED, unit=unit),
         mean.Variance("v", unit=unit),
         mean.Variance("v", unit=unit, sample=True),
@@ -100,15 +101,15 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
 def several_owners(unit: Fraction) -> list[base.Metric]:
     """Return every metric of several owners, and every way in which it is computed."""
     return [
-        totals.Count(),
-        totals.Count(search=dp.AboveThreshold),
-        totals.Sum("v", unit=unit),
-        totals.Sum("v", unit=unit, search=dp.AboveThreshold),
-        totals.Sum("v", unit=unit, search=dp.AboveThreshold, candidates=LISTED),
+        sums.Count(),
+        sums.Count(search=dp.AboveThreshold),
+        sums.Sum("v", unit=unit),
+        sums.Sum("v", unit=unit, search=dp.AboveThreshold),
+        sums.Sum("v", unit=unit, search=dp.AboveThreshold, candidates=LISTED),
         quantiles.Max("v", unit=unit),
         quantiles.Max("v", unit=unit, search=dp.AboveThreshold),
         quantiles.Min("v", unit=unit),
-        totals.DistinctCount("v", search=dp.AboveThreshold),
+        values.DistinctCount("v", search=dp.AboveThreshold),
     ]
 
 

@@ -13,14 +13,8 @@ from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.metrics.quantiles import KthLargest, Max, Median, Min, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.ratio import Ratio
-from beam_dp.mechanisms.metrics.totals import (
-    Count,
-    DistinctCount,
-    MaxFrequency,
-    PeopleCount,
-    Sum,
-    SumOfSquares,
-)
+from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
+from beam_dp.mechanisms.metrics.values import DistinctCount, MaxFrequency, SumOfSquares
 
 REGISTRY: dict[str, type[Metric]] = {
     "count": Count,

@@ -38,9 +38,15 @@ from beam_dp.mechanisms.metrics.base import (
     joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.clipped import clipped_sum, people_of, row_clips
 from beam_dp.mechanisms.metrics.released import Release, Released
-from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.metrics.sums import (
+    Count,
+    PeopleCount,
+    Sum,
+    clipped_sum,
+    people_of,
+    row_clips,
+)
 from beam_dp.mechanisms.numerics import checks
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))

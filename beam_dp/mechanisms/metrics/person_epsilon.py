@@ -39,7 +39,6 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import Context, Metric, check_indexes
-from beam_dp.mechanisms.metrics.clipped import people_of
 from beam_dp.mechanisms.metrics.preprocessed import (
     FINE,
     SHARES,
@@ -56,6 +55,7 @@ from beam_dp.mechanisms.metrics.released import (
     Spending,
     people,
 )
+from beam_dp.mechanisms.metrics.sums import people_of
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers

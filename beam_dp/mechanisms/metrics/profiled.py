@@ -27,7 +27,6 @@ from beam_dp.mechanisms.metrics.base import (
     OfNumbersBetween,
     check_candidates,
 )
-from beam_dp.mechanisms.metrics.clipped import Pool, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
@@ -36,6 +35,7 @@ from beam_dp.mechanisms.metrics.released import (
     Release,
     Released,
     Spending,
+    clip_then_noise,
     people,
 )
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -209,7 +209,8 @@ class PricedRelease(Release):
 
     def describe(self) -> Description:
         """Describe the noise in clips."""
-        return clip_then_noise("each partition", Pool(self.noise_cost, (False,)))
+        adder = AdditiveNoise(self.noise_cost)
+        return clip_then_noise("each partition", adder.name, adder.mean_error, adder.scale)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,6 @@ from beam_dp.mechanisms.metrics.base import (
     OfRowsOrPeople,
     check_indexes,
 )
-from beam_dp.mechanisms.metrics.clipped import row_clips
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -35,6 +34,7 @@ from beam_dp.mechanisms.metrics.released import (
     counted,
     people,
 )
+from beam_dp.mechanisms.metrics.sums import row_clips
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks

@@ -25,11 +25,12 @@ from beam_dp.mechanisms.metrics.base import (
     PooledPart,
     joined,
 )
-from beam_dp.mechanisms.metrics.clipped import STEPS, ClippedShare, clipped_sum, row_clips
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, counted
+from beam_dp.mechanisms.metrics.sums import ClippedSum, as_column, clipped_sum, row_clips
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Part
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
@@ -37,6 +38,8 @@ Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
 
 CLIP = "clip"
 """The method that weighs people, and needs no bound on rows."""
+STEPS = 1024
+"""A person above the clip has a share of it in so many steps."""
 _SCALARS = (int, str, float, bool, datetime.date)
 _TRUTH = {"true": "1", "false": "0"}
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
@@ -164,6 +167,40 @@ def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
     part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
     share = np.where(np.isinf(part), 1.0, part / (part + rest))
     return np.where(part + rest > 0, share, 0.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedShare(ClippedSum):
+    """The rows of a kind among those that have a value, or the others, each person weighed.
+
+    Person i with b_i rows that have a value, a_i of them of the kind, weighs w_i = min(1, C / b_i):
+    they count for w_i a_i, in units of 1 / 1024 row and rounded down, which is at most C, and keep
+    their own share a_i / b_i whatever C is. So a person who is added moves the number by 0 to C.
+    C is chosen on the b_i, once for the rows of the kind and the others (`borrowed`).
+
+    Attributes:
+        part: the field that holds a_i.
+        rest: whether the others are counted: b_i - a_i.
+    """
+
+    part: int = PEOPLE
+    rest: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """By b_i: what people have, and their share of it in steps."""
+        parts = (Part(self.part, self.rest, steps) for steps in (0, STEPS))
+        return tuple(dataclasses.replace(self._measure(1), part=part) for part in parts)
+
+    def _measure(self, sign: int) -> Measure:
+        rows = tuple(edge // STEPS for edge in self.thresholds)
+        return Measure(self.source, sign, rows, once=self.sure)
+
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
+        whole, _ = view.cut(0, indexes)
+        shares = view.above(1, indexes)
+        weighed = integers.product(shares, as_column(clip // STEPS))
+        return integers.add(integers.product(whole, as_column(STEPS)), weighed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,8 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.metrics.released import ALPHA, Release
+from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.numerics import checks
 
 

@@ -39,8 +39,8 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
 )
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, draw_together
 from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
+from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -79,7 +79,7 @@ class Program:
         about: a guess of that by the choice of the bound, where it is unknown; None: none.
         centres: the centres that were chosen, in units; none: 0 stands for each.
         jointly: whether all public partitions share one draw of noise, where `reach` is their
-            number: see `metrics.clipped.PoolNoise`.
+            number: see `metrics.sums.Pool`.
         chosen: how the bound was chosen privately; None: it was given, or is not chosen yet.
         compiled: the attributes below of the programs that were made of one another, by choice.
         columns: the columns that are read, in the order of a table.

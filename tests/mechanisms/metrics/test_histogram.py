@@ -16,9 +16,9 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Context, Metric
-from beam_dp.mechanisms.metrics.clipped import people_of
 from beam_dp.mechanisms.metrics.histogram import HistogramRelease
 from beam_dp.mechanisms.metrics.released import ALPHA, Released
+from beam_dp.mechanisms.metrics.sums import people_of
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

@@ -12,15 +12,16 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from tests.mechanisms.metrics.test_clipped import chosen
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics import sums
 from beam_dp.mechanisms.metrics.base import CENTRE
-from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.released import Released
+from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import record_of
@@ -29,7 +30,6 @@ from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import choices
-from tests.mechanisms.metrics.test_clipped import chosen
 from tests.reference import Row, table_of
 
 ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]
@@ -276,8 +276,8 @@ def test_a_person_moves_each_number_by_at_most_its_clip() -> None:
 
 
 def test_a_clip_that_is_one_too_small_is_noticed(monkeypatch) -> None:
-    whole = clipped._clip
-    monkeypatch.setattr(clipped, "_clip", lambda *place: whole(*place[:-1], place[-1] + 1))
+    whole = sums._clip
+    monkeypatch.setattr(sums, "_clip", lambda *place: whole(*place[:-1], place[-1] + 1))
     assert not moves_by_at_most_the_clips()
 
 

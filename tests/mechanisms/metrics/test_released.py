@@ -13,9 +13,9 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
+from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.profile import Profile

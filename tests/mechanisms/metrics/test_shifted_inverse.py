@@ -16,7 +16,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import clipped, quantiles
+from beam_dp.mechanisms.metrics import quantiles, values
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -286,7 +286,7 @@ def true_count(patch: Patch) -> None:
     def uncut(people: Any, items: Any, cap: int) -> int:
         return len(set(items.tolist()))
 
-    patch.setattr(clipped.packings, "covered", uncut)
+    patch.setattr(values.packings, "covered", uncut)
 
 
 def lines_count_as_one(patch: Patch) -> None:

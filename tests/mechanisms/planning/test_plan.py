@@ -22,7 +22,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
-from beam_dp.mechanisms.metrics import clipped, mean, profiled, quantiles, totals
+from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -36,12 +36,12 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.aggregate import PrivateAggregate
 
 ASKED = [
-    totals.Count(),
-    totals.Sum("spent", weight=2),
+    sums.Count(),
+    sums.Sum("spent", weight=2),
     mean.Mean("spent", own_count=True, name="average"),
     quantiles.Max("age", candidates=Candidates.linear(0, 120, 1)),
-    totals.Count(clip=4, name="visits"),
-    totals.PeopleCount(),
+    sums.Count(clip=4, name="visits"),
+    sums.PeopleCount(),
 ]
 REQUEST = SelectionRequest(Fraction(1), 5)
 
@@ -120,7 +120,7 @@ def test_the_mechanisms_are_named_with_their_scales():
     total = rows["sum_spent"]
     assert total.mechanism == "clip for all partitions, then discrete Laplace"
     alone = {
-        budget: describe(compile_program([totals.PeopleCount()], budget, 1)).rows[0]
+        budget: describe(compile_program([sums.PeopleCount()], budget, 1)).rows[0]
         for budget in (Budget(2.0), Budget.zcdp(2.0))
     }
     assert [row.mechanism for row in alone.values()] == ["discrete Laplace", "discrete Gaussian"]
@@ -132,7 +132,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (clipped.ClippedSum, profiled.DirectRelease):
+    for kind in (sums.ClippedSum, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 
@@ -156,12 +156,12 @@ def test_several_owners_are_named_in_one_line():
     assert several_owners(columns).startswith(
         "each row has eight owners: c0, c1, c2, c3, c4, c5, c6 an"
     )
-    made = PrivateAggregate(["VisitorId", "Day"], [totals.Count()], Budget(1.0))
+    made = PrivateAggregate(["VisitorId", "Day"], [sums.Count()], Budget(1.0))
     assert str(made.plan()).splitlines()[-1] == several_owners(["VisitorId", "Day"])
 
 
 def chosen_plan(limit=7, budget=None):
-    metrics = [totals.PeopleCount(), totals.Sum("v")]
+    metrics = [sums.PeopleCount(), sums.Sum("v")]
     made = compile_program(metrics, budget or Budget(1), edges_up_to(limit), partitions=limit)
     return made, describe(made)
 

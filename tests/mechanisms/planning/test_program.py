@@ -35,9 +35,9 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     choose,
     edges_up_to,
 )
-from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, totals
+from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
 from beam_dp.mechanisms.metrics.base import Context
-from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
+from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
@@ -61,24 +61,24 @@ from tests.reference import Row, table_of
 
 SMALL = Candidates.linear(0, 20, 1)
 METRICS = {
-    "people": [totals.PeopleCount()],
-    "count": [totals.Count()],
-    "one threshold": [totals.Count(clip=3)],
+    "people": [sums.PeopleCount()],
+    "count": [sums.Count()],
+    "one threshold": [sums.Count(clip=3)],
     "one-sided": [
-        totals.Count(search=AboveThreshold, candidates=SMALL),
-        totals.Sum("x", candidates=SMALL, search=ExponentialMechanism),
+        sums.Count(search=AboveThreshold, candidates=SMALL),
+        sums.Sum("x", candidates=SMALL, search=ExponentialMechanism),
         quantiles.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
     "extremes": [quantiles.Max("x", candidates=SMALL), quantiles.Min("x", candidates=SMALL)],
-    "mean of rows and sum": [mean.Mean("x"), totals.Sum("x"), mean.Mean("y", per="person")],
+    "mean of rows and sum": [mean.Mean("x"), sums.Sum("x"), mean.Mean("y", per="person")],
     "ranks": [dp.KthLargest("x", 3), dp.Median("x"), dp.Quantile("x", 0.9, per="row")],
     "of values": [dp.DistinctCount("x"), dp.MaxFrequency("x"), dp.SumOfSquares("x")],
     "all": [
-        totals.Count(weight=3),
-        totals.Sum("x", weight=0.1),
-        totals.Sum("y", search=AboveThreshold, candidates=SMALL, weight=Fraction(2, 7)),
+        sums.Count(weight=3),
+        sums.Sum("x", weight=0.1),
+        sums.Sum("y", search=AboveThreshold, candidates=SMALL, weight=Fraction(2, 7)),
         quantiles.Max("x", candidates=SMALL, search=AboveThreshold),
-        totals.PeopleCount(),
+        sums.PeopleCount(),
         mean.Mean("x", own_count=True, name="m"),
     ],
 }
@@ -171,7 +171,7 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
 
 def test_weights_share_the_budget():
     program = compile_program(
-        [totals.PeopleCount(weight=3), totals.Count(), quantiles.Max("x", weight=0.5)],
+        [sums.PeopleCount(weight=3), sums.Count(), quantiles.Max("x", weight=0.5)],
         Budget(9.0),
         1,
     )
@@ -184,7 +184,7 @@ def test_weights_share_the_budget():
 
 def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
-    program = compile_program([totals.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
+    program = compile_program([sums.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
     assert not program.composed.is_zcdp
     assert {label: cost.epsilon for label, cost, _ in program.entries} == {
         "partition selection": 1,
@@ -194,10 +194,10 @@ def test_selection_has_its_weight_too():
 
 def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
-    many = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1000)
-    one = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1)
+    many = compile_program([sums.PeopleCount()], Budget(1.0, 1e-6), 1000)
+    one = compile_program([sums.PeopleCount()], Budget(1.0, 1e-6), 1)
     assert many.composed.is_zcdp and not one.composed.is_zcdp
-    [pure] = compile_program([totals.PeopleCount()], Budget(1.0), 1000).steps
+    [pure] = compile_program([sums.PeopleCount()], Budget(1.0), 1000).steps
     deviation = math.sqrt(1000 / (2 * float(many.composed.rho)))
     assert deviation < math.sqrt(2) / float(pure.release.noise_cost.epsilon)
 
@@ -210,12 +210,12 @@ def test_the_root_is_just_below():
 
 REFUSED = [
     (
-        [totals.Count()],
+        [sums.Count()],
         Budget(1.0),
         SelectionRequest(Fraction(1), 1),
         r"PrivatePartitions: delta must be above 0 .* not 0\. Write Budget\(",
     ),
-    ([totals.Count()], Budget(1e-15), None, r"epsilon must be above 0 \(at least 2\^-50\)"),
+    ([sums.Count()], Budget(1e-15), None, r"epsilon must be above 0 \(at least 2\^-50\)"),
 ]
 
 
@@ -254,11 +254,11 @@ def test_a_program_releases_every_metric_in_order():
         for _ in range(2)
     ]
     asked = [
-        totals.Sum("y", unit=1),
-        totals.PeopleCount(),
+        sums.Sum("y", unit=1),
+        sums.PeopleCount(),
         mean.Mean("x", unit=1, own_count=True),
         mean.Mean("y", unit=1, own_count=True, per="person", name="per_person"),
-        totals.Count(),
+        sums.Count(),
     ]
     program = compile_program(asked, Budget(50.0), 1)
     assert names_of(program) == ["y", "x"]
@@ -292,7 +292,7 @@ def test_partitions_are_selected_by_their_people():
     assert program.selection.threshold < 498
     assert program.select(cells, Noise()).tolist()[0] == 0
     assert 2 not in program.select(cells, Noise())
-    public = compile_program([totals.Count()], Budget(1.0), 1)
+    public = compile_program([sums.Count()], Budget(1.0), 1)
     assert public.select(cells, Noise()).tolist() == [0, 1, 2]
 
 

@@ -16,8 +16,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import base, quantiles
-from beam_dp.mechanisms.metrics import totals as total_metrics
+from beam_dp.mechanisms.metrics import base, quantiles, sums
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -28,11 +27,11 @@ from tests.reference import Row, table_of
 
 UNIT = Fraction(1)
 STATISTICS = [
-    total_metrics.Count(),
-    total_metrics.Sum("x", unit=UNIT),
+    sums.Count(),
+    sums.Sum("x", unit=UNIT),
     quantiles.Max("x", unit=UNIT),
     quantiles.Min("x", unit=UNIT),
-    total_metrics.PeopleCount(),
+    sums.PeopleCount(),
 ]
 VALUES = [None, -9, -1, 0, 0, 1, 2, 2, 5, 70]
 
@@ -75,9 +74,9 @@ def value_of(statistic: base.Metric, rows: list[Row]) -> float:
     """Return the statistic of one partition; a sum takes a person's total below 0 as 0."""
     present = [row.values[0] for row in rows if row.values[0] is not None]
     match statistic:
-        case total_metrics.Count():
+        case sums.Count():
             return len(rows)
-        case total_metrics.PeopleCount():
+        case sums.PeopleCount():
             return len({row.person for row in rows})
         case quantiles.Max():
             return max(present, default=-math.inf)
@@ -121,7 +120,7 @@ def test_profiles_are_the_best_removals_of_all_sets_of_people(statistic):
             expected = best_removals(statistic, inside, removals)
             profile = found.get(partition[0])
             if profile is None:  # nobody has a number there
-                assert expected[0] == (0 if isinstance(statistic, total_metrics.Sum) else -math.inf)
+                assert expected[0] == (0 if isinstance(statistic, sums.Sum) else -math.inf)
                 continue
             assert list(profile.values) == expected
             losses = [

@@ -30,18 +30,20 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics import sums as releases
+from beam_dp.mechanisms.metrics import values
 from beam_dp.mechanisms.metrics.base import Context
-from beam_dp.mechanisms.metrics.clipped import (
-    STEPS,
-    ClippedShare,
+from beam_dp.mechanisms.metrics.ratio import STEPS, ClippedShare
+from beam_dp.mechanisms.metrics.released import ALPHA, Released
+from beam_dp.mechanisms.metrics.sums import (
     ClippedSum,
+    Count,
+    PeopleCount,
     Pool,
+    Sum,
     draw_together,
     people_of,
 )
-from beam_dp.mechanisms.metrics.released import ALPHA, Released
-from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
@@ -169,7 +171,7 @@ def test_the_test_of_the_movement_notices_a_forgotten_clip(monkeypatch):
     def whole(view, measure, indexes, clip):
         return view.cut(measure, np.full(view.size, len(GRID)))[0]
 
-    monkeypatch.setattr(clipped, "_clip", whole)
+    monkeypatch.setattr(releases, "_clip", whole)
     assert moves_of_neighbours(True, 4).max() > GRID[4]
 
 
@@ -388,9 +390,9 @@ def built(metric, share=None, **options):
 )
 def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
     release = built(dp.Count(), depth=depth)
-    assert clipped.row_clips(depth) == ends == release.thresholds
+    assert releases.row_clips(depth) == ends == release.thresholds
     assert (release.clip_cost is None) == (depth == 1)
-    assert clipped.row_clips(None) == tuple(2**n for n in range(41))
+    assert releases.row_clips(None) == tuple(2**n for n in range(41))
     assert VALUE_CLIPS == tuple(2**n for n in range(84))
 
 
@@ -637,7 +639,7 @@ def several_values(lines, cap):
 
 @pytest.mark.parametrize("mutant", [every_row, several_values])
 def test_broken_statistics_are_noticed(mutant, monkeypatch):
-    monkeypatch.setattr(clipped, "_most_rows", mutant)
+    monkeypatch.setattr(values, "_most_rows", mutant)
     assert worst_move({people: statistics(people) for people in SMALL}) > 1
 
 
@@ -675,7 +677,7 @@ def worst_of_pool(epsilon: Fraction) -> float:
 
     numbers, worst = pool(epsilon / 2, epsilon / 4, epsilon / 4), 0.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clipped, "OneDraw", Recorded)
+        patch.setattr(releases, "OneDraw", Recorded)
         before = totals(CROWD)
         for values in PERSONS:
             added = [Row((99, 0), (0, 0), (value,)) for value in values]

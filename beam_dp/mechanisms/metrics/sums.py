@@ -1,47 +1,222 @@
-"""Release sums and counts: what a person adds is cut at a private clip, then noise of that size.
+"""Counts and sums: of rows, people and numbers. A clip is chosen privately, then noise is added.
 
-Numbers of one partition share one draw of noise (`Pool`). All computations are on integers (units);
-only the result is turned into the user's scale.
+What a person adds is cut at the clip, and noise of that size hides it. Numbers of one partition
+share one draw of noise (`Pool`). All computations are on integers (units); only the result is
+turned into the user's scale.
 """
 
+import abc
 import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfNumbers, OfPeople
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
     Foreseen,
+    Profiler,
     Release,
     Released,
     Spending,
+    clip_then_noise,
 )
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.profiles.packed import packings
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Part
-from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
+from beam_dp.mechanisms.numerics import checks, integers, options
+from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
+from beam_dp.mechanisms.search.choose import CLIP, TWO_PHASE, SearchKind
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _LARGE = 1 << 30  # a clip of so many units is near to one of any number
-_MOST_ROWS = 1 << 62
 _IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
-STEPS = 1024
-"""A person above the clip has a share of it in so many steps."""
 _ROW_CLIPS = 41
 _UNKNOWN = 10
 """For how many partitions a shared clip is chosen where their number is not public."""
+_LARGEST_CLIP = 1 << 200
+_COARSE = Fraction(1, 1000)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Clippable(Profiled):
+    """A metric that is released by a privately chosen clip and noise, or searched for, one-sided.
+
+    Attributes:
+        clip: None: chosen privately, once for all partitions. Or a number, if you know without the
+            data that nobody counts for more in a partition: then nothing is spent on a choice, and
+            whoever has more counts for that much. The interval holds the truth if nobody has.
+        search: "clip" for a clip and noise; of rows with several owners in two phases. A search
+            over the removal loss is one-sided: never above the true value but for 5%, and below it
+            by the contributions of about `shift` people. "two_phase": see `TwoPhase`.
+        candidates: the public outputs of a search; None: a geometric grid that is wide enough for
+            anything.
+        beta: how often a search may be above the true value, or too far below it.
+
+    Options that have no effect are refused: a clip beside a search, and `candidates` and `beta`
+    without one.
+    """
+
+    several_owners: ClassVar[bool] = True
+    words: ClassVar[tuple[str, ...]] = (CLIP, TWO_PHASE)
+
+    clip: checks.Real | None = None
+    search: SearchKind = CLIP
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.search == CLIP:
+            because = "without a search, as a clip is chosen and noise is added"
+            mend = "Write search=dp.AboveThreshold beside it, or leave it out."
+            options.refuse(self, ("candidates", "beta"), because, mend)
+        else:
+            because = "with a search for the output, which clips nobody"
+            options.refuse(self, ("clip",), because, "Leave one of the two out.")
+        if self.clip is not None:
+            mend = "Write clip=100, or leave it out to have it chosen privately."
+            checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others: by clip and noise."""
+        return self.search == CLIP
+
+    @property
+    def given_clip(self) -> Fraction | None:
+        """The clip, exactly; None: it is chosen."""
+        return None if self.clip is None else checks.decimal("Clippable", "clip", self.clip)
+
+    @abc.abstractmethod
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise."""
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise, or by its removal profile."""
+        by_profile = self.search != CLIP or context.several_owners
+        return super().build(context, share) if by_profile else self.clipped(context, share)
+
+    def for_several_owners(self) -> Metric:
+        """Return it as it is released where rows have several owners: by its removal profile."""
+        because = "where rows have several owners, which are released by their removal profile"
+        options.refuse(self, ("clip",), because, "Leave it out.")
+        return self
+
+
+class Count(Clippable):
+    """Count the rows of each partition.
+
+    No bound on rows per person is needed. With `ContributionBounds(rows_per_partition=...)` the
+    clip is searched up to it only.
+    """
+
+    word: ClassVar[str] = "rows"
+    shown_as: ClassVar[str] = "number of rows"
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command("", "number of rows")
+
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the number of rows, each person clipped."""
+        clips = row_clips(context.depth)
+        return clipped_sum(context, share, ROWS, clips, given=self.given_clip)
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the total without the people who have most."""
+        if context.several_owners:
+            return RowsOfSeveralOwners(Relation(-1, context.others), removals)
+        return OneNumberEach(Measure(ROWS, keep=removals + 1), self.exact_unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum(Clippable, OfNumbers):
+    """Sum a column; rows without a valid value add nothing.
+
+    Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
+    summed exactly. With a search, people whose total is below 0 count as 0. Where rows have
+    several owners, numbers below 0 are taken as 0, sums of rows with the same owners are rounded
+    down to multiples of 0.001 if the unit is a finer power of ten, and are at most 2^32 of these:
+    4,294,967 by default.
+
+    Attributes:
+        column: the value column.
+        unit: the grid of values; integers and decimals that are multiples of it are exact.
+    """
+
+    word: ClassVar[str] = "sum"
+    own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "sum of a column, clipped at a privately chosen bound",
+    )
+
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the sum, each person clipped."""
+        return clipped_sum(
+            context,
+            share,
+            context.field(self.source, "sum"),
+            VALUE_CLIPS,
+            self.exact_unit,
+            self.given_clip,
+            signed=True,
+            anchored=False,
+        )
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the total without the people who have most."""
+        unit = self.exact_unit
+        if context.several_owners:
+            coarse = _coarse(unit)
+            relation = Relation(-1, context.others, context.index(self.source))
+            return RowsOfSeveralOwners(relation, removals, unit * coarse, coarse=coarse)
+        field = context.field(self.source, "sum")
+        return OneNumberEach(Measure(field, keep=removals + 1), unit)
+
+    def of_people(self) -> OfPeople:
+        """Return the sum of people's totals, which only people with an epsilon of their own use."""
+        return OfPeople("sum", "sum")
+
+
+def _coarse(unit: Fraction) -> int:
+    """Return how many units of a sum of shared rows are one: up to 0.001, a power of ten."""
+    factor = 1
+    while unit * factor * 10 <= _COARSE:
+        factor *= 10
+    return factor
+
+
+class PeopleCount(Metric):
+    """Count the people of each partition, by noise alone: one person changes the number by 1."""
+
+    word: ClassVar[str] = "people"
+    shown_as: ClassVar[str] = "number of people"
+    monotone: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command("", "number of people")
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others: yes."""
+        return True
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the number plus noise."""
+        return people_of(context, share)
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the number without k people, for those who search it themselves."""
+        return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.exact_unit)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +266,7 @@ class Pool:
         """
         size = len(totals[0])
         if len(self._sides) == 1:
-            sensitivities = np.repeat(_column(clips[0]), size)
+            sensitivities = np.repeat(as_column(clips[0]), size)
             return [AdditiveNoise(self.budget).add(totals[0], sensitivities, noise)]
         whole = self.partitions in (1, size)
         checks.require(whole, "Pool", "totals", "be of all partitions, which share a draw")
@@ -431,46 +606,13 @@ class ClippedSum(Release):
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
         noise, place = self.in_pool, self.place
         if self.clip_cost is not None:
-            return clip_then_noise("all partitions", noise, place)
+            sizes = noise.mean_error(place), noise.scale(place)
+            return clip_then_noise("all partitions", noise.name, *sizes)
         clip = float(self.thresholds[0] * self.unit)
         note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
         sizes = noise.scale(place), noise.mean_error(place)
         scale, error = (f"{size * clip:.4g}" for size in sizes)
         return Description(noise.name, error, scale, note)
-
-
-@dataclasses.dataclass(frozen=True)
-class ClippedShare(ClippedSum):
-    """The rows of a kind among those that have a value, or the others, each person weighed.
-
-    Person i with b_i rows that have a value, a_i of them of the kind, weighs w_i = min(1, C / b_i):
-    they count for w_i a_i, in units of 1 / 1024 row and rounded down, which is at most C, and keep
-    their own share a_i / b_i whatever C is. So a person who is added moves the number by 0 to C.
-    C is chosen on the b_i, once for the rows of the kind and the others (`borrowed`).
-
-    Attributes:
-        part: the field that holds a_i.
-        rest: whether the others are counted: b_i - a_i.
-    """
-
-    part: int = PEOPLE
-    rest: bool = False
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """By b_i: what people have, and their share of it in steps."""
-        parts = (Part(self.part, self.rest, steps) for steps in (0, STEPS))
-        return tuple(dataclasses.replace(self._measure(1), part=part) for part in parts)
-
-    def _measure(self, sign: int) -> Measure:
-        rows = tuple(edge // STEPS for edge in self.thresholds)
-        return Measure(self.source, sign, rows, once=self.sure)
-
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
-        whole, _ = view.cut(0, indexes)
-        shares = view.above(1, indexes)
-        weighed = integers.product(shares, _column(clip // STEPS))
-        return integers.add(integers.product(whole, _column(STEPS)), weighed)
 
 
 def people_of(context: Context, share: Budget, source: int = PEOPLE) -> ClippedSum:
@@ -484,89 +626,6 @@ def people_of(context: Context, share: Budget, source: int = PEOPLE) -> ClippedS
     noise = context.noise(share)
     number = ClippedSum(source, False, (1,), Fraction(1), None, noise, sure=True)
     return dataclasses.replace(number, alpha=context.alpha, jointly=context.jointly)
-
-
-@dataclasses.dataclass(frozen=True)
-class ClippedValues(ClippedSum):
-    """A number that is computed from who has how many rows of which value, each person clipped.
-
-    *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
-    that a person has. The statistic is the most values that can be covered when every person covers
-    at most C of theirs (a maximum flow, `packings.covered`): one person more raises it by 0 to C,
-    and it is never above the true number. Of the people who have a value, only one must have room
-    for it, so the true number is above it by at most what people lose.
-
-    *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
-    the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the
-    maximum over v of sum_i min(c_iv, C).
-
-    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
-    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
-
-    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
-    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
-    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
-    the s_i, which `ClippedSum` estimates by the same histogram.
-
-    Attributes:
-        relation: who has.
-        distinct: whether different values are counted; else rows of the most frequent one.
-    """
-
-    relation: Relation = dataclasses.field(default_factory=Relation)
-    distinct: bool = False
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The histogram that the clip is chosen on, and the rows of the values."""
-        return (*super().measures, self.relation)
-
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return nothing: how many people have the same value is not guessed."""
-        return None
-
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
-        count = _values if self.distinct else _most_rows
-        owned = view.owned(len(super().measures))
-        return np.array([count(lines, clip) for lines in owned], np.int64)
-
-
-def _values(lines: Lines, cap: int) -> int:
-    return packings.covered(lines.people, lines.items, cap)
-
-
-def _most_rows(lines: Lines, cap: int) -> int:
-    """Return the most rows of a value, of each person at most `cap`."""
-    if not len(lines.items):
-        return 0
-    codes = ordering.numbered(lines.items.view(np.uint64)[None])
-    rows = np.zeros(int(codes.max()) + 1, np.int64)
-    np.add.at(rows, codes, np.minimum(lines.counts, min(cap, _MOST_ROWS)))
-    return int(rows.max())
-
-
-def clip_then_noise(where: str, noise: Pool, place: int = 0) -> Description:
-    """Describe a release that chooses a clip, then adds noise of that size.
-
-    Args:
-        where: the partitions that the clip is chosen for, in words.
-        noise: the noise.
-        place: the place of the number among those that share the noise.
-    """
-    mechanism = f"clip for {where}, then {noise.name}"
-    error = f"{noise.mean_error(place):.4g} clips + cut"
-    return Description(mechanism, error, f"{noise.scale(place):.4g} clips")
-
-
-def _column(number: int) -> np.ndarray:
-    """Return an integer of any size as an array of one."""
-    return integers.narrow(np.array([number], object))
-
-
-def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: int) -> np.ndarray:
-    """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
-    below, above = view.cut(measure, indexes)
-    return integers.add(below, integers.product(_column(clip), above))
 
 
 def clipped_sum(
@@ -631,3 +690,14 @@ def row_clips(depth: int | None) -> tuple[int, ...]:
     if depth is None:
         return tuple(powers)
     return (*(power for power in powers if power < depth), depth)
+
+
+def as_column(number: int) -> np.ndarray:
+    """Return an integer of any size as an array of one."""
+    return integers.narrow(np.array([number], object))
+
+
+def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: int) -> np.ndarray:
+    """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
+    below, above = view.cut(measure, indexes)
+    return integers.add(below, integers.product(as_column(clip), above))

@@ -1,0 +1,188 @@
+"""Numbers of values that are only compared: different ones, the most frequent, their squares."""
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.metrics.base import Command, Context, OfColumn
+from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
+from beam_dp.mechanisms.metrics.released import Foreseen, Profiler, Release
+from beam_dp.mechanisms.metrics.sums import Clippable, ClippedSum, clipped_sum, row_clips
+from beam_dp.mechanisms.profiles.from_summaries import (
+    DistinctItems,
+    MostFrequentItem,
+    SquaresByItem,
+)
+from beam_dp.mechanisms.profiles.packed import packings
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+_MOST_ROWS = 1 << 62
+
+
+@dataclasses.dataclass(frozen=True)
+class DistinctCount(Clippable, OfColumn):
+    """Count the different values of a column over all people.
+
+    By default a number C of values per person is chosen privately, each person pays
+    for at most C of theirs, and noise of that size is added; a value that several people have
+    needs only one who pays. Of one partition C is chosen by what it makes of the
+    number (`TwoPhaseDistinct`), else by how many values people have. A `search` looks at the
+    relaxed removal loss instead: only values that more than T people are needed to remove count.
+
+    *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
+    value are removed together, by parts of people, at a price per removal (`profiles.packed`).
+    Programs at low prices are hard: the profile, which looks at few and high ones, is released in
+    two phases.
+
+    Attributes:
+        column: the column; its values are only compared. Rows without one do not count.
+        clip: as in `Count`.
+        search: as in `Count`. A search is never above the true number but for beta / 2, and below
+            it by about the values of as many people as the plan shows.
+    """
+
+    word: ClassVar[str] = "distinct"
+    whole: ClassVar[bool] = True
+    priced: ClassVar[bool] = False
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "number of different values of a column",
+    )
+
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return it in two phases for one partition, unless a clip is given."""
+        relation = Relation(context.index(self.source))
+        if self.clip is None and context.partitions == 1:
+            return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
+        values = context.field(self.source, "distinct")
+        made = clipped_sum(context, share, values, row_clips(None), given=self.given_clip)
+        return ClippedValues(**vars(made), relation=relation, distinct=True)
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed by parts."""
+        return DistinctItems(Relation(context.index(self.source), context.others), removals)
+
+    @property
+    def _prefix(self) -> str:
+        return "distinct"
+
+
+@dataclasses.dataclass(frozen=True)
+class MaxFrequency(Clippable, OfColumn):
+    """Release how many rows the most frequent value of a column has.
+
+    By default a number C of rows per person and value is chosen privately, each person counts for
+    at most C rows of a value, and noise of that size is added (`ClippedValues`). Of rows with
+    several owners it is what the rows of one value pack when nobody counts for more than a price
+    (`profiles.packed`). A `search` looks at the profile in which people
+    are removed for each value apart (`profiles.frequency`).
+
+    Attributes:
+        column: the column; its values are only compared. Rows without one do not count.
+        clip: as in `Count`.
+        search: as in `Count`. A search is never above the true number but for beta / 2, and below
+            it by about the rows of as many people as the plan shows.
+    """
+
+    word: ClassVar[str] = "frequency"
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "rows of the most frequent value of a column",
+    )
+
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the number of rows, each person counted for at most so many of each value."""
+        rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
+        made = clipped_sum(context, share, rows, clips, given=self.given_clip)
+        return ClippedValues(**vars(made), relation=Relation(context.index(self.source)))
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart, or by packings."""
+        return MostFrequentItem(Relation(context.index(self.source), context.others), removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class SumOfSquares(Profiled, OfColumn):
+    """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
+
+    What its numbers mean is as of `Max` with `search="two_phase"`, for the profile in which people
+    are removed for each value apart: good where few popular values make up most of the sum.
+
+    Attributes:
+        column: the column; its values are only compared.
+        search: "two_phase" for a clip and noise (see `TwoPhase`), or a search over the removal
+            loss, which errs to one side, and by more.
+    """
+
+    word: ClassVar[str] = "squares"
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart."""
+        return SquaresByItem(Relation(context.index(self.source)), removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedValues(ClippedSum):
+    """A number that is computed from who has how many rows of which value, each person clipped.
+
+    *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
+    that a person has. The statistic is the most values that can be covered when every person covers
+    at most C of theirs (a maximum flow, `packings.covered`): one person more raises it by 0 to C,
+    and it is never above the true number. Of the people who have a value, only one must have room
+    for it, so the true number is above it by at most what people lose.
+
+    *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
+    the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the
+    maximum over v of sum_i min(c_iv, C).
+
+    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
+    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
+
+    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
+    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
+    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
+    the s_i, which `ClippedSum` estimates by the same histogram.
+
+    Attributes:
+        relation: who has.
+        distinct: whether different values are counted; else rows of the most frequent one.
+    """
+
+    relation: Relation = dataclasses.field(default_factory=Relation)
+    distinct: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The histogram that the clip is chosen on, and the rows of the values."""
+        return (*super().measures, self.relation)
+
+    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
+        """Return nothing: how many people have the same value is not guessed."""
+        return None
+
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
+        count = _values if self.distinct else _most_rows
+        owned = view.owned(len(super().measures))
+        return np.array([count(lines, clip) for lines in owned], np.int64)
+
+
+def _values(lines: Lines, cap: int) -> int:
+    return packings.covered(lines.people, lines.items, cap)
+
+
+def _most_rows(lines: Lines, cap: int) -> int:
+    """Return the most rows of a value, of each person at most `cap`."""
+    if not len(lines.items):
+        return 0
+    codes = ordering.numbered(lines.items.view(np.uint64)[None])
+    rows = np.zeros(int(codes.max()) + 1, np.int64)
+    np.add.at(rows, codes, np.minimum(lines.counts, min(cap, _MOST_ROWS)))
+    return int(rows.max())
