@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from tests.mechanisms.metrics.test_clipped import chosen
+from tests.mechanisms.metrics.test_sums import chosen
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
