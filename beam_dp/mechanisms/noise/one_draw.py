@@ -4,20 +4,20 @@ One person moves number j by 0..C_j (added) or -C_j..0 (removed) if it is one-si
 if it is signed. Noise for each of d numbers by itself splits the budget. One draw for all has the
 same guarantee, and what each errs grows much slower than d.
 
-*Pure epsilon: the hull.* Let M >= 1 be whole, q = e^(-epsilon / M). For levels (u, v), whole and
-at least 0, let B(u, v) be the product of the sides
+*Pure epsilon: the hull.* Let M >= 1 divide all clips, q = e^(-epsilon / M). For levels (u, v),
+whole and at least 0, let B(u, v) be the product of the sides
 
-    one-signed j: -floor(u C_j / M) .. floor(v C_j / M),
-    signed j:     -floor((u + v) C_j / M) .. floor((u + v) C_j / M),
+    one-signed j: -u C_j / M .. v C_j / M,
+    signed j:     -(u + v) C_j / M .. (u + v) C_j / M,
 
 and P(z) proportional to the sum of q^(u + v) over all (u, v) with z in B(u, v).
 
 Theorem. x + z is epsilon-DP for moves as above. Proof. Let d be the move of a person added. If z is
-in B(u, v), then z + d is in B(u, v + M), as floor(v C / M) + C = floor((v + M) C / M) and both ends
-of signed sides grow by C. (u, v) -> (u, v + M) is injective, so P(z) <= q^-M P(z + d) =
-e^epsilon P(z + d). For -d the same with (u + M, v). QED. The proof asks nothing of M, which may
-depend on the clips. Without one-signed numbers a single level r = u + v is enough, and r -> r + M.
-Sides without moves (C_j = 0) hold 0 alone.
+in B(u, v), then z + d is in B(u, v + M), as v C / M + C = (v + M) C / M and both ends of signed
+sides grow by C. (u, v) -> (u, v + M) is injective, so P(z) <= q^-M P(z + d) =
+e^epsilon P(z + d). For -d the same with (u + M, v). QED. Without one-signed numbers a single level
+r = u + v is enough, and r -> r + M. Sides without moves (C_j = 0) hold 0 alone. The number of
+integers in B(u, v) depends on r = u + v alone.
 
 The density falls by e^-epsilon per step of the convex hull of all moves: it is the K-norm
 mechanism (Hardt and Talwar 2010; Joseph and Yu 2023, arXiv 2309.15790) for the hull of [0, C] and
@@ -62,16 +62,16 @@ from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.intervals import Bound, Interval, exp_interval
 
 Floats = npt.NDArray[np.float64]
-Profile = tuple[Floats, Floats]
 Side = tuple[int, bool]
 """A clip, and whether the number is signed."""
 
-FINENESS = 8  # levels per clip and unit of epsilon: 64 would gain 0.4% of the error
+FINENESS = 8  # levels per clip and unit of epsilon, at most: 64 would gain 0.4% of the error
+MOST_LEVELS = 1 << 12
 MARGIN = 2.0**-20  # above what floats err in the bound of the quotient of weights
-SLACK = 10 / 1024  # of alpha: see `_Hull._profile`
+COARSEST = 1024
+SLACK = 5 / COARSEST  # of alpha: see `_profile`
 LEAST_ALPHA = Fraction(1, 1 << 20)  # far above the weight of the levels that are left out
 SEVERAL = 1 << 16
-BLOCK = 32
 ROOT = 1 << 20
 PARTS = 128
 
@@ -89,12 +89,6 @@ class OneDraw:
     budget: Budget
     clips: tuple[int, ...]
     signed: tuple[bool, ...]
-
-    def __post_init__(self) -> None:
-        whole = all(type(clip) is int and clip >= 0 for clip in self.clips)
-        checks.require(whole, "OneDraw", "clips", f"be ints of at least 0, not {self.clips}")
-        said = len(self.clips) == len(self.signed) and all(type(x) is bool for x in self.signed)
-        checks.require(said, "OneDraw", "signed", "have True or False for each clip")
 
     @property
     def name(self) -> str:
@@ -139,19 +133,21 @@ class OneDraw:
 class _Hull:
     """The noise under pure epsilon, of numbers that move.
 
-    Levels are drawn with weight |B(u, v)| q^(u + v), then each number is uniform in its side. A
-    level r is proposed by a geometric number of rate `slow`, u uniform in 0..r, and kept with
-    chance |B(u, r - u)| (r + 1) e^(-(rate - slow) r - top): top is above the largest logarithm of
-    the rest, since |B| is at most the product of r C_j / M + 1, or of 2 r C_j / M + 1.
+    Levels are drawn with weight |B(u, v)| q^(u + v), then each number is uniform in its side. |B|
+    is the product of r C_j / M + 1, or of 2 r C_j / M + 1, r = u + v. A level r is proposed by a
+    geometric number of rate `slow`, u uniform in 0..r, and kept with chance
+    |B| (r + 1) e^(-(rate - slow) r - top): top is above the largest logarithm of the rest.
     """
 
     epsilon: Fraction
     sides: tuple[Side, ...]
 
-    @property
+    @functools.cached_property
     def levels(self) -> int:
-        """M: fine enough for epsilon, and no finer than the integers of the largest number."""
-        return min(math.ceil(FINENESS * self.epsilon), max(clip for clip, _ in self.sides))
+        """M: of what divides all clips the largest that is not too fine for epsilon."""
+        shared = math.gcd(*(clip for clip, _ in self.sides))
+        most = min(math.ceil(FINENESS * self.epsilon), MOST_LEVELS)
+        return max(parts for parts in range(1, most + 1) if shared % parts == 0)
 
     @property
     def rate(self) -> Fraction:
@@ -177,9 +173,9 @@ class _Hull:
 
     @functools.cached_property
     def _slopes(self) -> npt.NDArray[np.float64]:
-        """The weight of a level r is at most the product of 1 + slope r."""
-        slopes = [(1 + signed) * clip / self.levels for clip, signed in self.sides]
-        return np.array([1.0] * self.split + slopes)
+        """The weight of a level r is the product of 1 + slope r."""
+        slopes = [(1 + signed) * (clip // self.levels) for clip, signed in self.sides]
+        return np.array([1.0] * self.split + slopes, np.float64)
 
     def steepest(self, rate: Fraction) -> float:
         """Return where the product of 1 + slope r times e^(-rate r) is largest, or just beside."""
@@ -233,116 +229,65 @@ class _Hull:
         return ends
 
     def _reach(self, levels: Integers, clip: int) -> Integers:
-        factor = integers.narrow(np.array([clip], object))
-        return integers.divide(integers.product(levels, factor), self.levels)
+        factor = integers.narrow(np.array([clip // self.levels], object))
+        return integers.product(levels, factor)
 
     def bound(self, place: int, alpha: Fraction) -> int:
         """Return how far the noise of a number strays, except with probability alpha."""
-        ends, weights, unit = self._profile(place)
+        ends, weights = _profile(self, place)
         least = float(alpha) * (1 - SLACK)
         low, high = -1, int(ends[-1])
         while high - low > 1:
             middle = (low + high) // 2
-            if 2 * float(weights @ np.maximum(ends - middle, 0)) <= least:
+            if 2 * float(weights @ np.maximum(ends - float(middle), 0)) <= least:
                 high = middle
             else:
                 low = middle
-        return math.ceil((high + (unit != 1)) * unit)
+        return high
 
     def deviation(self, place: int) -> float:
         """Return the root of the sum of (2 t + 1) P(|z| > t), the second moment."""
-        ends, weights, unit = self._profile(place)
-        squares = ends * (ends + 1) * (2 * ends + 1) / 3
-        return math.sqrt(float(weights @ squares)) * float(unit)
+        ends, weights = _profile(self, place)
+        return math.sqrt(float(weights @ (ends * (ends + 1) * (2 * ends + 1) / 3)))
 
     def mean_error(self, place: int) -> float:
         """Return the sum of P(|z| > t)."""
-        ends, weights, unit = self._profile(place)
-        return float(weights @ (ends * (ends + 1))) * float(unit)
-
-    def _profile(self, place: int) -> tuple[Floats, Floats, Fraction]:
-        """Return e, g and a unit with P(|z| > t) about 2 sum of g (e - t / unit)_+.
-
-        *Coarser levels.* Where M = 1 and the rate x is tiny, clips K C_j and the rate K x stand for
-        C_j and x. In levels u = K u' + i, v = K v' + j, i and j below K, the numerator of
-        P(|z| > t), which is q^(u + v) times what rises with u and v, is at most what it is at
-        (u' + 1, v' + 1) but for q^(u + v) <= q^(K (u' + v')), and the denominator is at least what
-        it is at (u', v') but for q^(u + v) >= q^(K (u' + v' + 2)): together P is at most
-        e^(4 K x) P', and K x is at most 1 / 1024.
-
-        *Large clips.* C_j / M beyond c = 1024 (d + 1) is taken as c, which changes its factor of
-        |B(u, v)|, beside C_j / M, by at most (c + 1) / (c - 1) for u + v >= 1; so P is at most
-        (1 + 5 / 1024) P', and its own t is a step less in units of C_j / (c M).
-        """
-        largest = 1024 * (len(self.sides) + 1) * self.levels
-        stride = max(1, math.floor(1 / (1024 * self.rate))) if self.levels == 1 else 1
-        sides = [(min(clip * stride, largest), signed) for clip, signed in self.sides]
-        own = sides[place]
-        ends, weights = _profiles(self.rate * stride, self.levels, tuple(sorted(sides)))[own]
-        cut = Fraction(self.sides[place][0] * stride, own[0]) if own[0] == largest else Fraction(1)
-        return ends, weights, cut
+        ends, weights = _profile(self, place)
+        return float(weights @ (ends * (ends + 1)))
 
 
 _hull = functools.lru_cache(maxsize=1 << 10)(_Hull)
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def _profiles(rate: Fraction, levels: int, sides: tuple[Side, ...]) -> dict[Side, Profile]:
-    """Return e and g with P(|z| > t) = 2 sum of g (e - t)_+ for a number with each of the sides.
+def _profile(hull: _Hull, place: int) -> tuple[Floats, Floats]:
+    """Return e and g with P(|z| > t) = 2 sum of g (e - t)_+ for the number at a place.
 
     Levels (u, v) contribute (e(v) - t)_+ above 0 and (e(u) - t)_+ below, over |side|: by symmetry
-    twice the first. Where M = 1, and without one-signed numbers, sides depend on u + v alone.
-    The levels that are left out have less than 10^-11 of the weight (Chernoff's bound for a sum of
-    geometric numbers).
+    twice the first. The levels that are left out have less than 10^-11 of the weight (Chernoff's
+    bound for a sum of geometric numbers).
+
+    *Coarser levels.* Where the rate x is tiny, and so M = 1, clips K C_j and the rate K x stand for
+    C_j and x. In levels u = K u' + i, v = K v' + j, i and j below K, the numerator of P(|z| > t),
+    which is q^(u + v) times what rises with u and v, is at most what it is at (u' + 1, v' + 1) but
+    for q^(u + v) <= q^(K (u' + v')), and the denominator is at least what it is at (u', v') but for
+    q^(u + v) >= q^(K (u' + v' + 2)): together P is at most e^(4 K x) P', and K x is at most
+    1 / 1024.
     """
-    hull = _hull(rate * levels, sides)
-    counts = collections.Counter(sides)
-    shape = len(sides) + 1 + hull.split
-    reach = math.ceil((shape + 7 * math.sqrt(shape) + 28) / rate)
-    steps = np.arange(reach + BLOCK)
-    ends = {side: (steps * side[0] // levels).astype(np.float64) for side in counts}
-    mode = hull.steepest(rate)
-    typical = {side: 1 + (1 + side[1]) * side[0] / levels * mode for side in counts}
-    falling = np.exp(-float(rate) * (steps - mode))
-
-    if levels == 1 or not hull.split:
-        widths: dict[Side, Floats] = {side: (1 + side[1]) * ends[side] + 1 for side in counts}
-        each = falling * _product(widths, typical, counts)
-        pairs = np.where(hull.split, steps + 1.0, 1.0)
-        whole = float(each @ pairs)
-        return {
-            side: (ends[side], _summed(each / width, pairs, side[1]) / whole)
-            for side, width in widths.items()
-        }
-    whole, sums = 0.0, {side: np.zeros(len(steps)) for side in counts}
-    for start in range(0, reach, BLOCK):
-        up, down = steps[start : start + BLOCK, None], steps[: reach - start]
-        widths = {
-            side: 2 * end[up + down] + 1 if side[1] else end[up] + end[down] + 1
-            for side, end in ends.items()
-        }
-        each = falling[up + down] * _product(widths, typical, counts)
-        whole += float(each.sum())
-        for side, width in widths.items():
-            if side[1]:
-                sums[side] += np.bincount((up + down).ravel(), (each / width).ravel(), len(steps))
-            else:
-                sums[side][up[:, 0]] = (each / width).sum(axis=1)
-    return {side: (ends[side], sums[side] / whole) for side in counts}
-
-
-def _summed(parts: Floats, pairs: Floats, signed: bool) -> Floats:
-    """Return by levels of the side the sum of what is given by u + v."""
-    return parts * pairs if signed else np.cumsum(parts[::-1])[::-1]
-
-
-def _product(
-    widths: dict[Side, Floats], typical: dict[Side, float], counts: dict[Side, int]
-) -> Floats:
-    product = np.ones(1)
-    for side, count in counts.items():
-        product = product * (widths[side] / typical[side]) ** count
-    return product
+    stride = max(1, math.floor(1 / (COARSEST * hull.rate)))
+    rate = float(hull.rate * stride)
+    steps = [clip // hull.levels * stride for clip, _ in hull.sides]
+    shape = len(steps) + 1 + hull.split
+    levels = np.arange(2.0 + math.ceil((shape + 7 * math.sqrt(shape) + 28) / rate))
+    logs = -rate * levels
+    slopes = [(1 + side[1]) * step for step, side in zip(steps, hull.sides, strict=True)]
+    for slope, count in collections.Counter(slopes).items():
+        logs += count * np.log1p(float(slope) * levels)
+    weights = np.exp(logs - logs.max())
+    pairs = levels + 1 if hull.split else np.ones(len(levels))
+    ends, signed = float(steps[place]) * levels, hull.sides[place][1]
+    each = weights / float(weights @ pairs) / (1 + (1 + signed) * ends)
+    return ends, each * pairs if signed else np.cumsum(each[::-1])[::-1]
 
 
 def _scaled_exp(weight: int, exponent: Fraction, bits: int) -> Interval:
