@@ -23,6 +23,7 @@ from beam_dp.mechanisms.search import (
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
+from beam_dp.mechanisms.search.ranks import tail
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, _parts
@@ -200,7 +201,7 @@ def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]
     chances = np.zeros(node.size + 1)
     sights, look = search._look(line)
     for sight, chance in zip(sights, walk_chances(look), strict=True):
-        levels = search._levels(line.outer, sight)
+        levels = tail._levels(search, line.outer, sight)
         begins, walk = search._walk(line, levels)
         behind = line.total - np.repeat(line.reached(begins), walk.lengths)
         kept, lost = kept_chances(search, levels, behind)

@@ -463,7 +463,7 @@ KINDS = [
         AdditiveNoise,
         "add",
         weigh_sums,
-        lambda call: drawn_by(call, "sensitivities"),
+        lambda call: drawn_by(call, "sensitivity"),
         outcome=outcome_of,
         result=sums_of,
         counts="numbers",

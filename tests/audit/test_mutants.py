@@ -421,12 +421,12 @@ def _lowest_partition(self, table, person_hash):
     return table.partition[0]
 
 
-def _bounded_by_one_sensitivity(self, numbers_, sensitivities, noise):
-    return ADD(self, numbers_, np.ones_like(sensitivities), noise)
+def _bounded_by_one_sensitivity(self, numbers_, sensitivity, noise):
+    return ADD(self, numbers_, 1, noise)
 
 
-def _root_of_the_sensitivity(self, values, sensitivities, noise):
-    return ADD(self, values, np.array([math.isqrt(each) for each in sensitivities]), noise)
+def _root_of_the_sensitivity(self, values, sensitivity, noise):
+    return ADD(self, values, math.isqrt(sensitivity), noise)
 
 
 def _everything(person, limit):

@@ -270,9 +270,9 @@ def per_partition(table, measures):
     return histograms.reduce(summary, measures)
 
 
-def for_half_of_the_clip(self, numbers, sensitivities, noise):
+def for_half_of_the_clip(self, numbers, sensitivity, noise):
     """Draw noise for half of what a person moves."""
-    draw = self._draw(int(sensitivities[0]), len(numbers), noise)
+    draw = self._draw(sensitivity, len(numbers), noise)
     noise.rates[-1] *= 2
     return numbers + draw
 

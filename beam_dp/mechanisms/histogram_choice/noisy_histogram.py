@@ -63,9 +63,7 @@ class HistogramNoise:
         """Return the numbers of people with independent noise."""
         flat = people.reshape(-1)
         adder = AdditiveNoise(self.budget)
-        return np.asarray(adder.add(flat, np.ones(len(flat), np.int64), noise)).reshape(
-            people.shape
-        )
+        return np.asarray(adder.add(flat, 1, noise)).reshape(people.shape)
 
     @property
     def scale(self) -> float:

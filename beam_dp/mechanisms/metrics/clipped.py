@@ -117,8 +117,7 @@ class PoolNoise:
         """
         size = len(totals[0])
         if len(self._sides) == 1:
-            sensitivities = np.repeat(_column(clips[0]), size)
-            return [AdditiveNoise(self.budget).add(totals[0], sensitivities, noise)]
+            return [AdditiveNoise(self.budget).add(totals[0], clips[0], noise)]
         whole = self.partitions in (1, size)
         checks.require(whole, "PoolNoise", "totals", "be of all partitions, which share a draw")
         if not size:
@@ -154,7 +153,8 @@ class PoolNoise:
         """Return the mean absolute noise for a clip of 1, about."""
         if len(self._sides) == 1:
             return AdditiveNoise(self.budget).mean_error
-        return self._large.mean_error(place * self.partitions) / _LARGE
+        parts = math.sqrt(2 / math.pi) if self.budget.is_zcdp else 0.75  # of the deviation
+        return parts * self._large.deviation(place * self.partitions) / _LARGE
 
     @property
     def _large(self) -> OneDraw:

@@ -415,7 +415,7 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
 
 def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
     """Return a number that a person moves by at most the price, plus noise."""
-    return int(adder.add(np.array([exact], object), np.array([price], object), noise)[0])
+    return int(adder.add(np.array([exact], object), price, noise)[0])
 
 
 def _scaled(units: int, unit: Fraction) -> Number:

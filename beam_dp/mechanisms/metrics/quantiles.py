@@ -403,8 +403,8 @@ class RankRelease(OfLines):
 
     def _people(self, node: Node, noise: Noise) -> float:
         """Return about how many people there are, by their weights: a private draw."""
-        units, one = np.array([int(node.sums[-1])], object), np.array([RESOLUTION], object)
-        noisy = AdditiveNoise(self.count).add(units, one, noise)
+        units = np.array([int(node.sums[-1])], object)
+        noisy = AdditiveNoise(self.count).add(units, RESOLUTION, noise)
         return float(Fraction(int(noisy[0]), RESOLUTION))
 
     def describe(self) -> Description:

@@ -115,10 +115,6 @@ class OneDraw:
         """Return the standard deviation of the noise of a number, to one part in a hundred."""
         return self._moving.deviation(self._place(index)) if self.clips[index] else 0.0
 
-    def mean_error(self, index: int) -> float:
-        """Return the mean absolute noise of a number, to one part in a hundred."""
-        return self._moving.mean_error(self._place(index)) if self.clips[index] else 0.0
-
     @property
     def _moving(self) -> "_Hull | _Gaussian":
         """The noise of the numbers that move."""
@@ -249,11 +245,6 @@ class _Hull:
         """Return the root of the sum of (2 t + 1) P(|z| > t), the second moment."""
         ends, weights = _profile(self, place)
         return math.sqrt(float(weights @ (ends * (ends + 1) * (2 * ends + 1) / 3)))
-
-    def mean_error(self, place: int) -> float:
-        """Return the sum of P(|z| > t)."""
-        ends, weights = _profile(self, place)
-        return float(weights @ (ends * (ends + 1)))
 
 
 _hull = functools.lru_cache(maxsize=1 << 10)(_Hull)
@@ -386,10 +377,6 @@ class _Gaussian:
         clip, signed = self.sides[place]
         variance = sum(self.variances) if self._is_together(signed) else self.apart
         return clip * math.sqrt(variance)
-
-    def mean_error(self, place: int) -> float:
-        """Return the mean absolute noise, to the accuracy of the continuous one."""
-        return self.deviation(place) * math.sqrt(2 / math.pi)
 
 
 _gaussian = functools.lru_cache(maxsize=1 << 10)(_Gaussian)

@@ -94,8 +94,7 @@ def noisy(
         noise: the randomness; the system's by default.
     """
     exact = statistic.values(units, offsets)
-    sensitivities = np.full(len(exact), statistic.sensitivity, object)
-    return AdditiveNoise(budget).add(exact, sensitivities, noise or Noise())
+    return AdditiveNoise(budget).add(exact, statistic.sensitivity, noise or Noise())
 
 
 def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:

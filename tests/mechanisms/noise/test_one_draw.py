@@ -281,7 +281,6 @@ class TestMarginals:
                 assert bound == smallest or tails[bound - 1] > 0.99 * float(alpha)
             deviation = math.sqrt(float(marginal @ steps**2))
             assert hull.deviation(place) == pytest.approx(deviation, rel=1e-3)
-            assert hull.mean_error(place) == pytest.approx(float(marginal @ steps), rel=1e-3)
 
 
 class TestGaussians:
@@ -385,7 +384,6 @@ class TestRecord:
         assert not columns[0].any() and not columns[2].any()
         assert columns[1].any() and max(map(abs, columns[3].tolist())) > 10**18
         assert draw.bound(0, ALPHA) == draw.bound(2, ALPHA) == draw.deviation(2) == 0
-        assert draw.mean_error(0) == 0 < draw.mean_error(1) < draw.deviation(1)
         alone = OneDraw(budget, (5, 10**20), (UP, BOTH))
         assert [draw.bound(j, ALPHA) for j in (1, 3)] == [alone.bound(j, ALPHA) for j in (0, 1)]
         still = OneDraw(budget, (0,), (UP,))

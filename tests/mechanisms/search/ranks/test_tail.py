@@ -65,7 +65,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
     seen = stops(float(search._rates[1]), excesses)
     found = dict.fromkeys([*points, None], 0.0)
     for chance, sight in zip(seen, [*sights, NOTHING], strict=True):
-        levels = search._levels(size, sight)
+        levels = tail._levels(search, size, sight)
         asked = float(levels.share) * n + float(levels.more)
         needs = [max(asked, levels.floor_at(place)) for place in range(size)]
         walked = stops(float(levels.rate), [a - t for a, t in zip(beyond_all, needs, strict=True)])
@@ -128,7 +128,7 @@ def test_the_budget_is_spent_as_the_theorem_allows():
         pure, zcdp = (TailSearch(each(epsilon), share) for each in (Budget, Budget.zcdp))
         for people in (0, 10**9):
             sight = Sight(None, Fraction(people))
-            one, other = (search._levels(1000, sight) for search in (pure, zcdp))
+            one, other = (tail._levels(search, 1000, sight) for search in (pure, zcdp))
             exact = Fraction(str(share))
             assert one.share in ({exact} if people else {0, exact})
             assert pure._rates[1] + (1 + one.share) * one.rate <= epsilon
@@ -193,23 +193,20 @@ def test_the_floor_and_the_stated_error():
 
 def test_with_an_edge_the_floor_is_lower_near_it():
     search = TailSearch(Budget(1))
-    levels = search._levels(190_000, Sight(180_000, Fraction(200)))
-    # All stretches weigh 2 of the first one.
-    near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
-    assert levels.many and near - 0.2 < levels.floors[0] <= near
-    assert levels.floors[0] + 2 < search.floor(GRID)
-    floors = [levels.floor_at(place) for place in range(0, 190_000, 10_000)]
-    assert floors == sorted(floors, reverse=True)
-    assert floors[-1] == levels.floors[0]
+    levels = tail._levels(search, 190_000, Sight(180_000, Fraction(200)))
+    near = math.log(4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
+    assert levels.many and levels.near == pytest.approx(near)
+    assert levels.near + 2 < search.floor(GRID)
     far = math.log(190_000 / (2 * 0.25 * 0.99 * STRAY)) / 0.95
-    assert floors[0] == pytest.approx(far)
-    assert floors[17] == pytest.approx(float(levels.floors[0]) + math.log(4) / 0.95)
+    cut = 180_000 - 4096
+    found = [levels.floor_at(place) for place in (0, cut - 1, cut, 189_999)]
+    assert found == pytest.approx([far, far, near, near])
 
 
 def test_few_people_have_no_share():
     # Of so few people a tenth is below the floor: what is left of s pays for less noise.
     search = TailSearch(Budget(1), 0.1)
-    few, many = (search._levels(190_000, Sight(None, Fraction(n))) for n in (100, 150))
+    few, many = (tail._levels(search, 190_000, Sight(None, Fraction(n))) for n in (100, 150))
     assert (few.share, many.share) == (0, Fraction(1, 10))
     assert few.rate == Fraction(19, 20) and many.rate == few.rate / Fraction(11, 10)
 
@@ -240,12 +237,10 @@ def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
     assert search._asked == 299.5 / 4
     assert chosen(search, node, ten) == 5
     assert chosen(TailSearch(Budget(1000), 0, 300), node, ten) == 0
-    with pytest.raises(ValueError, match="worth must be"):
-        TailSearch(Budget(1), worth=0)
 
 
 def test_nobody_is_behind_but_with_the_chance_given():
-    levels = TailSearch(Budget(1))._levels(1000, NOTHING)
+    levels = tail._levels(TailSearch(Budget(1)), 1000, NOTHING)
     bound, rate = math.ceil(levels.behind), float(levels.rate)
     enough, less = laws.laplace_at_least(np.array([bound, bound - 1]), rate)
     assert enough <= NOBODY < less
@@ -278,13 +273,6 @@ def test_an_edge_where_nobody_is(small_steps):
     chance = math.fsum(each for sight, each in pairs if sight.edge)
     assert 0.0085 < chance <= 0.009 * 41 / 40  # there are 41
     assert tail._asked_at_first(search, 5)[0] == tail._asked_at_first(search, 10)[0]
-
-
-def test_stretches_beyond_an_edge_double_and_weigh_a_quarter(small_steps):
-    assert tail.stretches(100) == ((90, 70, 30), 10 + 20 // 4 + math.ceil(40 / 16 + 30 / 64))
-    assert tail.stretches(8) == ((), 8)
-    assert tail.stretches(30) == ((20,), 15)
-    assert tail.stretches(10**9)[1] == 20
 
 
 def test_edges_are_few_however_many_candidates_there_are(small_steps):
