@@ -28,10 +28,10 @@ from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest

@@ -8,7 +8,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.candidates import RoundedGrid
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 
 HUGE = dp.Candidates.linear(0, 2**100, 1)
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)

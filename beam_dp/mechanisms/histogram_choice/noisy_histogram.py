@@ -44,9 +44,9 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.intervals import Interval, exp_interval
+from beam_dp.mechanisms.numerics.enclosures import Interval, exp_interval
 
 
 @dataclass(frozen=True)

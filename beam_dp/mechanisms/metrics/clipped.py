@@ -25,8 +25,8 @@ from beam_dp.mechanisms.metrics.released import (
     Released,
     Spending,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.profiles.packed import packings

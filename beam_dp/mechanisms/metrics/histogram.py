@@ -36,7 +36,7 @@ from beam_dp.mechanisms.metrics.released import (
     Released,
     Spending,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins

@@ -38,7 +38,7 @@ from beam_dp.mechanisms.metrics.released import (
     Spending,
     people,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.integers import scale

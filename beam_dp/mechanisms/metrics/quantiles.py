@@ -36,14 +36,15 @@ from beam_dp.mechanisms.metrics.released import (
     counted,
     people,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.ranks.node import (
+from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.node import (
     RESOLUTION,
     Answer,
     Node,
@@ -51,8 +52,7 @@ from beam_dp.mechanisms.search.ranks.node import (
     increments,
     order_of,
 )
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

@@ -8,7 +8,7 @@ The uniform is read bit by bit until the floor is certain, so no rounding error 
 import math
 from fractions import Fraction
 
-from beam_dp.mechanisms.numerics.intervals import Bound, Interval, exp_interval, log_interval
+from beam_dp.mechanisms.numerics.enclosures import Bound, Interval, exp_interval, log_interval
 
 
 def first_success(uniform: Bound, rate: Fraction, limit: int) -> int:

@@ -48,10 +48,10 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.intervals import exp_interval, root_below
+from beam_dp.mechanisms.numerics.enclosures import exp_interval, root_below
 
 _MOST_ENTRIES = 2**20
 _MOST_PRE_THRESHOLD = 2**62

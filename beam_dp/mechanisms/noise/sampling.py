@@ -21,7 +21,7 @@ import numpy.typing as npt
 from beam_dp.mechanisms.noise import geometric
 from beam_dp.mechanisms.noise.geometric import leading_zeros
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import (
+from beam_dp.mechanisms.numerics.enclosures import (
     QUICK_BITS,
     Bound,
     Interval,

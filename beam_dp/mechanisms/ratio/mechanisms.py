@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.interval_widths import laplace_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
-from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.ratio.local_bound import SHARE, GridLaplace, Rational, largest_bound, shares
 

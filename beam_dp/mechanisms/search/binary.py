@@ -37,7 +37,7 @@ from functools import lru_cache
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.profiles.profile import Profile, loss_at
 from beam_dp.mechanisms.search.common import ENOUGH, LOG_COUPLING, Search
 

@@ -44,11 +44,11 @@ from beam_dp.mechanisms.metrics.clipped import (
 )
 from beam_dp.mechanisms.metrics.released import ALPHA, Released
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
-from beam_dp.mechanisms.noise import one_draw
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise import noise_on_several_sums
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.planning.builder import columns_of, pools_of
 from beam_dp.mechanisms.planning.program import compile_program
@@ -56,7 +56,7 @@ from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import Asked, ZeroNoise
-from tests.mechanisms.noise.test_one_draw import law
+from tests.mechanisms.noise.test_noise_on_several_sums import law
 from tests.reference import Row, table_of
 from tests.relations import Row as PlainRow
 from tests.relations import as_dicts, views
@@ -684,7 +684,7 @@ def worst_of_pool(epsilon: Fraction) -> float:
             sides = tuple(zip(first.clips, first.signed, strict=True))
             chances = np.zeros((2 * WINDOW + 1,) * 3)
             moving = [place for place, (clip, _) in enumerate(sides) if clip]
-            hull = one_draw._hull(epsilon, tuple(sides[place] for place in moving))
+            hull = noise_on_several_sums._hull(epsilon, tuple(sides[place] for place in moving))
             at = tuple(slice(None) if place in moving else WINDOW for place in range(3))
             chances[at] = law(hull, WINDOW)
             here = tuple(slice(max(0, -m), 2 * WINDOW + 1 - max(0, m)) for m in move.tolist())

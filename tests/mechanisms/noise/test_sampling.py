@@ -15,7 +15,7 @@ import pytest
 
 from beam_dp.mechanisms.noise import sampling
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits
+from beam_dp.mechanisms.numerics.enclosures import exp_interval, leading_bits
 
 N = 400_000  # t = 0.0055
 FALSE_ALARM = 1e-10

@@ -9,7 +9,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.intervals import exp_interval
+from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.search import NoisyBinarySearch, binary
 from tests import laws
 from tests.mechanisms.search.test_searches import TINY_RHO, profile_of

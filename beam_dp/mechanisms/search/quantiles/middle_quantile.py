@@ -12,7 +12,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.exponential import draw_below, draw_run
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
 
 NONE = 128
 """The weight of no answer beside all candidates together, where data say nothing."""

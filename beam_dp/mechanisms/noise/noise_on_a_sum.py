@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics import integers
 
 

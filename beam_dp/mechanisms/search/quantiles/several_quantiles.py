@@ -13,9 +13,9 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.common import Paid
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, check_share
-from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, check_share
 
 _OWNER = "SplitSearch"
 TAIL = Fraction(1, 5)

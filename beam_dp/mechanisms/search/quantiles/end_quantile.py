@@ -10,12 +10,12 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone
-from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 
 STRAY = 0.008
 """The default chance to stop where nobody is."""
