@@ -17,7 +17,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.search.quantiles import end_quantile
+from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
 from beam_dp.mechanisms.search.quantiles.end_quantile import Line, TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
