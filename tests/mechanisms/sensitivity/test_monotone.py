@@ -107,21 +107,6 @@ def test_a_search_that_looks_too_little_is_noticed(monkeypatch):
     assert not searches_are_exact()
 
 
-@pytest.mark.parametrize("f", MONOTONE)
-@pytest.mark.parametrize("removals", [0, 1, 2, 3])
-def test_the_search_costs_one_evaluation_per_removal_set(f, removals):
-    people = [(i, i * i % 7, i % 3) for i in range(9)]
-    asked = Counter()
-
-    def counted(some):
-        asked[some] += 1
-        return f(some)
-
-    Monotone(counted, people).profile(removals)
-    assert asked.total() <= sum(math.comb(9, k) for k in range(removals + 2))
-    assert set(asked.values()) == {1}
-
-
 def test_the_limit_counts_evaluations_and_its_error_shows_nothing():
     # All sets of 12 people are within a limit of 2^12, whatever the function.
     twelve = [(7654321 + i % 5, i) for i in range(12)]
