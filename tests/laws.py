@@ -23,11 +23,12 @@ from beam_dp.mechanisms.search import (
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Node
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, _parts
-from beam_dp.mechanisms.search.ranks.tail import Levels, Line, TailSearch
-from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.quantiles import end_quantile
+from beam_dp.mechanisms.search.quantiles.end_quantile import Levels, Line, TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import Node
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch, _parts
+from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
 
 Indexes = tuple[int | None, ...]
@@ -200,7 +201,7 @@ def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]
     chances = np.zeros(node.size + 1)
     sights, look = search._look(line)
     for sight, chance in zip(sights, walk_chances(look), strict=True):
-        levels = search._levels(line.outer, sight)
+        levels = end_quantile._levels(search, line.outer, sight)
         begins, walk = search._walk(line, levels)
         behind = line.total - np.repeat(line.reached(begins), walk.lengths)
         kept, lost = kept_chances(search, levels, behind)

@@ -84,5 +84,5 @@ def test_no_file_name_stands_twice_but_for_one_idea() -> None:
 def test_the_test_of_floors_notices() -> None:
     assert floors_of("def f():\n    from beam_dp.mechanisms.planning import x") == {"planning"}
     assert floors_of("from beam_dp.mechanisms import ratio, search") == {"ratio", "search"}
-    assert floors_of("import beam_dp.mechanisms.noise.tails") == {"noise"}
+    assert floors_of("import beam_dp.mechanisms.noise.interval_widths") == {"noise"}
     assert floors_of("from beam_dp.transforms import x\nimport numpy") == set()

@@ -13,7 +13,6 @@ from beam_dp.mechanisms.sensitivity import histograms, norm
 from beam_dp.mechanisms.sensitivity.gradient import Values, check_p, step
 from beam_dp.testing.profiles import Counterexample, below
 
-_PATIENCE = 32  # moves of an ascent without a gain
 _ROUNDING = 1 + Fraction(1, 1 << 40)  # by so much the rounding of floats may exceed a claim
 
 State = tuple[int, ...]
@@ -35,10 +34,8 @@ def check_sensitivity(
 
     Give either `people`, whose subsets are the databases, or `bins`, for all histograms of up to
     `size` people. If these databases are at most `attempts`, all neighbours among them are looked
-    at, and None *proves* the claim for them. Else half of the attempts are random neighbours, and
-    half are ascents: an ascent takes the largest column of the discrete gradient at x, and goes on
-    to a database near x where that is no smaller. None then proves nothing, and another call may
-    find a counterexample.
+    at, and None *proves* the claim for them. Else the attempts are random neighbours: None then
+    proves nothing, and another call may find a counterexample.
 
     Ints and Fractions are compared exactly. Floats may exceed the claim by one part in 10^12, which
     is taken for their rounding (a danger of its own: 2207.10635).
@@ -66,7 +63,7 @@ def check_sensitivity(
     power, limit = check_p(owner, p), _limit(owner, claimed)
     checks.positive_integer(owner, "attempts", attempts)
     databases = _databases(owner, f, people, bins, size)
-    for x, i in databases.moves(attempts, power):
+    for x, i in databases.moves(attempts):
         moved = databases.moved((x, i), power)
         if exceeds(moved, limit):
             smaller, larger = databases.people(x), databases.people(step(x, i, 1))
@@ -130,13 +127,12 @@ class _Databases:
         """Return the p-norm of the column of the gradient."""
         return norm(self._values.difference(*move), p)
 
-    def moves(self, attempts: int, p: Number) -> Iterator[Move]:
-        """Yield all neighbours if the histograms are few, else random ones and ascents."""
+    def moves(self, attempts: int) -> Iterator[Move]:
+        """Yield all neighbours if the histograms are few, else random ones."""
         if self._count() <= attempts:
             yield from self._all()
         else:
-            yield from itertools.islice(self._random(), attempts - attempts // 2)
-            yield from itertools.islice(self._ascents(p), attempts // 2)
+            yield from itertools.islice(self._random(), attempts)
 
     @property
     def _sets(self) -> bool:
@@ -167,34 +163,3 @@ class _Databases:
                 x = step(x, i, int(x[i] < self._copies))
             if open_bins := self._open(x):
                 yield x, open_bins[below(len(open_bins))]
-
-    def _ascents(self, p: Number) -> Iterator[Move]:
-        """Yield the moves that are tried on random walks where the largest column never shrinks.
-
-        At the start it tries the whole gradient; then its steepest column, and another one.
-        """
-        for start, _ in self._random():
-            x, near, patience = start, start, _PATIENCE
-            most: Number = -1
-            into, looked = 0, list(range(len(start)))
-            while patience:
-                moves = [(near, i) for i in sorted({*looked, into} & {*self._open(near)})]
-                yield from moves
-                largest, steepest = max(
-                    ((self.moved(move, p), move[1]) for move in moves), default=(-1, 0)
-                )
-                patience = _PATIENCE if largest > most else patience - 1
-                if largest >= most:
-                    x, most, into = near, largest, steepest
-                looked = [below(len(x))]
-                near = self._beside(x, into if below(2) else below(len(x)))
-
-    def _beside(self, x: State, into: int) -> State:
-        """Return x with some people more in the bin `into`, moved into it, or fewer in another."""
-        kind, out, by = below(3), below(len(x)), 1 << below(self._copies.bit_length())
-        if kind:  # 1: they leave, 2: they move
-            by = min(by, x[out])
-            x = step(x, out, -by)
-        if kind == 1:
-            return x
-        return step(x, into, min(by, self._copies - x[into], self._size - sum(x)))

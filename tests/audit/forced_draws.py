@@ -30,18 +30,18 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.sums import Pool
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.numerics.intervals import exp_interval
+from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Answer
-from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import Answer
+from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 from beam_dp.mechanisms.summaries.histograms import partitions
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.steps.kept_draws import Barriers
@@ -220,7 +220,7 @@ def whole(numbers: Any) -> list[int]:
 def hull_levels(hull: Any, noise: list[int]) -> tuple[int, int]:
     """Return t and k of P(noise): q^t (k + 1 / (1 - q)) up to a factor, q = e^-rate.
 
-    P(z) is the sum of q^(u + v) over all levels (u, v) whose box holds z (`noise.one_draw`). As
+    P(z) is the sum of q^(u + v) over all levels (u, v) whose box holds z (`noise.noise_on_several_sums`). As
     floor(u C / M) >= n iff u >= ceil(n M / C), that is u >= u0, v >= v0 and u + v >= w0: u0 is
     the largest ceil(-z_j M / C_j) of one-signed numbers, v0 the largest ceil(z_j M / C_j), and w0
     that of |z_j| of signed ones; each at least 0. Let t = max(u0 + v0, w0) and k = t - u0 - v0.
@@ -265,7 +265,7 @@ def weigh_one_draw(draw: OneDraw, outcomes, ones, others) -> Loss:
 
 
 def divergence(law: Any, moved: list[int]) -> Fraction:
-    """Return what a move costs by correlated Gaussians: the least f(s) of `noise.one_draw`."""
+    """Return what a move costs by correlated Gaussians: the least f(s) of `noise.noise_on_several_sums`."""
     pairs = list(zip(moved, law.sides, strict=True))
     parts = [Fraction(move, clip) for move, (clip, signed) in pairs if law._is_together(signed)]
     alone = [Fraction(move, clip) for move, (clip, signed) in pairs if not law._is_together(signed)]
@@ -453,7 +453,7 @@ KINDS = [
         AdditiveNoise,
         "add",
         weigh_sums,
-        lambda call: drawn_by(call, "sensitivities"),
+        lambda call: drawn_by(call, "sensitivity"),
         outcome=outcome_of,
         result=sums_of,
         counts="numbers",

@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.mechanisms.metrics.test_sums import noise_of_smaller_clips, worst_of_pool
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -25,10 +24,10 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics import sums
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Count, PeopleCount, Pool, Sum
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -40,6 +39,7 @@ from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
+from tests.mechanisms.metrics.test_sums import noise_of_smaller_clips, worst_of_pool
 from tests.reference import (
     Row,
     concatenate,
@@ -368,12 +368,12 @@ def _lowest_partition(self, table, person_hash):
     return table.partition[0]
 
 
-def _bounded_by_one_sensitivity(self, numbers_, sensitivities, noise):
-    return ADD(self, numbers_, np.ones_like(sensitivities), noise)
+def _bounded_by_one_sensitivity(self, numbers_, sensitivity, noise):
+    return ADD(self, numbers_, 1, noise)
 
 
-def _root_of_the_sensitivity(self, values, sensitivities, noise):
-    return ADD(self, values, np.array([math.isqrt(each) for each in sensitivities]), noise)
+def _root_of_the_sensitivity(self, values, sensitivity, noise):
+    return ADD(self, values, math.isqrt(sensitivity), noise)
 
 
 def _everything(person, limit):

@@ -17,11 +17,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.search.ranks import splitting, tail
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Node
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import Line, TailSearch
+from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
+from beam_dp.mechanisms.search.quantiles.end_quantile import Line, TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import Node
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from tests import laws
 
 D, N = 2, 4  # candidates at both ends, and two between them
@@ -138,9 +138,9 @@ def test_weights_of_candidates_change_no_ratio():
 @pytest.fixture
 def small_steps(monkeypatch):
     """Puts an edge at every second candidate; levels are made once for each search."""
-    monkeypatch.setattr(tail, "STEP", 2)
-    tail._levels.cache_clear()
-    tail._asked_at_first.cache_clear()
+    monkeypatch.setattr(end_quantile, "STEP", 2)
+    end_quantile._levels.cache_clear()
+    end_quantile._asked_at_first.cache_clear()
 
 
 TAILS = [
@@ -324,7 +324,7 @@ def test_broken_tail_searches_are_noticed(mutant, small_steps):
 @pytest.mark.audit
 def test_parts_that_share_people_are_noticed(monkeypatch):
     # The broken twin searches everybody on both sides.
-    monkeypatch.setattr(splitting.Node, "split", lambda node, _: (node, node))
+    monkeypatch.setattr(several_quantiles.Node, "split", lambda node, _: (node, node))
     search = SplitSearch(Budget(3), (0.3, 0.5, 0.7), D)
     assert Audit(search).worst(DATABASES[::5])[0] > 3.1
 

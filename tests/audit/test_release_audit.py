@@ -20,7 +20,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics.sums import ClippedSum
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
@@ -190,9 +190,9 @@ def per_partition(table, measures):
     return histograms.reduce(summary, measures)
 
 
-def for_half_of_the_clip(self, numbers, sensitivities, noise):
+def for_half_of_the_clip(self, numbers, sensitivity, noise):
     """Draw noise for half of what a person moves."""
-    draw = self._draw(int(sensitivities[0]), len(numbers), noise)
+    draw = self._draw(sensitivity, len(numbers), noise)
     noise.rates[-1] *= 2
     return numbers + draw
 

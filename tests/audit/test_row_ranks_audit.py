@@ -17,11 +17,11 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import quantiles
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.search.ranks import tail
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Answer, Node, increments
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import TailSearch
+from beam_dp.mechanisms.search.quantiles import end_quantile
+from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import Answer, Node, increments
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
 from tests import laws
 from tests.doubles import ZeroNoise
@@ -107,7 +107,7 @@ SEARCHES = [
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: f"{type(s).__name__}")
 def test_quantiles_of_rows_spend_at_most_epsilon(search, clip, monkeypatch):
-    monkeypatch.setattr(tail, "STEP", 2)
+    monkeypatch.setattr(end_quantile, "STEP", 2)
     some = DATABASES[::5] if isinstance(search, SplitSearch) else DATABASES
     found = worst(search, by_share, clip, some)
     assert 0.8 < found <= 2 + ROUNDING
@@ -116,7 +116,7 @@ def test_quantiles_of_rows_spend_at_most_epsilon(search, clip, monkeypatch):
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("rank", [1, 4, 9])
 def test_the_kth_largest_row_spends_at_most_epsilon(clip, rank, monkeypatch):
-    monkeypatch.setattr(tail, "STEP", 2)
+    monkeypatch.setattr(end_quantile, "STEP", 2)
     search = TailSearch(Budget(2), 0, rank, True, 0.9, D, worth=clip)
     found = worst(search, by_largest, clip)
     assert 1.0 < found <= 2 + ROUNDING
@@ -139,7 +139,7 @@ def test_broken_weights_are_noticed(mutant):
 
 
 def test_broken_cuts_are_noticed(monkeypatch):
-    monkeypatch.setattr(tail, "STEP", 2)
+    monkeypatch.setattr(end_quantile, "STEP", 2)
     search = TailSearch(Budget(2), 0, 4, True, 0.9, D, worth=2)
     assert worst(search, every_row, 2) > 2.2
 

@@ -19,10 +19,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.metrics import sums
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
-from beam_dp.mechanisms.noise import one_draw
+from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
-from tests.mechanisms.noise.test_one_draw import SMALL, law
+from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
 CASES, PARTS = 252, 12
 NEIGHBOURS = 4
@@ -234,7 +234,7 @@ def test_so_they_are_whatever_options_meet(part: int) -> None:
 
 @pytest.mark.parametrize("epsilon, sides", SMALL)
 def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction, sides) -> None:
-    hull, window = one_draw._hull(epsilon, sides), 7
+    hull, window = noise_on_several_sums._hull(epsilon, sides), 7
     rate = float(hull.rate)
     logs = {}
     for noise in np.ndindex((2 * window + 1,) * len(sides)):

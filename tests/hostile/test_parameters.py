@@ -7,7 +7,8 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.candidates.candidates import RoundedGrid
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 
 HUGE = dp.Candidates.linear(0, 2**100, 1)
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
@@ -16,7 +17,7 @@ REFUSED = {
     "places of a quantile": (lambda: dp.Quantile("v", 0.1, candidates=HUGE), "Quantile: candidates"),
     "places of votes": (lambda: dp.BlackBox("v", len, candidates=HUGE), "BlackBox: candidates must"),
     "a tiny p": (lambda: dp.Quantile("v", 1e-300), "p must be a fraction with a denominator of at mo"),
-    "a fine p": (lambda: CentralSearch(dp.Budget(1), Fraction(1, 3**99)), "CentralSearch: p must be a frac"),
+    "a fine p": (lambda: SplitSearch(dp.Budget(1), (Fraction(1, 3**99),)), "SplitSearch: p must be a frac"),
     "far from all": (lambda: dp.Preprocessed("v", "mean", empty=1e300), "empty must be from -2^200"),
     "too fine": (lambda: dp.Preprocessed("v", "mean", sensitivity=1e-300), "must be above 0 (from 2^-200 to 2^20"),
     "too coarse": (lambda: dp.Preprocessed("v", "mean", sensitivity=1e300), "must be above 0 (from 2^-200 to 2^2"),
@@ -26,7 +27,7 @@ FINE = {
     "nearly everything trimmed": dp.TrimmedMean("v", trim=Fraction(1, 2) - Fraction(1, 10**30)),
     "the finest grid": dp.Preprocessed("v", "median", empty=MOST, unit=LEAST, sensitivity=LEAST),
     "the coarsest grid": dp.Preprocessed("v", "mean", empty=-MOST, unit=1e50, sensitivity=LEAST),
-    "a large mirror": dp.Min("v", candidates=dp.Candidates.rounded(2**63, 52)),
+    "a large mirror": dp.Min("v", candidates=RoundedGrid(1, 2**63, 52)),
 }
 
 

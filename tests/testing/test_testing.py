@@ -97,31 +97,6 @@ def test_the_exhaustive_check_is_a_proof(values):
     assert (check_monotone(f, range(4), 16) is None) == rises
 
 
-def needle(people):
-    """Fall by one step only, next to one set of 12 of 24 people: 12 pairs of 24 2^23."""
-    distance = len({p for p in people if p % 2} ^ set(range(1, 24, 2)))
-    distance += sum(1 for p in people if p % 2 == 0)
-    return 400 * len(people) - Fraction(1000, 1 + distance)
-
-
-def test_walks_find_the_fall_that_chance_does_not():
-    # Half of the walks start with a person of the set who joins. With d people still wrong, a step
-    # comes closer with chance d / 24, and 64 steps without it have a chance below (1 - d / 24)^64:
-    # such a walk ends too early with a chance below .08. 10,000 steps are some 60 walks, and none
-    # of them gets there with a chance of about .54^60 < 1e-16.
-    found = check_monotone(needle, range(24), 20_000)
-    assert refuted(found) and set(found.larger) == set(range(1, 24, 2))
-
-
-def test_without_walks_the_needle_stays_hidden(monkeypatch):
-    # The mutant: chance alone. A chain meets one of the 12 sets below the needle among the 2.5
-    # million of their size with a chance below 5e-6: 400 pairs are at most 400 chains, so a call
-    # finds it with a chance below 2e-3, and all ten calls do with one below 1e-26.
-    monkeypatch.setattr(profiles, "_descents", lambda values: profiles.chains(24, 24))
-    missed = [check_monotone(needle, range(24), 400) is None for _ in range(10)]
-    assert any(missed)
-
-
 def test_infinities_are_compared_and_nan_is_an_error():
     assert check_monotone(lambda people: math.inf if people else -math.inf, MANY, 200) is None
     found = check_monotone(lambda people: -math.inf if len(people) > 20 else 1, MANY, 2000)

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import log_interval
+from beam_dp.mechanisms.numerics.enclosures import log_interval
 
 # Orders from 1 + 2^-64 to 1 + 2^128. The error of a logarithm is at most 2^-128 when multiplied by
 # b and 2^-192 when divided by b, which is little against a rho of 2^-120.

@@ -129,33 +129,6 @@ class Candidates(abc.ABC):
         return GivenGrid(_float_powers(first, last, factor))
 
     @staticmethod
-    def rounded(high: object, bits: object, divisor: object = 1) -> "Candidates":
-        """Return all multiples of 1/divisor from 0 to `high` of at most `bits` significant bits.
-
-        Neighbours differ by 1/divisor at first, then by 2^(1 - bits) of their size at most: a grid
-        for numbers of any magnitude that takes no memory. `rounded(2**64, 8)` has 7,425 values, all
-        ints below 256 and others at most 0.8% apart: AboveThreshold has the shift 26 on it and 74
-        on all ints up to 2^64 (epsilon 1), so the grid is better unless f loses less than 0.8% with
-        74 people. To search such a grid first and then inside of one of its steps gains nothing in
-        the worst case: ln N1 + ln N2 = ln N, and what a search costs beside ln N is paid twice.
-
-        Args:
-            high: an int; the largest candidate is the first such multiple of at least `high`.
-            bits: of the mantissa, from 2 to 52.
-            divisor: an int; 1 gives ints, every other divisor floats.
-
-        Raises:
-            TypeError, ValueError: for other types, or values out of range.
-        """
-        owner = "Candidates.rounded"
-        top = checks.positive_integer(owner, "high", high)
-        digits = checks.positive_integer(owner, "bits", bits)
-        parts = checks.positive_integer(owner, "divisor", divisor)
-        checks.require(2 <= digits <= 52, owner, "bits", f"be from 2 to 52, not {digits}")
-        _require_floats(owner, Fraction(top), None)
-        return RoundedGrid(parts, top * parts, digits)
-
-    @staticmethod
     def of(values: Iterable[object]) -> "Candidates":
         """Return the given finite numbers, sorted, each once.
 
@@ -383,8 +356,10 @@ class LinearGrid(Candidates):
 class RoundedGrid(Candidates):
     """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
 
-    The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
-    mantissas from 2^(bits - 1) on, times the next power of two. None of them is materialised.
+    Neighbours differ by 1/divisor at first, then by 2^(1 - bits) of their size at most: a grid for
+    numbers of any magnitude. The first 2^bits indexes are the integers below 2^bits; every
+    2^(bits - 1) further ones are the mantissas from 2^(bits - 1) on, times the next power of two.
+    None of them is materialised.
     """
 
     divisor: int

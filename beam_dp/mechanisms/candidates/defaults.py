@@ -5,7 +5,7 @@ import functools
 import math
 from fractions import Fraction
 
-from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.candidates import Candidates, RoundedGrid
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 
 VALUE_CLIPS = tuple(1 << power for power in range(84))
@@ -22,7 +22,8 @@ def default_totals(unit: Fraction) -> Candidates:
     the least whole number with 1/d at most the unit: a unit of 0.01 has multiples of itself, one of
     0.3 those of 1/4, and one of 5 those of 1.
     """
-    return Candidates.rounded(1 << 63, _TOTAL_BITS, max(1, math.ceil(1 / unit)))
+    divisor = max(1, math.ceil(1 / unit))
+    return RoundedGrid(divisor, divisor << 63, _TOTAL_BITS)
 
 
 @functools.lru_cache(maxsize=16)

@@ -27,7 +27,7 @@ def beside_others(share: Fraction, together: int) -> Fraction:
     """Return the share for a clip whose number shares its noise with others.
 
     Noise of one draw falls with the number of numbers, so the choice of clips is worth more: the
-    odds of the share grow by m^0.27, the root of what the noise falls by (measured: one_draw).
+    odds of the share grow by m^0.27, the root of what the noise falls by (measured: one draw).
 
     Args:
         share: that for a number with noise of its own.

@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
 
@@ -32,9 +32,7 @@ class HistogramNoise:
         """Return the numbers of people with independent noise."""
         flat = people.reshape(-1)
         adder = AdditiveNoise(self.budget)
-        return np.asarray(adder.add(flat, np.ones(len(flat), np.int64), noise)).reshape(
-            people.shape
-        )
+        return np.asarray(adder.add(flat, 1, noise)).reshape(people.shape)
 
     @property
     def scale(self) -> float:

@@ -36,7 +36,7 @@ from beam_dp.mechanisms.metrics.released import (
     Released,
     Spending,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
@@ -174,7 +174,7 @@ class HistogramRelease(Release):
         people, _ = view.histogram(0, len(self.measure.thresholds) + 1)
         counts = people[:, self.first : self.first + self.bins]
         adder = AdditiveNoise(self.noise_cost)
-        flat = adder.add(counts.ravel(), np.ones(counts.size, np.int64), noise)
+        flat = adder.add(counts.ravel(), 1, noise)
         bound = float(adder.bound(1, self.alpha))
         return Released.within(flat.reshape(counts.shape), np.full(counts.shape, bound))
 

@@ -56,12 +56,12 @@ from beam_dp.mechanisms.metrics.released import (
     people,
 )
 from beam_dp.mechanisms.metrics.sums import people_of
+from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.options import refuse
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Node
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import TierRelation
 

@@ -38,7 +38,7 @@ from beam_dp.mechanisms.metrics.released import (
     clip_then_noise,
     people,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.integers import scale
@@ -416,7 +416,7 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
 
 def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
     """Return a number that a person moves by at most the price, plus noise."""
-    return int(adder.add(np.array([exact], object), np.array([price], object), noise)[0])
+    return int(adder.add(np.array([exact], object), price, noise)[0])
 
 
 def _scaled(units: int, unit: Fraction) -> Number:

@@ -35,14 +35,15 @@ from beam_dp.mechanisms.metrics.released import (
     people,
 )
 from beam_dp.mechanisms.metrics.sums import row_clips
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.ranks.node import (
+from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.node import (
     RESOLUTION,
     Answer,
     Node,
@@ -50,8 +51,7 @@ from beam_dp.mechanisms.search.ranks.node import (
     increments,
     order_of,
 )
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -402,8 +402,8 @@ class RankRelease(OfLines):
 
     def _people(self, node: Node, noise: Noise) -> float:
         """Return about how many people there are, by their weights: a private draw."""
-        units, one = np.array([int(node.sums[-1])], object), np.array([RESOLUTION], object)
-        noisy = AdditiveNoise(self.count).add(units, one, noise)
+        units = np.array([int(node.sums[-1])], object)
+        noisy = AdditiveNoise(self.count).add(units, RESOLUTION, noise)
         return float(Fraction(int(noisy[0]), RESOLUTION))
 
     def describe(self) -> Description:

@@ -31,8 +31,8 @@ from beam_dp.mechanisms.metrics.released import (
     Spending,
     clip_then_noise,
 )
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers, options
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
@@ -266,8 +266,7 @@ class Pool:
         """
         size = len(totals[0])
         if len(self._sides) == 1:
-            sensitivities = np.repeat(as_column(clips[0]), size)
-            return [AdditiveNoise(self.budget).add(totals[0], sensitivities, noise)]
+            return [AdditiveNoise(self.budget).add(totals[0], clips[0], noise)]
         whole = self.partitions in (1, size)
         checks.require(whole, "Pool", "totals", "be of all partitions, which share a draw")
         if not size:

@@ -48,10 +48,10 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.intervals import exp_interval, root_below
+from beam_dp.mechanisms.numerics.enclosures import exp_interval, root_below
 
 _MOST_ENTRIES = 2**20
 _MOST_PRE_THRESHOLD = 2**62
@@ -61,8 +61,6 @@ _GROWTH_BITS = 192
 _WORD = 64
 _SELDOM = Fraction(1, 1000)
 _MOST_DELTA = Fraction(1, 4)
-
-Words = npt.NDArray[np.uint64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,8 +100,7 @@ class TruncatedGeometric:
     @property
     def threshold(self) -> int:
         """The fewest people with which a partition is always kept."""
-        entries: int = _table(self.epsilon, self.delta).shape[1]
-        return self.pre_threshold - 1 + entries
+        return self.pre_threshold - 1 + len(_table(self.epsilon, self.delta)[0])
 
     @property
     def name(self) -> str:
@@ -117,12 +114,9 @@ class TruncatedGeometric:
 
     def probability(self, people: int) -> Fraction:
         """Return the exact probability that a partition of `people` people is kept."""
-        table = _table(self.epsilon, self.delta)
+        table, words = _table(self.epsilon, self.delta)
         index = max(0, people - self.pre_threshold + 1)
-        if index >= table.shape[1]:
-            return Fraction(1)
-        bits = int.from_bytes(table[:, index].astype(">u8").tobytes(), "big")
-        return Fraction(bits, 2 ** (_WORD * table.shape[0]))
+        return Fraction(table[index], 1 << _WORD * words) if index < len(table) else Fraction(1)
 
     def keep(self, people: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
         """Decide on many partitions at once: True with exactly `probability(people[i])`.
@@ -131,47 +125,32 @@ class TruncatedGeometric:
             people: how many people each partition has; one dimension.
             noise: where the randomness comes from, `Noise()`.
         """
-        table = _table(self.epsilon, self.delta)
+        table, words = _table(self.epsilon, self.delta)
         # Clipped before the shift, so that no count can wrap.
         shift, top = self.pre_threshold - 1, self.threshold
         index = np.clip(np.asarray(people, dtype=np.int64), shift, top) - shift
-        always: npt.NDArray[np.bool_] = index == table.shape[1]
-        return np.logical_or(always, _below(table, np.where(always, 0, index), noise))
-
-
-def _below(table: Words, index: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
-    """Return whether fresh uniform numbers lie below the table's numbers, exactly.
-
-    They are compared word by word from the most significant one; a further word is drawn only
-    where all earlier ones are equal (one time in 2^64), which changes no probability.
-    """
-    below = np.zeros(index.shape, dtype=np.bool_)
-    undecided = np.arange(index.size)
-    for row in table:
-        drawn, bound = noise.words(undecided.size), row[index[undecided]]
-        below[undecided] = drawn < bound
-        undecided = undecided[drawn == bound]
-        if not undecided.size:
-            break
-    return below
+        kept: npt.NDArray[np.bool_] = index == len(table)
+        unsure = np.flatnonzero((index > 0) & ~kept)
+        drawn = noise.words(words * len(unsure)).reshape(words, -1).astype(object)
+        uniform = functools.reduce(lambda high, low: high << _WORD | low, drawn)
+        kept[unsure] = uniform < table[index[unsure]]
+        return kept
 
 
 @functools.lru_cache(maxsize=8)
-def _table(epsilon: Fraction, delta: Fraction) -> Words:
-    """Return pi(0), pi(1), ... while below 1: one column each, most significant word first."""
+def _table(epsilon: Fraction, delta: Fraction) -> tuple[np.ndarray, int]:
+    """Return pi(0), pi(1), ... while below 1, in units of 2^(-64 words), and the words."""
     words = _word_count(delta)
     one = 1 << (_WORD * words)
     step = math.floor(delta * one)
     growth = _growth(epsilon)
-    encoded, value = bytearray(), 0
+    table, value = [], 0
     while value < one:
-        encoded += value.to_bytes(8 * words, "big")
+        table.append(value)
         rise = (growth * value >> _GROWTH_BITS) + step
         fall = -(-((one - value - step) << _GROWTH_BITS) // growth)
         value = min(rise, one - fall, one)
-    table = np.frombuffer(encoded, dtype=">u8").reshape(-1, words).T.astype(np.uint64)
-    table.flags.writeable = False
-    return table
+    return np.array(table, object), words
 
 
 def _word_count(delta: Fraction) -> int:

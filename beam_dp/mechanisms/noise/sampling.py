@@ -21,7 +21,7 @@ import numpy.typing as npt
 from beam_dp.mechanisms.noise import geometric
 from beam_dp.mechanisms.noise.geometric import leading_zeros
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import (
+from beam_dp.mechanisms.numerics.enclosures import (
     QUICK_BITS,
     Bound,
     Interval,
@@ -118,7 +118,7 @@ class Noise:
 
     def bernoullis_below(self, bound: Bound, size: int) -> npt.NDArray[np.bool_]:
         """Return independent coins, each True with probability exactly p; see `bernoulli_below`."""
-        return self._coins(bound, leading_bits(bound, 16), _size("Noise.bernoullis_below", size))
+        return self._coins(bound, leading_bits(bound, 16), size)
 
     def coins_near(
         self, chances: npt.NDArray[np.float64], bound_of: Callable[[int], Bound]
@@ -169,12 +169,9 @@ class Noise:
         2^-40 on, Python ints in an object array below.
 
         Raises:
-            ValueError: unless rate > 0 and size >= 0.
+            ValueError: unless rate > 0.
         """
         exact = _positive("Noise.geometric", "rate", rate)
-        size = _size("Noise.geometric", size)
-        if exact < SMALLEST_INT64_RATE:
-            return self._wide_geometric(exact, size)
         sizes = [min(BLOCK, size - start) for start in range(0, size, BLOCK)] or [0]
         return np.concatenate([self._block(exact, length) for length in sizes])
 
@@ -184,14 +181,13 @@ class Noise:
         Exact for every rational rate > 0; the type is that of `geometric`.
 
         Raises:
-            ValueError: unless rate > 0 and size >= 0.
+            ValueError: unless rate > 0.
         """
         # It is the difference of two independent geometric values G, H: for k >= 0,
         # P(G - H = k) = sum_j P(G = k + j) P(H = j) = (1 - q)^2 q^k sum_j q^(2 j)
         #              = (1 - q)^2 q^k / (1 - q^2) = (1 - q) / (1 + q) q^k,
         # and the difference is symmetric. No sign is drawn, so 0 needs no correction.
         _positive("Noise.discrete_laplace", "rate", rate)
-        size = _size("Noise.discrete_laplace", size)
         pair = self.geometric(rate, 2 * size)
         return pair[:size] - pair[size:]
 
@@ -202,12 +198,12 @@ class Noise:
         Python ints in an object array above. The true variance is at most `variance`.
 
         Raises:
-            ValueError: unless variance > 0 and size >= 0.
+            ValueError: unless variance > 0.
 
         Source: Canonne, Kamath, Steinke (2004.00010), Algorithm 3.
         """
         exact = _positive("Noise.discrete_gaussian", "variance", variance)
-        missing = _size("Noise.discrete_gaussian", size)
+        missing = size
         scale = math.isqrt(math.floor(exact)) + 1  # floor(sqrt(variance)) + 1
         kept: list[Integers] = [np.empty(0, _type(Fraction(1, scale)))]
         while missing:
@@ -245,33 +241,21 @@ class Noise:
                 return Stop(run, passed)
         return None
 
-    def _wide_geometric(self, rate: Fraction, size: int) -> Integers:
-        """Return values too wide for int64: 32 low digits, and the digits above in the same way."""
-        low = self._low_digits(rate, 32, size).astype(object)
-        high = self.geometric(rate * (1 << 32), size).astype(object)
-        values: Integers = low + (high << 32)
-        return values
-
-    def _block(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
-        """Return int64 geometric values: the low digits, and the number above them."""
-        # As 2^count rate >= 4, few values have digits above these.
-        count = leading_zeros(rate / 4)
-        return self._low_digits(rate, count, size) + (
-            self._runs(rate * (1 << count), size) << count
-        )
-
-    def _low_digits(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
-        """Return the lowest `count` binary digits of geometric values."""
+    def _block(self, rate: Fraction, size: int) -> Integers:
+        """Return geometric values: the low binary digits, and the number above them."""
         # With q = e^-rate and 1 - q = (1 - q^(2^n)) / prod_{i < n} (1 + q^(2^i)), a value with
         # the low digits b_0 ... b_{n-1} and the rest j above, g = sum b_i 2^i + j 2^n, has
         #   (1 - q) q^g = prod_{i < n} [ q^(2^i b_i) / (1 + q^(2^i)) ] * (1 - Q) Q^j, Q = q^(2^n).
         # So the digits are independent coins, b_i = 1 with probability q^(2^i) / (1 + q^(2^i)),
         # and the rest is a geometric value of rate 2^n rate, independent of them.
-        total = np.zeros(size, np.int64)
+        count, kind = leading_zeros(rate / 4), _type(rate)
+        # As 2^count rate >= 4, few values have digits above these.
+        values: Integers = np.zeros(size, kind)
         for digit in range(count):
             ones = self._fixed_coins(_digit_interval, rate * (1 << digit), size)
-            total += np.left_shift(ones, digit, dtype=np.int64)
-        return total
+            values += ones.astype(kind) << digit
+        values += self._runs(rate * (1 << count), size).astype(kind) << count
+        return values
 
     def _runs(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
         """Return geometric values: heads in a row, of coins of e^-rate."""
@@ -344,9 +328,3 @@ def _type(rate: Fraction) -> type:
 
 def _positive(owner: str, name: str, value: object) -> Fraction:
     return checks.fraction_between(owner, name, value, 0, math.inf)
-
-
-def _size(owner: str, value: object, name: str = "size") -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
-        raise checks.ParameterError(owner, name, f"be an int of at least 0, not {value!r}")
-    return int(value)

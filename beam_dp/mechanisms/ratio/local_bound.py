@@ -47,9 +47,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.tails import laplace_bound
+from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.numerics.enclosures import root_below
 
 Rational = tuple[int, int]
 """top / bottom, bottom > 0; not reduced, for speed."""

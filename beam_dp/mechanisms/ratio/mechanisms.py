@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.interval_widths import laplace_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
-from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.ratio.local_bound import SHARE, GridLaplace, Rational, largest_bound, shares
 
@@ -39,7 +39,7 @@ ALPHA = Fraction(1, 20)
 """The released error bounds fail with at most this probability."""
 
 _HALF = Fraction(1, 2)
-_EXTREME = 1 << 9  # rates above have no noise, rates below 1 / _EXTREME^2 a continuous one
+_LARGEST_RATE = 512  # no noise is left; beyond, floats end
 Counts = npt.NDArray[Any]  # int64, or Python integers where they need more
 Floats = npt.NDArray[np.float64]
 
@@ -70,15 +70,7 @@ class Mechanism(abc.ABC):
     rows: int = 1
 
     def __post_init__(self) -> None:
-        if type(self.budget) is not Budget:
-            rule = f"be a Budget, not {checks.shown(self.budget)}"
-            raise checks.ParameterTypeError(self._owner, "budget", rule)
-        checks.positive_integer(self._owner, "rows", self.rows)
         _ = self._adder  # refuses a part of the budget that is too small, before there is data
-
-    @property
-    def _owner(self) -> str:
-        return type(self).__name__
 
     @property
     @abc.abstractmethod
@@ -99,7 +91,7 @@ class Mechanism(abc.ABC):
         """
 
     def _noisy(self, counts: Counts, noise: Noise) -> Counts:
-        return self._adder.add(counts, np.full(len(counts), self.rows), noise)
+        return self._adder.add(counts, self.rows, noise)
 
 
 class Naive(Mechanism):
@@ -175,10 +167,6 @@ class BoundedLocalSensitivity(Mechanism):
 
     share: checks.Real = SHARE
 
-    @property
-    def _owner(self) -> str:
-        return "LocalSensitivity"  # as it is called where users take it from
-
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.fallback  # refuses a part of the budget that is too small
@@ -186,7 +174,7 @@ class BoundedLocalSensitivity(Mechanism):
     @functools.cached_property
     def costs(self) -> tuple[Budget, Budget]:
         """What the counts cost (delta is spent here), and what the ratio costs."""
-        return shares(self._owner, self.budget, self.share)
+        return shares("LocalSensitivity", self.budget, self.share)
 
     @functools.cached_property
     def fallback(self) -> KuleszaSureshWang:
@@ -242,21 +230,14 @@ class BoundedLocalSensitivity(Mechanism):
         """Return whether the noise of a bound is expected to be smaller than the fallback's.
 
         The first is bound / epsilon_2, the second E|X| (1 - p (1 - p)) / b with the mean of
-        discrete Laplace noise, E|X| = 1 / sinh(rate), in integers. That is exact for p = 0 and
-        p = 1, within 6% for rates below 1, and too small by up to a quarter for large rates.
+        discrete Laplace noise, E|X| = 1 / sinh(rate). That is exact for p = 0 and p = 1, within 6%
+        for rates below 1, and too small by up to a quarter for large rates.
         """
         total = first + second
-        ones = min(max(first, 0), total)
-        shape = total**2 - ones * (total - ones)
-        mean = self._mean_of_fallback * self.costs[1].amount
-        return bound[0] * total**3 * mean.denominator <= bound[1] * shape * mean.numerator
-
-    @functools.cached_property
-    def _mean_of_fallback(self) -> Fraction:
-        rate = self.fallback._adder.budget.amount / self.rows
-        if rate < Fraction(1, _EXTREME**2):
-            return 1 / rate
-        return 1 / Fraction(math.sinh(float(min(rate, Fraction(_EXTREME)))))
+        share = min(max(first, 0), total) / total
+        rate = float(min(self.costs[1].amount / self.rows, Fraction(_LARGEST_RATE)))
+        mean = rate / math.sinh(rate) if rate else 1.0  # times epsilon_2 / rows
+        return bound[0] * total / (bound[1] * self.rows) <= mean * (1 - share * (1 - share))
 
     def _around(
         self,

@@ -2,7 +2,7 @@
 
 Those that search a removal loss are a `Search` of `search.common`; "auto" takes the one with the
 smallest proved shift. They rely on one fact only, proved in `profiles.profile`: adding
-a person moves every loss by 0 or by 1, all in the same direction. Those in `search.ranks` search
+a person moves every loss by 0 or by 1, all in the same direction. Those in `search.quantiles` search
 ranks, each with a proof of its own.
 """
 

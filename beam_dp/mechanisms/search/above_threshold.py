@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -16,11 +15,9 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range, log_ratio
 
-Floats = npt.NDArray[np.float64]
 _STRAY = 0.03  # the 3% of a gate
-_COARSE, _FINE = 256, 2048  # blocks
-_REST = math.log(1e9)  # rho's tail of chance beta / 1e9 counts as failed
-_SLACK = 1e-9  # relative, far above the rounding of the logarithms and sums
+_EARLY_PARTS = (0.05, 0.1, 0.2, 0.3, 0.5)  # of beta: the chance to stop too early
+_SLACK = 1e-9  # relative, far above the rounding of the logarithms
 _PARTS = 200  # eps1 is a multiple of 1/200 of the whole
 
 
@@ -81,11 +78,6 @@ class AboveThreshold(Search):
     overshoot: float | None = None
     gate: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.overshoot is not None:
-            checks.fraction_between("AboveThreshold", "overshoot", self.overshoot, 0, 1)
-
     def _shift(self, n: int) -> int:
         return self._thresholds(n).shift
 
@@ -130,7 +122,7 @@ class AboveThreshold(Search):
     def _thresholds(self, n: int) -> "Thresholds":
         overshoot = None if self.overshoot is None else float(self.overshoot)
         scale, weight = bounded_range(self.budget), 2 if self.budget.is_zcdp else 1
-        return thresholds(_Problem(scale, weight, math.log(n - 1), float(self.beta), overshoot))
+        return thresholds(scale, weight, n, float(self.beta), overshoot)
 
     def _first_theta(self, n: int) -> int:
         """Return theta_0."""
@@ -151,98 +143,43 @@ class Thresholds(NamedTuple):
     shift: int
 
 
-class _Problem(NamedTuple):
-    """Minimise T over the share of eps1: eps1 + weight eps2 = scale.
-
-    Pure: eps1 + eps2 <= epsilon. zCDP: the log ratio of two neighbours ranges over an interval of
-    length eps1 + 2 eps2 (it is at most eps1 + eps2 one way and eps2 the other), which is what
-    `bounded_range` pays for. This allows every choice of eps1 + eps2 <= sqrt(2 rho), and more.
-    """
-
-    scale: Fraction
-    weight: int
-    log_queries: float  # ln(N - 1)
-    beta: float
-    overshoot: float | None
-
-    def rates(self, part: int) -> tuple[float, float]:
-        """Return eps1 and eps2 for eps1 = scale part / 200, as floats."""
-        first = float(self.scale) * part / _PARTS
-        return first, (float(self.scale) - first) / self.weight
-
-
 @lru_cache(maxsize=1024)
-def thresholds(problem: _Problem) -> Thresholds:
+def thresholds(
+    scale: Fraction, weight: int, n: int, beta: float, overshoot: float | None
+) -> Thresholds:
     """Return the parameters of the smallest shift T whose failure is at most beta.
+
+    eps1 + weight eps2 = scale. Pure: eps1 + eps2 <= epsilon. zCDP: the log ratio of two neighbours
+    ranges over an interval of length eps1 + 2 eps2 (it is at most eps1 + eps2 one way and eps2 the
+    other), which is what `bounded_range` pays for. This allows every choice of eps1 + eps2 <=
+    sqrt(2 rho), and more.
 
     Let tau = T + 1 - theta. Given rho = r the search fails only if
 
     * it stops at one of the candidates of loss >= T + 1, each with chance at most
-      P(nu >= tau + r) = e^(-eps2 (tau + r)); there are at most N - 1 (the last is never asked). So
-      this has a chance of at most sum_r P(r) (1 - A(r)), A(r) = (1 - e^(-eps2 (tau + r)))^(N-1);
+      P(nu >= tau + r) = e^(-eps2 (tau + r)); there are at most N - 1 (the last is never asked).
+      The sum over r and all of them is (N - 1) e^(-eps2 tau) (1 - e^-eps1) / (1 - e^-(eps1 + eps2));
     * or it goes on where the loss is 0 for the first time, with the chance
       P(nu < r - theta) = 1 - e^(-eps2 max(r - theta, 0)) of an answer above f. The sum over r is
       e^(-eps1 (theta + 1)) (1 - e^-eps2) / (1 - e^-(eps1 + eps2)).
 
     Both together are at most beta; with an overshoot the first is at most beta, and the second at
-    most the overshoot. For many shares of eps1, theta is the least for each of some tau.
+    most the overshoot. Of many shares of eps1, and of beta for the first failure, the best is taken.
     """
-    middle = min(range(5, _PARTS, 5), key=lambda part: _sketch(problem, part)[0])
-    near = range(max(1, middle - 6), min(_PARTS, middle + 7))
-    part = min(near, key=lambda part: _least(problem, part)[0])
-    shift, theta = _least(problem, part)
-    first = problem.scale * Fraction(part, _PARTS)
-    return Thresholds(first, (problem.scale - first) / problem.weight, theta, shift)
+    failures = [(beta, overshoot)] if overshoot is not None else []
+    failures = failures or [(part * beta, (1 - part) * beta) for part in _EARLY_PARTS]
 
+    def parameters(part: int, early: float, late: float) -> tuple[int, int]:
+        first = float(scale) * part / _PARTS
+        second = (float(scale) - first) / weight
+        queries = math.log(n - 1) + log_ratio(first, second)
+        tau = max(1, math.ceil((queries - math.log(early)) / second * (1 + _SLACK)))
+        beyond = (log_ratio(second, first) - math.log(late)) / first * (1 + _SLACK)
+        theta = max(0, math.ceil(beyond - 1))
+        return tau + theta - 1, theta
 
-def _sketch(problem: _Problem, part: int) -> tuple[float, float]:
-    """Return the smallest real T for one share of eps1, and its tau, on a coarse scale."""
-    first, second = problem.rates(part)
-    # By a union bound the first failure is e^(-eps2 tau) (N-1) (1-e^-eps1) / (1-e^-(eps1+eps2)) at
-    # most; tau is tried where that is from 1/50 of beta to 3 beta (the bound is loose).
-    ratio = log_ratio(first, second)
-    tried = np.linspace(math.log(0.02), math.log(3), 32) + math.log(problem.beta)
-    taus = np.maximum((problem.log_queries + ratio - tried) / second, 1.0)
-    shifts = taus - 1 + _thetas(problem, part, taus, _COARSE)
-    best = int(np.argmin(shifts))
-    return float(shifts[best]), float(taus[best])
-
-
-def _least(problem: _Problem, part: int) -> tuple[int, int]:
-    """Return the smallest whole T for one share of eps1, and its theta."""
-    taus = np.maximum(np.round(_sketch(problem, part)[1]) + np.arange(-3.0, 4.0), 1.0)
-    thetas = np.ceil(_thetas(problem, part, taus, _FINE))
-    best = int(np.argmin(taus + thetas))
-    return int(taus[best] + thetas[best]) - 1, int(thetas[best])
-
-
-def _thetas(problem: _Problem, part: int, taus: Floats, blocks: int) -> Floats:
-    """Return the least real theta for each tau; infinite where there is none."""
-    first, second = problem.rates(part)
-    left = problem.beta * (1 - _SLACK) - _false_alarm(problem, part, taus, blocks)
-    allowed = left if problem.overshoot is None else problem.overshoot * (1 - _SLACK)
-    constant = math.expm1(-second) / math.expm1(-first - second)
-    thetas = np.log(constant / np.where(left > 0, allowed, 1.0)) / first - 1
-    return np.where(left > 0, np.maximum(thetas, 0), math.inf)
-
-
-def _false_alarm(problem: _Problem, part: int, taus: Floats, most: int) -> Floats:
-    """Bound, for each tau, the chance to stop too early: sum_r P(r) (1 - A(r)).
-
-    As A rises, 1 - A(r) is at most that of the first r of its block: so the bound holds whatever
-    the number of blocks.
-    """
-    first, second = problem.rates(part)
-    reach = math.ceil((_REST - math.log(problem.beta)) / first) + 1
-    length = -(-reach // most)
-    starts = np.arange(0, reach, length, dtype=np.float64)
-    masses = np.exp(-first * starts) * -math.expm1(-first * length)
-    tail = math.exp(-first * (float(starts[-1]) + length))  # of all larger r
-    z = second * (taus[:, None] + starts)
-    # ln A = (N - 1) ln(1 - e^-z), for any N by ln of its negative. Each form of ln(1 - e^-z) where
-    # it is precise; for z > 40 that is -e^-z up to a part in e^40.
-    small = np.log(-np.expm1(-np.minimum(z, 1.0)))
-    large = np.log1p(-np.exp(-np.clip(z, 1.0, 40.0)))
-    hazard = np.where(z > 40.0, -z, np.log(-np.where(z < 1.0, small, large)))
-    alarms = -np.expm1(-np.exp(np.minimum(problem.log_queries + hazard, 700.0)))
-    return np.asarray(alarms @ masses + tail)
+    (shift, theta), part = min(
+        (parameters(part, *each), part) for part in range(1, _PARTS) for each in failures
+    )
+    first = scale * Fraction(part, _PARTS)
+    return Thresholds(first, (scale - first) / weight, theta, shift)

@@ -5,7 +5,7 @@ A metric names its search by a class or a word: `check_search` checks that name 
 """
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import cast
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
@@ -15,22 +15,7 @@ from beam_dp.mechanisms.search.common import Search, check_beta, check_budget
 from beam_dp.mechanisms.search.exponential import ExponentialMechanism
 from beam_dp.mechanisms.search.scale_then_choose import ScaleThenChoose
 
-SearchKind = (
-    type[AboveThreshold]
-    | type[ExponentialMechanism]
-    | type[NoisyBinarySearch]
-    | type[ScaleThenChoose]
-    | Literal[
-        "auto",
-        "clip",
-        "two_phase",
-        "walk",
-        "above_threshold",
-        "exponential_mechanism",
-        "noisy_binary_search",
-        "scale_then_choose",
-    ]
-)
+SearchKind = type[Search] | str
 """How a search is asked for: by its class or its word, or "auto" for the smallest proved shift. Its
 budget comes from the plan. "clip", "two_phase" and "walk" are no searches, and not for all metrics.
 """
@@ -44,10 +29,7 @@ BY_WORD: dict[str, SearchKind] = {
 }
 """The searches by their words, as the command line has them."""
 
-CLIP: Literal["clip"] = "clip"
-TWO_PHASE: Literal["two_phase"] = "two_phase"
-WALK: Literal["walk"] = "walk"
-NO_SEARCHES = (CLIP, TWO_PHASE, WALK)
+NO_SEARCHES = CLIP, TWO_PHASE, WALK = "clip", "two_phase", "walk"
 """The words for releases that search no removal loss."""
 
 _CHOSEN_FROM = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)

@@ -9,7 +9,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.profile import Profile
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
-from beam_dp.mechanisms.numerics.intervals import exp_interval
+from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.profiles.profile import Plateau, Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
 

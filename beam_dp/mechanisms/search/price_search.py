@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
 Extension = Callable[[Fraction], Fraction]

@@ -34,7 +34,7 @@ class ScaleThenChoose(Search):
     The release is (epsilon, delta)-DP when one person is added or removed, and with probability at
     least 1 - beta it lies between f without its `shift(n)` most important people and f itself, both
     rounded up onto the candidates. Its shift hardly grows with n: at epsilon 1 and delta 1e-6 it is
-    287 for 2^20 candidates, 297 for 2^64 and 321 for 2^1024. AboveThreshold has 33, 74 and 808 and
+    287 for 2^20 candidates, 297 for 2^64 and 321 for 2^1024. AboveThreshold has 34, 74 and 808 and
     is better up to about 2^360 candidates, more than any statistic of people needs. Take
     ScaleThenChoose for finer grids, and to see what the theorem is worth.
 

@@ -1,5 +1,6 @@
 """Any monotone statistic of a user: its exact removal profile by search."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -67,12 +68,10 @@ class Monotone:
     person joins, one person may move the loss by more than 1 and nothing that is released is
     private. `testing.check_monotone` tries to refute the claim.
 
-    The profile is exact: B[k] = min over |R| <= k of f(x without R). It is computed by branch and
-    bound over removals, with each set evaluated once: at most 2 sum_{k <= K} C(n, k) evaluations,
-    and never more than 2^n. So 20 people are always within the default limit, 1,000 are if K = 2,
-    and thousands if a few people decide f, as for a maximum. The cost of the search, and whether it
-    ends in the limit's error, depend on the people: it is for tests, audits and small releases by
-    hand. In workers use `GuardedProfile`.
+    The profile is exact: B[k] = min over |R| <= k of f(x without R). All sets are tried, each once:
+    sum_{k <= K} C(n, k) evaluations. So 20 people are always within the default limit, and 1,000
+    are if K = 2. Whether it ends in the limit's error depends on how many people there are: it is
+    for tests, audits and small releases by hand. In workers use `GuardedProfile`.
 
     It can be pickled if the function and the records can. Float sums need not be monotone to the
     last digit (numpy adds in pairs): add integers or Fractions.
@@ -113,37 +112,11 @@ class Monotone:
 
 
 def _searched(values: SetValues) -> Iterator[Number]:
-    """Yield B[0], B[1], ..., B[n]."""
+    """Yield B[0], B[1], ..., B[n]: the least over all sets of so many people, and of fewer."""
+    bits = [1 << i for i in range(len(values.people))]
     level = values(values.everyone)
     yield level
-    bits = [1 << i for i in range(len(values.people))]
-    if bits:
-        level = min(level, *(values(values.everyone ^ bit) for bit in bits))
+    for removals in range(1, len(bits) + 1):
+        gone = itertools.combinations(bits, removals)
+        level = min(level, *(values(values.everyone ^ sum(each)) for each in gone))
         yield level
-    if len(bits) > 1:
-        # First people whose removal leaves least, then who count most alone; any order is exact.
-        bits.sort(key=lambda bit: (values(values.everyone ^ bit), -values(bit)))
-    for removals in range(2, len(bits) + 1):
-        level = _least(values, bits, removals, level)
-        yield level
-
-
-def _least(values: SetValues, order: list[int], removals: int, best: Number) -> Number:
-    """Return the minimum over |R| = removals of f(x without R), given that it is at most `best`.
-
-    For a monotone f the minima over |R| = k and |R| <= k agree. People are decided in order,
-    removed before kept. f(people kept so far) is a lower bound for the whole branch, so the branch
-    is cut where that is not below the best value so far. Every branching node has two leaves or
-    more below it, and removing a person leaves the bound as it is: bounds cost no more evaluations
-    than leaves.
-    """
-    nodes = [(0, removals, values.everyone, 0)]
-    while nodes:
-        decided, left, remaining, kept = nodes.pop()
-        if left == 0 or left == len(order) - decided:
-            best = min(best, values(remaining if left == 0 else kept))
-        elif values(kept) < best:
-            bit = order[decided]
-            nodes.append((decided + 1, left, remaining, kept | bit))
-            nodes.append((decided + 1, left - 1, remaining ^ bit, kept))
-    return best

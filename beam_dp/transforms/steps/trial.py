@@ -25,7 +25,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Integers, Noise, Stop
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import Bound
+from beam_dp.mechanisms.numerics.enclosures import Bound
 
 LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
 """Runners that work in the process that builds the pipeline."""

@@ -12,7 +12,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import own_function
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.summaries import block_votes
 from beam_dp.mechanisms.summaries.block_votes import BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Owned

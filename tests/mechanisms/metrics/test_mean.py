@@ -12,7 +12,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from tests.mechanisms.metrics.test_sums import chosen
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -30,6 +29,7 @@ from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import choices
+from tests.mechanisms.metrics.test_sums import chosen
 from tests.reference import Row, table_of
 
 ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.candidates import Candidates, RoundedGrid
 from beam_dp.mechanisms.metrics import quantiles, values
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.ranks.node import increments
+from beam_dp.mechanisms.search.quantiles.node import increments
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -135,7 +135,7 @@ SMALL_GRIDS = {
     "given": Candidates.of([-7, -0.5, 0, 2, 2.25, 9]),
     "whole": Candidates.linear(-3, 3, 1),
     "tenths": Candidates.linear(-0.3, 0.4, 0.1),
-    "both signs": Candidates.rounded(9, 2).mirrored(),
+    "both signs": RoundedGrid(1, 9, 2).mirrored(),
     "huge": Candidates.linear(2**80, 2**80 + 2**70, 2**68),
 }
 

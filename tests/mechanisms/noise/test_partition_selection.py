@@ -156,19 +156,17 @@ def test_comparison_is_exact_to_the_last_bit(delta: Fraction, words: int) -> Non
         level = int(selection.probability(n) * one)
         assert Fraction(level, one) == selection.probability(n)
         for number in (level - 1, level, level + 1, 0, one - 1):
-            script = [np.array(c, dtype=np.uint64) for c in columns([number], words)]
+            script = [np.array(columns([number], words), dtype=np.uint64).ravel()]
             kept = selection.keep(np.array([n]), Scripted(iter(script)))
             assert kept.tolist() == [number < level]
 
 
-def test_undecided_partitions_alone_draw_again() -> None:
+def test_partitions_that_are_not_sure_alone_draw() -> None:
     selection = TruncatedGeometric(Fraction(1), Fraction(1e-6))
     people = np.array([3, 9, 0, 15, 40, 3])
-    levels = [int(selection.probability(int(n)) * 2**128) for n in people]
-    first, second = columns(levels, 2)
-    first[4], first[5] = 7, 0  # 40 people are always kept; 0 is below the first word for 3
-    script = [first, [second[0] - 1, second[1], 0, second[3] - 1]]
-    noise = Scripted(iter([np.array(words, dtype=np.uint64) for words in script]))
+    levels = [int(selection.probability(int(n)) * 2**128) for n in people[[0, 1, 3, 5]]]
+    numbers = [levels[0] - 1, levels[1], levels[2] - 1, 0]
+    noise = Scripted(iter([np.array(columns(numbers, 2), dtype=np.uint64).ravel()]))
     assert selection.keep(people, noise).tolist() == [True, False, False, True, True, True]
 
 

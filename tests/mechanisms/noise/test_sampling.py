@@ -15,7 +15,7 @@ import pytest
 
 from beam_dp.mechanisms.noise import sampling
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits
+from beam_dp.mechanisms.numerics.enclosures import exp_interval, leading_bits
 
 N = 400_000  # t = 0.0055
 FALSE_ALARM = 1e-10
@@ -279,6 +279,3 @@ class TestSizesAndParameters:
         for amount in (True, "1", None):
             with pytest.raises(TypeError, match=f"Noise.{method}: "):
                 draw(amount, 3)
-        for size in (-1, 1.5, True, None):
-            with pytest.raises(ValueError, match=f"Noise.{method}: size must be an int of at"):
-                draw(1, size)

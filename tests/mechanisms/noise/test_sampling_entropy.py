@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.intervals import exp_interval
+from beam_dp.mechanisms.numerics.enclosures import exp_interval
 
 WIDE = Fraction(1, 2**90)
 DRAWS = [

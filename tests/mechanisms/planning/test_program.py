@@ -38,12 +38,12 @@ from beam_dp.mechanisms.histogram_choice.reach import (
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import build, columns_of
 from beam_dp.mechanisms.planning.program import (

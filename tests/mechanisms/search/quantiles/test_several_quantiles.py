@@ -10,10 +10,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments
-from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, quantile_search
-from beam_dp.mechanisms.search.ranks.tail import TailSearch
+from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, increments
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch, quantile_search
 from tests import laws
 
 SIZE = 2_000

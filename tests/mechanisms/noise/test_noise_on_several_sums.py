@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise import one_draw
-from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise import noise_on_several_sums
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.mechanisms.noise.test_sampling import follows
 
@@ -81,29 +81,29 @@ def largest_log_ratio(hull, window):
 def with_levels(levels):
     """Return the hull with another M."""
 
-    class Changed(one_draw._Hull):
+    class Changed(noise_on_several_sums._Hull):
         pass
 
     Changed.levels = property(lambda _: levels)
     return Changed
 
 
-class ShortBox(one_draw._Hull):
+class ShortBox(noise_on_several_sums._Hull):
     """A mutant: the upper ends are one short."""
 
     def _ends(self, down, up):
         return [(low, np.maximum(high - 1, 0)) for low, high in super()._ends(down, up)]
 
 
-class WrongLevels(one_draw._Hull):
+class WrongLevels(noise_on_several_sums._Hull):
     """A mutant: the sides count one level more per clip than the rate does."""
 
     def _ends(self, down, up):
         other = with_levels(self.levels + 1)(self.epsilon, self.sides)
-        return one_draw._Hull._ends(other, down, up)
+        return noise_on_several_sums._Hull._ends(other, down, up)
 
 
-class WrongRate(one_draw._Hull):
+class WrongRate(noise_on_several_sums._Hull):
     """A mutant: levels fall faster than epsilon allows."""
 
     @property
@@ -111,7 +111,7 @@ class WrongRate(one_draw._Hull):
         return self.epsilon / self.levels * Fraction(101, 100)
 
 
-class WithoutUp(one_draw._Hull):
+class WithoutUp(noise_on_several_sums._Hull):
     """A mutant: signed sides follow one of the two levels only."""
 
     def _ends(self, down, up):
@@ -126,7 +126,7 @@ class TestPrivacy:
     def test_no_move_changes_a_chance_by_more_than_epsilon_and_some_by_as_much(
         self, epsilon, sides
     ):
-        worst = largest_log_ratio(one_draw._hull(epsilon, sides), 9)
+        worst = largest_log_ratio(noise_on_several_sums._hull(epsilon, sides), 9)
         assert 0.9999 * float(epsilon) < worst <= float(epsilon) * (1 + 1e-9)
 
     @pytest.mark.audit
@@ -162,7 +162,7 @@ class TestPrivacy:
         down, up = np.indices((40, 40)).reshape(2, -1)
         for clip in (1, 2, 63, 64, 10**6 + 1, 10**12, 10**12 + 7, 10**30):
             for both in (UP, BOTH):
-                hull = one_draw._hull(Fraction(3), ((clip, both), (10**13, UP)))
+                hull = noise_on_several_sums._hull(Fraction(3), ((clip, both), (10**13, UP)))
                 low, high = hull._ends(down, up)[0]
                 low_after, high_after = hull._ends(down, up + hull.levels)[0]
                 assert np.all(high_after == high + clip)
@@ -203,7 +203,7 @@ LARGE = [
 class TestSampler:
     @pytest.mark.parametrize("epsilon, sides", SMALL + LARGE)
     def test_levels_are_kept_in_proportion_to_their_weights(self, epsilon, sides):
-        hull = one_draw._hull(epsilon, sides)
+        hull = noise_on_several_sums._hull(epsilon, sides)
         down, up = levels_of(hull, 60)
         recorder = Recorder(down + up, up)
         kept = hull._proposed(recorder, len(up))
@@ -225,7 +225,7 @@ class TestSampler:
 
     @pytest.mark.parametrize("epsilon, sides", LARGE)
     def test_no_level_has_a_chance_above_one(self, epsilon, sides):
-        hull = one_draw._hull(epsilon, sides)
+        hull = noise_on_several_sums._hull(epsilon, sides)
         most = 60 * (len(sides) + 2) / float(hull.rate)
         totals = np.unique(np.geomspace(1, most, 4000).astype(np.int64))
         recorder = Recorder(totals, totals)
@@ -234,7 +234,7 @@ class TestSampler:
 
     @pytest.mark.parametrize("epsilon, sides", [SMALL[2], SMALL[4]])
     def test_what_is_drawn_follows_the_law(self, epsilon, sides):
-        hull, window, size = one_draw._hull(epsilon, sides), 120, 40_000
+        hull, window, size = noise_on_several_sums._hull(epsilon, sides), 120, 40_000
         chances = law(hull, window)
         chances /= chances.sum()
         clips, signed = zip(*sides, strict=True)
@@ -271,7 +271,7 @@ class TestMarginals:
     @pytest.mark.parametrize("epsilon, sides", SMALL)
     def test_bounds_and_deviations_are_those_of_the_law(self, epsilon, sides):
         window = math.ceil(max(clip for clip, _ in sides) * 26 / epsilon)
-        hull = one_draw._hull(epsilon, sides)
+        hull = noise_on_several_sums._hull(epsilon, sides)
         window = min(window, 160 if len(sides) < 3 else 60)
         chances = law(hull, window)
         axes = range(len(sides))
@@ -294,7 +294,7 @@ class TestGaussians:
     @pytest.mark.parametrize("rho", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
     @pytest.mark.parametrize("numbers", [2, 3, 5, 12])
     def test_the_cost_of_every_move_is_at_most_rho_and_of_some_as_much(self, rho, numbers):
-        noise = one_draw._gaussian(rho, ((3, UP),) * numbers)
+        noise = noise_on_several_sums._gaussian(rho, ((3, UP),) * numbers)
         a, b = noise.variances
         assert noise.shares == (rho, 0)
 
@@ -338,12 +338,16 @@ class TestGaussians:
     @pytest.mark.parametrize("clips", [(1, 1), (1, 2)])
     def test_the_divergence_of_the_released_numbers_is_within_rho(self, clips):
         rho, window = Fraction(1, 2), 18
-        chances = self.joint(one_draw._gaussian(rho, tuple((clip, UP) for clip in clips)), window)
+        chances = self.joint(
+            noise_on_several_sums._gaussian(rho, tuple((clip, UP) for clip in clips)), window
+        )
         assert chances.sum() == pytest.approx(1, abs=1e-9)
         worst = {alpha: self.divergence(chances, clips, alpha) for alpha in (1.5, 2.0, 6.0)}
         assert all(value <= alpha * float(rho) for alpha, value in worst.items())
         # A mutant: with the variances of twice the rho it is not.
-        mutant = self.joint(one_draw._gaussian(2 * rho, tuple((c, UP) for c in clips)), window)
+        mutant = self.joint(
+            noise_on_several_sums._gaussian(2 * rho, tuple((c, UP) for c in clips)), window
+        )
         assert self.divergence(mutant, clips, 2.0) > 2 * float(rho)
 
     @staticmethod
@@ -361,7 +365,7 @@ class TestGaussians:
         return worst
 
     def test_what_is_drawn_follows_the_law(self):
-        noise = one_draw._gaussian(Fraction(1, 20), ((2, UP), (3, UP)))
+        noise = noise_on_several_sums._gaussian(Fraction(1, 20), ((2, UP), (3, UP)))
         window = 60
         chances = self.joint(noise, window)
         first, second = noise.draw(Noise(), 40_000)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.numerics.intervals import (
+from beam_dp.mechanisms.numerics.enclosures import (
     QUICK_BITS,
     exp_interval,
     leading_bits,

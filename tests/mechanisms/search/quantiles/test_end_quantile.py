@@ -11,11 +11,18 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.search.ranks import tail
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments
-from beam_dp.mechanisms.search.ranks.tail import NOBODY, NOTHING, STRAY, Line, Sight, TailSearch
+from beam_dp.mechanisms.search.quantiles import end_quantile
+from beam_dp.mechanisms.search.quantiles.end_quantile import (
+    NOBODY,
+    NOTHING,
+    STRAY,
+    Line,
+    Sight,
+    TailSearch,
+)
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
 from tests import laws
-from tests.mechanisms.search.ranks.test_node import chosen, whole
+from tests.mechanisms.search.quantiles.test_node import chosen, whole
 
 SIZE = 2_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.077.
@@ -26,8 +33,8 @@ GRID = default_values(Fraction(1, 10**6))
 @pytest.fixture(autouse=True)
 def _no_levels_of_other_steps():
     """Levels are made once for each search, and tests change the steps that they depend on."""
-    tail._levels.cache_clear()
-    tail._asked_at_first.cache_clear()
+    end_quantile._levels.cache_clear()
+    end_quantile._asked_at_first.cache_clear()
 
 
 @functools.cache
@@ -56,8 +63,8 @@ def brute(search: TailSearch, values, points) -> list[float]:
     n, size = len(values), len(points)
     order = points[::-1] if search.upper else points
     beyond_all = [sum(v >= y if search.upper else v <= y for v in values) for y in order]
-    level, *questions = tail._asked_at_first(search, size)
-    places = list(range(tail.STEP, size, tail.STEP))
+    level, *questions = end_quantile._asked_at_first(search, size)
+    places = list(range(end_quantile.STEP, size, end_quantile.STEP))
     sights = [Sight(place, level) for place in places]
     sights += [Sight(None, people) for people in questions]
     counts = [n if sight.edge is None else beyond_all[sight.edge] for sight in sights]
@@ -65,7 +72,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
     seen = stops(float(search._rates[1]), excesses)
     found = dict.fromkeys([*points, None], 0.0)
     for chance, sight in zip(seen, [*sights, NOTHING], strict=True):
-        levels = search._levels(size, sight)
+        levels = end_quantile._levels(search, size, sight)
         asked = float(levels.share) * n + float(levels.more)
         needs = [max(asked, levels.floor_at(place)) for place in range(size)]
         walked = stops(float(levels.rate), [a - t for a, t in zip(beyond_all, needs, strict=True)])
@@ -82,7 +89,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("size", [0, 2, 15, 70])
 def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
-    monkeypatch.setattr(tail, "STEP", 2)
+    monkeypatch.setattr(end_quantile, "STEP", 2)
     points = [0, 1, 2, 3, 5, 8]
     candidates = Candidates.of(points)
     values = np.random.default_rng(size).choice(points, size)
@@ -97,7 +104,7 @@ def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
     [(0.1, 0, True), pytest.param(0, 2, False, marks=pytest.mark.audit)],
 )
 def test_choose_follows_the_distribution(share, rank, upper, monkeypatch):
-    monkeypatch.setattr(tail, "STEP", 3)
+    monkeypatch.setattr(end_quantile, "STEP", 3)
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 14, 30), random.integers(0, 12, 30)
     node = Node.of(*increments(people, buckets, np.ones(30, np.int64), 6), 12)
@@ -128,7 +135,7 @@ def test_the_budget_is_spent_as_the_theorem_allows():
         pure, zcdp = (TailSearch(each(epsilon), share) for each in (Budget, Budget.zcdp))
         for people in (0, 10**9):
             sight = Sight(None, Fraction(people))
-            one, other = (search._levels(1000, sight) for search in (pure, zcdp))
+            one, other = (end_quantile._levels(search, 1000, sight) for search in (pure, zcdp))
             exact = Fraction(str(share))
             assert one.share in ({exact} if people else {0, exact})
             assert pure._rates[1] + (1 + one.share) * one.rate <= epsilon
@@ -193,23 +200,22 @@ def test_the_floor_and_the_stated_error():
 
 def test_with_an_edge_the_floor_is_lower_near_it():
     search = TailSearch(Budget(1))
-    levels = search._levels(190_000, Sight(180_000, Fraction(200)))
-    # All stretches weigh 2 of the first one.
-    near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
-    assert levels.many and near - 0.2 < levels.floors[0] <= near
-    assert levels.floors[0] + 2 < search.floor(GRID)
-    floors = [levels.floor_at(place) for place in range(0, 190_000, 10_000)]
-    assert floors == sorted(floors, reverse=True)
-    assert floors[-1] == levels.floors[0]
+    levels = end_quantile._levels(search, 190_000, Sight(180_000, Fraction(200)))
+    near = math.log(4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
+    assert levels.many and levels.near == pytest.approx(near)
+    assert levels.near + 2 < search.floor(GRID)
     far = math.log(190_000 / (2 * 0.25 * 0.99 * STRAY)) / 0.95
-    assert floors[0] == pytest.approx(far)
-    assert floors[17] == pytest.approx(float(levels.floors[0]) + math.log(4) / 0.95)
+    cut = 180_000 - 4096
+    found = [levels.floor_at(place) for place in (0, cut - 1, cut, 189_999)]
+    assert found == pytest.approx([far, far, near, near])
 
 
 def test_few_people_have_no_share():
     # Of so few people a tenth is below the floor: what is left of s pays for less noise.
     search = TailSearch(Budget(1), 0.1)
-    few, many = (search._levels(190_000, Sight(None, Fraction(n))) for n in (100, 150))
+    few, many = (
+        end_quantile._levels(search, 190_000, Sight(None, Fraction(n))) for n in (100, 150)
+    )
     assert (few.share, many.share) == (0, Fraction(1, 10))
     assert few.rate == Fraction(19, 20) and many.rate == few.rate / Fraction(11, 10)
 
@@ -240,21 +246,23 @@ def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
     assert search._asked == 299.5 / 4
     assert chosen(search, node, ten) == 5
     assert chosen(TailSearch(Budget(1000), 0, 300), node, ten) == 0
-    with pytest.raises(ValueError, match="worth must be"):
-        TailSearch(Budget(1), worth=0)
 
 
 def test_nobody_is_behind_but_with_the_chance_given():
-    levels = TailSearch(Budget(1))._levels(1000, NOTHING)
+    levels = end_quantile._levels(TailSearch(Budget(1)), 1000, NOTHING)
     bound, rate = math.ceil(levels.behind), float(levels.rate)
     enough, less = laws.laplace_at_least(np.array([bound, bound - 1]), rate)
     assert enough <= NOBODY < less
 
 
 def test_nobody_reaches_the_floor_but_with_the_chance_given():
-    floor = tail._floor(Fraction(1, 2), 1000, 0.01)
+    floor = end_quantile._floor(Fraction(1, 2), 1000, 0.01)
     assert 1000 * math.exp(-floor / 2) / 2 == pytest.approx(0.01)
-    assert tail._floor(Fraction(1, 2), 1, 0.9) == tail._floor(Fraction(400), 1000, 0.01) == 0.5
+    assert (
+        end_quantile._floor(Fraction(1, 2), 1, 0.9)
+        == end_quantile._floor(Fraction(400), 1000, 0.01)
+        == 0.5
+    )
 
 
 # ------------------------------------------------------------------------- the first look
@@ -262,7 +270,7 @@ def test_nobody_reaches_the_floor_but_with_the_chance_given():
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    monkeypatch.setattr(tail, "STEP", 10)
+    monkeypatch.setattr(end_quantile, "STEP", 10)
 
 
 def line(buckets, amounts, size: int, upper: bool) -> Line:
@@ -277,20 +285,13 @@ def test_an_edge_where_nobody_is(small_steps):
     pairs = zip(sights, laws.walk_chances(look), strict=True)
     chance = math.fsum(each for sight, each in pairs if sight.edge)
     assert 0.0085 < chance <= 0.009 * 41 / 40  # there are 41
-    assert tail._asked_at_first(search, 5)[0] == tail._asked_at_first(search, 10)[0]
-
-
-def test_stretches_beyond_an_edge_double_and_weigh_a_quarter(small_steps):
-    assert tail.stretches(100) == ((90, 70, 30), 10 + 20 // 4 + math.ceil(40 / 16 + 30 / 64))
-    assert tail.stretches(8) == ((), 8)
-    assert tail.stretches(30) == ((20,), 15)
-    assert tail.stretches(10**9)[1] == 20
+    assert end_quantile._asked_at_first(search, 5)[0] == end_quantile._asked_at_first(search, 10)[0]
 
 
 def test_edges_are_few_however_many_candidates_there_are(small_steps):
-    assert tail._edges(45).tolist() == [10, 20, 30, 40]
-    many = tail._edges(1 << 61)
-    assert len(many) == tail.EDGES - 1 and (np.diff(many) == 1 << 49).all()
+    assert end_quantile._edges(45).tolist() == [10, 20, 30, 40]
+    many = end_quantile._edges(1 << 61)
+    assert len(many) == end_quantile.EDGES - 1 and (np.diff(many) == 1 << 49).all()
     search = TailSearch(Budget(1), stray=0.5, resolution=1)
     sights, look = search._look(line([3], [0], 1 << 61, True))
     pairs = zip(sights, laws.walk_chances(look), strict=True)

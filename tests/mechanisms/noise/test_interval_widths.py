@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
 
 PI = Fraction(
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803"

@@ -56,10 +56,10 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.sampling import Integers, Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.intervals import Bound, Interval, exp_interval
+from beam_dp.mechanisms.numerics.enclosures import Bound, Interval, exp_interval
 
 Floats = npt.NDArray[np.float64]
 Profile = tuple[Floats, Floats]

@@ -12,9 +12,8 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.exponential import draw_below, draw_run
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
 
-_OWNER = "CentralSearch"
 NONE = 128
 """The weight of no answer beside all candidates together, where data say nothing."""
 _SPREAD = 4  # measured: the 95% error of the rank, in units of 2 m / epsilon people
@@ -72,10 +71,6 @@ class CentralSearch(Paid):
         p: the share of rows below, above 0 and below 1; a float is read as the decimal it prints.
         resolution: D.
 
-    Raises:
-        TypeError: if budget is no Budget.
-        ValueError: unless 0 < p < 1.
-
     Source: McSherry and Talwar 2007; quantiles by utilities of ranks: Smith 2011, "Privacy-
     preserving statistical estimation with optimal convergence rates".
     """
@@ -85,9 +80,7 @@ class CentralSearch(Paid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.fraction_between(_OWNER, "p", self.p, 0, 1, "Write p=0.5 for the median.")
-        check_share(_OWNER, self.p)
-        checks.positive_integer(_OWNER, "resolution", self.resolution)
+        object.__setattr__(self, "p", checks.decimal("CentralSearch", "p", self.p))
 
     @property
     def usual_error(self) -> int:
@@ -107,7 +100,7 @@ class CentralSearch(Paid):
 
     @property
     def _share(self) -> Fraction:
-        return checks.decimal(_OWNER, "p", self.p)
+        return Fraction(self.p)
 
     @property
     def _rate(self) -> Fraction:

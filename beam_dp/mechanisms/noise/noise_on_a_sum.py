@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics import integers
 
 
@@ -28,20 +28,9 @@ class AdditiveNoise:
         """The distribution, for the plan."""
         return "discrete Gaussian" if self.budget.is_zcdp else "discrete Laplace"
 
-    def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
-        """Return the numbers with independent noise; sensitivities are ints of at least 1."""
-        different, group_of = np.unique(sensitivities, return_inverse=True)
-        if len(different) == 1:
-            return integers.add(numbers, self._draw(int(different[0]), len(numbers), noise))
-        groups = [np.flatnonzero(group_of == group) for group in range(len(different))]
-        added = [
-            integers.add(numbers[indexes], self._draw(int(sensitivity), len(indexes), noise))
-            for sensitivity, indexes in zip(different, groups, strict=True)
-        ]
-        joined = integers.concatenate([np.zeros(0, np.int64), *added])
-        noisy = np.empty_like(joined)
-        noisy[np.concatenate([np.zeros(0, np.int64), *groups])] = joined
-        return noisy
+    def add(self, numbers: np.ndarray, sensitivity: int, noise: Noise) -> np.ndarray:
+        """Return the numbers with independent noise for a sensitivity of at least 1."""
+        return integers.add(numbers, self._draw(sensitivity, len(numbers), noise))
 
     def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
         if self.budget.is_zcdp:

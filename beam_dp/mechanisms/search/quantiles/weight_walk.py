@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.numerics.intervals import ONE, ZERO, Interval, exp_interval
+from beam_dp.mechanisms.numerics.enclosures import ONE, ZERO, Interval, exp_interval
 
 _WORD = 64  # bits of one word of noise
 _FINE = 2.0**-30  # far above the rounding of a float's exponential

@@ -13,9 +13,9 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.common import Paid
-from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node
-from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, check_share
 
 _OWNER = "SplitSearch"
 TAIL = Fraction(1, 5)
@@ -71,7 +71,6 @@ class SplitSearch(Paid):
         stray: of every `TailSearch`.
 
     Raises:
-        TypeError: if budget is no Budget.
         ValueError: unless the shares rise between 0 and 1.
 
     Source: Kaplan, Schnapp, Stemmer 2022, "Differentially private approximate quantiles"
@@ -84,14 +83,13 @@ class SplitSearch(Paid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.require(len(self.shares) > 0, _OWNER, "shares", "have at least one p")
         for share in self.shares:
             checks.fraction_between(_OWNER, "a share", share, 0, 1)
+            check_share(_OWNER, share)
         exact = tuple(checks.decimal(_OWNER, "a share", share) for share in self.shares)
         rises = all(a < b for a, b in itertools.pairwise(exact))
         checks.require(rises, _OWNER, "shares", f"rise, not be {list(self.shares)}")
         object.__setattr__(self, "shares", exact)
-        checks.positive_integer(_OWNER, "resolution", self.resolution)
 
     @property
     def levels(self) -> int:

@@ -10,12 +10,12 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
-from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 
 STRAY = 0.008
 """The default chance to stop where nobody is."""
@@ -27,7 +27,6 @@ STEP = 4096
 """How many candidates are between two edges: four digits have 9,000 in a decade."""
 EDGES = 1 << 12
 """So many edges at most: they are further apart where candidates are very many."""
-_FARTHER = 4  # by so much less each further stretch of candidates beyond an edge weighs
 _MISLED = Fraction(1, 100)  # the part of `stray` for edges where nobody is
 _NEAR = Fraction(3, 4)  # the part of the rest for candidates near an edge; what is left is for all
 _FEW = 0.01  # the chance to take so few people as the floor for many
@@ -97,8 +96,9 @@ class Levels:
         rate: e2.
         share: s, or 0 where the floor alone counts.
         more: max(0, rank - 1/2) / worth + h.
-        floors: L of each stretch of candidates, from the data outwards.
-        cuts: how many candidates are passed before each stretch but the last, falling.
+        near: L near an edge that was seen, and everywhere where none was.
+        far: L of candidates before that.
+        cut: how many candidates have `far`.
         behind: t.
         many: whether people are many.
         person: how many units of a level one person is worth.
@@ -107,21 +107,16 @@ class Levels:
     rate: Fraction
     share: Fraction
     more: float
-    floors: tuple[float, ...]
-    cuts: tuple[int, ...]
+    near: float
+    far: float
+    cut: int
     behind: float
     many: bool
     person: int
 
-    @functools.cached_property
-    def needs(self) -> tuple[int, list[int]]:
-        """The number `more`, and the floors, in units."""
-        more, *floors = (math.ceil(each * self.person) for each in (self.more, *self.floors))
-        return more, floors
-
     def floor_at(self, passed: int) -> float:
         """Return L of the candidate before which so many are passed."""
-        return self.floors[sum(passed < cut for cut in self.cuts)]
+        return self.far if passed < self.cut else self.near
 
 
 @dataclass(frozen=True)
@@ -138,8 +133,8 @@ class TailSearch(Paid):
     Where it is reached, the answer has a lower rank than was asked for.
 
     A *first look* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
-    are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
-    on: as the data's scale is known, fewer people are enough. Else L is the same everywhere. Where
+    are at or above an edge, L is low up to `STEP` candidates above that edge: as the data's scale is
+    known, fewer people are enough. Else L is the same everywhere. Where
     it sees so few people that the floor is above s n + h, then s counts as 0.
 
     The answer is released if B = n - A(y) + eta >= t, with discrete Laplace noise eta of the rate
@@ -165,9 +160,7 @@ class TailSearch(Paid):
     M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
     where nobody is. Without an edge, of candidates on both sides of 0, M is the number of those on
     the outer side: for data beyond 0 it is up to twice as likely. With an edge, a quarter of the
-    chance is for these, and three quarters for stretches of candidates above the edge: each one is
-    twice as long as the one before, and weighs a quarter for each candidate, so all weigh twice as
-    much as the first one. L is the lower one of both.
+    chance is for these, and three quarters for the `STEP` candidates above the edge, whose L is lower.
 
     *Few people.* A walk that has passed everybody may stop far from all data. With nobody behind,
     B >= t has a chance of 0.5%, t = ln(1 / (0.005 (1 + e^-e2))) / e2. Where nearly all have one
@@ -187,10 +180,6 @@ class TailSearch(Paid):
         worth: how many of the things that `rank` counts a person's whole weight stands for: the C
             of rows that weigh 1 / C each.
 
-    Raises:
-        TypeError: if budget is no Budget.
-        ValueError: for numbers out of range.
-
     Source: the sparse vector technique, of which `WeightWalk` is a form with one noise; the count
     behind costs nothing more, as a person is on one side of the answer.
     """
@@ -204,22 +193,15 @@ class TailSearch(Paid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive_integer("TailSearch", "worth", self.worth)
-        checks.fraction_between("TailSearch", "stray", self.stray, 0, 1)
-        share = checks.decimal("TailSearch", "share", self.share)
-        checks.require(0 <= share < 1, "TailSearch", "share", f"be from 0 to below 1, not {share}")
-        check_share("TailSearch", self.share)
         # 0.1 and Fraction(0.1) are equal but read differently: what is cached tells them apart.
-        object.__setattr__(self, "share", share)
-        checks.require(self.rank >= 0, "TailSearch", "rank", f"be at least 0, not {self.rank}")
-        checks.positive_integer("TailSearch", "resolution", self.resolution)
+        object.__setattr__(self, "share", checks.decimal("TailSearch", "share", self.share))
 
     def floor(self, candidates: Candidates) -> int:
         """Return how many people must be at or above a candidate, about, for the walk to stop.
 
         It is fewer where the first look sees many people.
         """
-        return math.ceil(self._few(candidates).floors[0])
+        return math.ceil(self._few(candidates).near)
 
     @property
     def usual_error(self) -> int:
@@ -229,7 +211,7 @@ class TailSearch(Paid):
     def is_floored(self, candidates: Candidates) -> bool:
         """Return whether the floor is above `rank`, so that it alone says where the walk stops."""
         levels = self._few(candidates)
-        return levels.more <= levels.floors[0]
+        return levels.more <= levels.near
 
     def rank_error(self, candidates: Candidates, behind: int = 0) -> int:
         """Return how far the rank is off in 95% of draws, in people, by measurement.
@@ -245,14 +227,14 @@ class TailSearch(Paid):
         line = Line.of(node, candidates, self.upper)
         sights, look = self._look(line)
         seen = look.stop(noise)
-        levels = self._levels(line.outer, sights[-1] if seen is None else sights[seen.run])
+        levels = _levels(self, line.outer, sights[-1] if seen is None else sights[seen.run])
         begins, walk = self._walk(line, levels)
         stop = walk.stop(noise)
         if stop is None:
             return Answer()
         behind = line.total - int(line.reached(begins)[stop.run])
-        person = np.array([self.resolution], object)
-        behind = int(AdditiveNoise(Budget(levels.rate)).add(alone(behind), person, noise)[0])
+        adder = AdditiveNoise(Budget(levels.rate))
+        behind = int(adder.add(alone(behind), self.resolution, noise)[0])
         if behind < self._units(levels.behind) and not levels.many:
             return Answer()
         passed = int(begins[stop.run]) + stop.passed
@@ -263,7 +245,7 @@ class TailSearch(Paid):
 
     @property
     def _share(self) -> Fraction:
-        return checks.decimal("TailSearch", "share", self.share)
+        return Fraction(self.share)
 
     @property
     def _asked(self) -> float:
@@ -289,7 +271,7 @@ class TailSearch(Paid):
 
     def _few(self, candidates: Candidates) -> Levels:
         """Return the levels where the first look has seen nothing."""
-        return self._levels(_outer(candidates, 0, candidates.size, self.upper), NOTHING)
+        return _levels(self, _outer(candidates, 0, candidates.size, self.upper), NOTHING)
 
     def _look(self, line: Line) -> tuple[list[Sight], WeightWalk]:
         """Return the first look, and what each stop stands for, and to pass all.
@@ -328,19 +310,15 @@ class TailSearch(Paid):
         surely = (above + self.usual_error) / float(self._share) - _SURE / float(third)
         return max(0.0, min(above / float(self._share), surely))
 
-    def _levels(self, outer: int, sight: Sight) -> Levels:
-        return _levels(self, outer, sight)
-
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
-        cuts = np.array(levels.cuts, np.int64)
-        begins = np.unique(np.concatenate([[0], line.indexes, cuts]).astype(np.int64))
+        begins = np.unique(np.concatenate([[0, levels.cut], line.indexes]).astype(np.int64))
         parts = self._share.denominator * self._grain
-        more, floors = levels.needs
+        more, near, far = (
+            math.ceil(each * levels.person) for each in (levels.more, levels.near, levels.far)
+        )
         asked = int(levels.share * parts) * line.total + more
-        needs = [max(asked, floor) for floor in floors]
-        stretch = np.searchsorted(-cuts, -begins, side="left")
-        level = integers.narrow(np.array(needs, object))[stretch]
+        level = np.where(begins < levels.cut, alone(max(asked, far)), alone(max(asked, near)))
         reached = integers.product(line.reached(begins), alone(parts))
         lengths = np.diff(np.append(begins, line.size))
         return begins, WeightWalk(
@@ -391,14 +369,11 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
     if share and sight.edge is None and sight.people < search._enough(outer):
         share = Fraction(0)
     rate /= 1 + share
-    cuts: tuple[int, ...] = ()
-    floors = [_floor(rate, outer, search._walked)]
-    if sight.edge is not None:
-        cuts, size = stretches(sight.edge)
-        most = _floor(rate, outer, float(1 - _NEAR) * search._walked)
-        nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
-        rise = math.log(_FARTHER) / float(rate)
-        floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
+    near = far = _floor(rate, outer, search._walked)
+    edge = 0 if sight.edge is None else sight.edge
+    if edge:
+        far = _floor(rate, outer, float(1 - _NEAR) * search._walked)
+        near = min(far, _floor(rate, min(STEP, edge), float(_NEAR) * search._walked))
     early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
     # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
     behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
@@ -406,8 +381,9 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
         rate,
         share,
         more=search._asked + early,
-        floors=tuple(floors),
-        cuts=cuts,
+        near=near,
+        far=far,
+        cut=max(0, edge - STEP),
         behind=behind,
         many=sight.edge is not None or sight.people >= search._many(outer),
         person=search.resolution * search._share.denominator * search._grain,
@@ -434,17 +410,3 @@ def _edges(size: int) -> np.ndarray:
     """Return where edges are, from the outside: every `STEP` candidates, or `EDGES` in all."""
     step = max(STEP, -(-size // EDGES))
     return np.arange(step, size, step, dtype=np.int64)
-
-
-def stretches(edge: int) -> tuple[tuple[int, ...], int]:
-    """Return where the stretches beyond an edge end, and what all weigh in candidates of the first.
-
-    The first one has `STEP` candidates, each further one twice as many, of a quarter of the weight.
-    """
-    cuts, weight, index, length, part = [], 0.0, edge, STEP, 1.0
-    while index > 0:
-        weight += part * min(length, index)
-        index = max(0, index - length)
-        cuts.append(index)
-        length, part = 2 * length, part / _FARTHER
-    return tuple(cut for cut in cuts if cut), math.ceil(weight)

@@ -1,19 +1,19 @@
-"""g of the mean and of the trimmed mean: by all windows, by a saddle, or by walks.
+"""g of means, trimmed means, medians, maxima and minima: by a saddle, or by walks.
 
-A database-ordered function (Cummings, Durfee 2020, Definition 5.1) is preprocessed on the
-contiguous windows of the sorted values only. `Windows` gives f of any window from prefix sums: the
-mean, or the trimmed mean, which leaves out floor(trim m) of m values at each end.
+These are database-ordered functions (Cummings, Durfee 2020, Definition 5.1), preprocessed on the
+contiguous windows of the sorted values only. `Windows` gives f of any window. A trimmed mean leaves
+out floor(trim m) of m values at each end. Mind that g may lie far below f: for the maximum of fifty
+-100 and one -1, with f(empty) = 0 and Delta = 1, it is -49.
 
 Values are integers, and f is rounded down to whole steps of a grid; everything else is exact.
 Rounding down loses no proof: for integer sensitivities, g of floor(f) is floor(g of f). For g(D) is
 the median of f(D), max_i g(D-i) - Delta_i and min_i g(D-i) + Delta_i, and rounding down commutes
 with medians, maxima, minima and the addition of integers; induct on |D|.
 
-*All windows* (`recursed`): g(i, j) = f(x_i..x_j) cut to [g(i + 1, j) - Delta, g(i, j - 1) + Delta]
+*The recursion on windows*: g(i, j) = f(x_i..x_j) cut to [g(i + 1, j) - Delta, g(i, j - 1) + Delta]
 (Cummings, Durfee 2020, section 5). Among all databases that lack one person of a window, the one
 without the largest has the least g and the one without the smallest the greatest, because all
-people have the same Delta. It takes n^2 / 2 steps, in one vector per size of the windows: the way
-for many small databases of one size. `settled` is the way for a large one.
+people have the same Delta. It has n^2 / 2 windows; what follows looks at fewer.
 
 *A saddle* (`bounds`): for phi(s, t) = f(x_{s+1}, ..., x_{n-t}) + (t - s) Delta, and
 phi(s, n - s) = f(empty) + (n - 2s) Delta where nothing is left,
@@ -48,7 +48,6 @@ distance between them has bits.
 
 import bisect
 import dataclasses
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -56,104 +55,85 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 
-_SAFE = 1 << 61
-
-
-def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
-    """Return the column as int64 only if four times `factor` times its values, and `others`, fit.
-
-    They fit if their sum is below 2^61; else the result holds Python integers.
-    """
-    if column.dtype == object:
-        return column
-    needed = 4 * max(math.ceil(integers.largest(column)), 1) * factor + sum(map(abs, others))
-    return column if needed < _SAFE else integers.widen(column)
-
-
-def prefixes(column: np.ndarray) -> np.ndarray:
-    """Return the sums of the first 0, 1, ..., n entries along the last axis."""
-    sums = np.zeros((*column.shape[:-1], column.shape[-1] + 1), column.dtype)
-    np.cumsum(column, axis=-1, out=sums[..., 1:])
-    return sums
+_SAFE = 1 << 60
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Windows:
-    """The means, or trimmed means, of all windows of values that ascend along the last axis.
+    """A statistic of all windows of ascending values, in whole steps.
 
     Attributes:
-        values: a column of int64 or of Python integers.
+        statistic: "mean", "trimmed_mean", "median", "maximum" or "minimum".
         factor: the number of steps per unit of the values.
-        trim: the share of a window that is left out at each end; below 1/2.
-        sums: the prefix sums of the values.
+        values: arrays, for many windows at once, or lists, for one after the other.
+        sums: of the first 0, 1, ..., n values.
+        cuts: how many values are left out at each end of windows of 0, 1, ..., n values.
     """
 
-    values: np.ndarray
-    factor: int = 1
-    trim: Fraction = Fraction(0)
-    sums: np.ndarray = dataclasses.field(init=False)
+    statistic: str
+    factor: int
+    values: Any
+    sums: Any
+    cuts: Any
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sums", prefixes(self.values))
+    @classmethod
+    def of(
+        cls, statistic: str, values: np.ndarray, factor: int, trim: Fraction, *others: int
+    ) -> "Windows":
+        """Return the windows of some values, in int64 where all that is computed fits.
+
+        Args:
+            statistic: what it is.
+            values: ascending, at least one.
+            factor: the number of steps per unit of the values.
+            trim: the share that a trimmed mean leaves out at each end.
+            others: numbers that are added to the statistic later.
+        """
+        most, count = max(abs(int(values[0])), abs(int(values[-1]))), len(values)
+        if 2 * (most + 1) * (factor + count) + count * factor + sum(map(abs, others)) >= _SAFE:
+            values = integers.widen(values)
+        share = trim if statistic == "trimmed_mean" else Fraction(0)
+        over, under = share.as_integer_ratio()
+        cuts = np.array([size * over // under for size in range(count + 1)])
+        return cls(statistic, factor, values, np.append(0, np.cumsum(values)), cuts)
 
     @property
     def size(self) -> int:
         """The number of values."""
-        return int(self.values.shape[-1])
+        return len(self.values)
 
-    def between(self, starts: Any, stops: Any) -> np.ndarray:
-        """Return f of the windows [start, stop), of which none is empty, in steps."""
-        cuts = self.cuts(stops - starts)
-        return self._over(
-            self.sums[..., stops - cuts] - self.sums[..., starts + cuts], stops - starts - 2 * cuts
-        )
+    def listed(self) -> "Windows":
+        """Return the same on lists."""
+        columns = {name: getattr(self, name).tolist() for name in ("values", "sums", "cuts")}
+        return dataclasses.replace(self, **columns)
 
-    def of_size(self, size: int) -> np.ndarray:
-        """Return f of all windows of one size, from left to right."""
-        cut = int(self.cuts(np.array(size)))
-        count = self.size - size + 1
-        stops, starts = self.sums[..., size - cut :], self.sums[..., cut : cut + count]
-        return self._over(stops[..., :count] - starts, np.array(size - 2 * cut))
+    def between(self, starts: Any, stops: Any) -> Any:
+        """Return f of the windows [start, stop), of which none is empty, in steps, rounded down.
 
-    def cuts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return how many values are left out at each end of windows of these sizes."""
-        top, bottom = self.trim.numerator, self.trim.denominator
-        if max(top * self.size, bottom) < 1 << 63:
-            return np.asarray(sizes * top // bottom)
-        return np.asarray(np.asarray(sizes, object) * top // bottom).astype(np.int64)
-
-    def _over(self, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return factor sums / counts, rounded down, where factor sums may be beyond int64.
-
-        With sums = q counts + r it is factor q + floor(factor r / counts).
+        Sums times the factor may be beyond int64: with sums = q counts + r the mean is
+        factor q + floor(factor r / counts). (What is added 0 times makes arrays of one shape.)
         """
+        if self.statistic == "maximum":
+            return self.values[stops - 1] * self.factor + 0 * self.sums[starts]
+        if self.statistic == "minimum":
+            return self.values[starts] * self.factor + 0 * self.sums[stops]
+        if self.statistic == "median":
+            pair = self.values[(starts + stops - 1) // 2] + self.values[(starts + stops) // 2]
+            return pair * self.factor // 2
+        cuts = self.cuts[stops - starts]
+        counts = stops - starts - 2 * cuts
+        sums = self.sums[stops - cuts] - self.sums[starts + cuts]
         whole = sums // counts
-        if self.factor == 1:
-            return np.asarray(whole)
-        return np.asarray(whole * self.factor + (sums - whole * counts) * self.factor // counts)
-
-
-def recursed(windows: Windows, sensitivity: int, empty: int) -> np.ndarray:
-    """Return g of each database (a row of values), by all windows.
-
-    Args:
-        windows: of one database, or of several of one size.
-        sensitivity: Delta, in steps.
-        empty: f of nobody, in steps.
-    """
-    values = windows.values
-    results = np.full((*values.shape[:-1], windows.size + 1), empty, values.dtype)
-    for size in range(1, windows.size + 1):
-        highest = results[..., :-1] + sensitivity
-        lowest = results[..., 1:] - sensitivity
-        results = np.maximum(np.minimum(windows.of_size(size), highest), lowest)
-    return np.asarray(results[..., 0])
+        return whole * self.factor + (sums - whole * counts) * self.factor // counts
 
 
 def settled(windows: Windows, sensitivity: int, empty: int) -> int:
     """Return g of one database: by a saddle where there is one, else by walks between its bounds.
 
-    The arguments are those of `recursed`.
+    Args:
+        windows: of the database.
+        sensitivity: Delta, in steps.
+        empty: f of nobody, in steps.
     """
     low, high = bounds(windows, sensitivity, empty)
     walks = Walks(windows, sensitivity, empty) if low < high else None
@@ -166,15 +146,14 @@ def settled(windows: Windows, sensitivity: int, empty: int) -> int:
 def bounds(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int]:
     """Return bounds on g, which are equal where a saddle is met.
 
-    A saddle is an s that is the best answer to its own best t. It is searched by halving, in
-    2 log2(n) passes over the values.
+    A saddle is an s that is the best answer to its own best t. The first one tried is s = 0, where
+    g is mostly f itself; then it is searched by halving, in 2 log2(n) passes over the values.
     """
     size = windows.size
     ramp = np.arange(size + 1).astype(windows.values.dtype) * sensitivity
     low, high = empty - size * sensitivity, empty + size * sensitivity
-    first, last = 0, size
+    first, s, last = 0, 0, size
     while first <= last and low < high:
-        s = (first + last) // 2
         phis = windows.between(s, np.arange(size, s, -1))
         phis = np.append(phis, empty) + ramp[: size - s + 1] - s * sensitivity
         t = int(phis.argmin())
@@ -184,6 +163,7 @@ def bounds(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int]:
         answer = int(phis.argmax())
         high = min(high, int(phis[answer]))
         first, last = (s + 1, last) if answer > s else (first, s - 1)
+        s = (first + last) // 2
     return low, high
 
 
@@ -197,25 +177,18 @@ class Walks:
     """
 
     def __init__(self, windows: Windows, sensitivity: int, empty: int) -> None:
-        size = windows.size
-        self._step = sensitivity
-        self._cuts = windows.cuts(np.arange(size + 1)).tolist()
-        self._sums = [windows.factor * total for total in windows.sums.tolist()]
-        self._last = [empty + (2 * t - size) * sensitivity for t in range(size + 1)]
+        self._windows, self._size, self._step = windows.listed(), windows.size, sensitivity
+        self._last = [empty + (2 * t - self._size) * sensitivity for t in range(self._size + 1)]
 
     def reach(self, level: int) -> tuple[bool, int]:
         """Return whether g >= level, and the bound on g that the walk has shown on that side."""
-        size, step = len(self._last) - 1, self._step
-        sums, cuts = self._sums, self._cuts
+        size = self._size
         t = bisect.bisect_left(self._last, level)
         above = self._last[min(t, size)]
         below = self._last[max(t - 1, 0)]
         start, stop = size - t, size + 1 - t  # one person
         while start >= 0 and stop <= size:
-            width = stop - start
-            cut = cuts[width]
-            value = (sums[stop - cut] - sums[start + cut]) // (width - 2 * cut)
-            value += (size - stop - start) * step
+            value = self._windows.between(start, stop) + (size - stop - start) * self._step
             if value >= level:
                 above = min(above, value)
                 stop += 1

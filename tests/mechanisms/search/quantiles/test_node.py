@@ -5,7 +5,7 @@ import pytest
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments, order_of
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments, order_of
 
 
 def whole(buckets, candidates: Candidates, resolution: int = 1) -> Node:

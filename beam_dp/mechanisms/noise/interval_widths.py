@@ -9,7 +9,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import (
+from beam_dp.mechanisms.numerics.enclosures import (
     Interval,
     exp_interval,
     leading_bits,

@@ -10,10 +10,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.search.ranks.central import NONE, CentralSearch
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments
+from beam_dp.mechanisms.search.quantiles.middle_quantile import NONE, CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
 from tests import laws
-from tests.mechanisms.search.ranks.test_node import chosen, whole
+from tests.mechanisms.search.quantiles.test_node import chosen, whole
 
 SIZE = 4_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
