@@ -80,7 +80,11 @@ class PackedRows(Packed):
     @functools.cached_property
     def _heaviest(self) -> np.ndarray:
         """The most that each person has of one value, and 0 for nobody."""
-        heaviest = np.zeros(int(self._owners.max(initial=-1)) + 2, np.int64)
+        size = int(self._owners.max(initial=-1)) + 2
+        if len(self.totals) == 1:
+            row, role = np.nonzero(self._owners >= 0)
+            return integers.sums_at(self._owners[row, role], self._weights[row], size)
+        heaviest = np.zeros(size, np.int64)
         np.maximum.at(heaviest, *pairs(self._owners, self._values, self._weights))
         return heaviest
 
