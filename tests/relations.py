@@ -17,10 +17,10 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.profiles import frequency
-from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
-from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from beam_dp.mechanisms.profiles import frequency, kth_largest
+from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -159,13 +159,13 @@ def summed(rows: Rows) -> Sequence[float | Fraction]:
 def ranked(rows: Rows, k: int, sign: int) -> Sequence[float | Fraction]:
     kept = with_value(rows)
     given = roles(kept), units(kept, sign), np.ones(len(kept), np.int64)
-    found = kth_by_price.profile(*given, k, REMOVALS, -math.inf)
+    found = kth_largest.profile(*given, k, REMOVALS)
     return [float(level * UNIT) if level > -math.inf else level for level in found]
 
 
 def covered(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
-    return by_price.profile(PackedRows(roles(kept), coded(kept)[1]), REMOVALS)
+    return by_price.profile(PackedValues(roles(kept), coded(kept)[1]), REMOVALS)
 
 
 def frequent(rows: Rows) -> Sequence[float | Fraction]:
@@ -179,7 +179,7 @@ ONE_OWNER = {
     "distinct": Statistic(
         dp.DistinctCount("item", search=dp.AboveThreshold),
         lambda rows: len(counts(rows)),
-        lambda rows: by_price.profile(PackedRows(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
+        lambda rows: by_price.profile(PackedValues(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
     ),
     "frequency": Statistic(
         dp.MaxFrequency("item", search=dp.AboveThreshold),

@@ -113,12 +113,12 @@ def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int,
     for number in np.unique(shard).tolist():
         table = lines.table.take(shard == number)
         texts = [lines.rows[digest] for digest in _digests(table)]
-        yield number, marshal.dumps((wire.pack_table(table), texts), _FORMAT)
+        yield number, marshal.dumps((wire.pack(table), texts), _FORMAT)
 
 
 def _unpacked(blob: bytes) -> _Lines:
     packed, texts = marshal.loads(blob)
-    table = wire.unpack_table(packed)
+    table = wire.unpack(packed)
     return _Lines(table, dict(zip(_digests(table), texts, strict=True)))
 
 

@@ -53,7 +53,7 @@ def prepared(bounds: dp.ContributionBounds) -> Summarise:
 def canonical(element: tuple[int, Iterable[bytes]]) -> tuple[int, str]:
     """Return the merged, reduced summary of a bucket as the hexadecimal of its bytes."""
     measures = SHARED_MEASURES if element[0] == SHARED else MEASURES
-    return element[0], wire.pack_summary(settling.open_bucket(element[1], measures)[0]).hex()
+    return element[0], wire.pack(settling.open_bucket(element[1], measures)[0]).hex()
 
 
 def in_this_process(

@@ -14,16 +14,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.removal_loss import measures_of
-from beam_dp.transforms.steps import collect
-from beam_dp.transforms.steps import settle as settling
 from tests.hostile import support
 from tests.relations import (
-    FREE,
-    KEY,
     ONE_OWNER,
     PIPED,
     REMOVALS,
@@ -32,12 +24,8 @@ from tests.relations import (
     Statistic,
     as_dicts,
     brute,
-    bundle,
     by_day,
-    compiled,
     data_of,
-    grouped,
-    views,
 )
 
 HUGE = dp.Budget(1e6)
@@ -222,19 +210,3 @@ def test_a_column_can_be_a_value_and_an_item_and_name_people_and_partitions() ->
     assert (one.distinct_value, one.max_frequency_person, one.distinct_day) == (5, 1, 1)
     assert (two.distinct_value, two.max_frequency_person, two.distinct_day) == (0, 0, 0)
     assert abs(one.sum_value - 600) < 1
-
-
-@pytest.mark.parametrize(("name", "most"), [("1-th", 5), ("5-th", 25)])
-def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) -> None:
-    """Already what a part of the people hands on is that small, whoever else there is."""
-    loss = compiled(ONE_OWNER[name])
-    rows = as_dicts([Row(person, 0, float(person), "a") for person in range(400)])
-    for shards in (1, 4):
-        [view] = views(rows, loss, bundles=3, shards=shards)
-        assert len(view.cells.owned(1)[0].people) == most
-        layout = Layout("person", ("day",), loss.columns, None, KEY)
-        bounder = Bounder(FREE, loss.fields, KEY, keep_rows=True)
-        collected = bundle(collect.Collect(layout, bounder, shards), rows)
-        settle = settling.Settle(bounder, measures_of(loss), (), 1)
-        settled = bundle(settle, grouped([collected]).items())
-        assert sum(len(wire.unpack_owned(b)) for _, b in settled if wire.is_owned(b)) == most

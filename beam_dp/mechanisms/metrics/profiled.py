@@ -45,7 +45,8 @@ from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
-from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
+from beam_dp.mechanisms.profiles.packed.packings import Packed
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search
 from beam_dp.mechanisms.search.choose import (
@@ -70,7 +71,7 @@ PARTS = 64
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which is then released."""
 _COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
-_TOP = index_of_price(1 << 52)  # weights are floats up to there (`value_rows`)
+_TOP = index_of_price(1 << 52)  # weights are floats up to there (`packed_rows`)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -354,7 +355,7 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
     `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
-    when every person covers at most D of their own (`profiles.packed.packings`), and not on how
+    when every person covers at most D of their own (`profiles.packed.packed_values`), and not on how
     many values people have: of the people who have a value, only one must have room for it. D
     begins at 1 / 64: where every value has hundreds of owners, each covers a little of it, the
     noise is far below one value, and rounding takes it away. So all is counted in 64ths: prices are
@@ -397,7 +398,7 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
-        packed = (PackedRows(lines.owners, lines.items, each=PARTS) for lines in view.owned(0))
+        packed = (PackedValues(lines.owners, lines.items, PARTS) for lines in view.owned(0))
         return released_at_least([self.draw_one(each, noise) for each in packed])
 
     def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:

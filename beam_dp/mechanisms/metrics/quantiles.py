@@ -67,7 +67,6 @@ _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
 """The parts of the budget for how many rows people have, the first walk, the choice of the clip,
 and the second walk."""
-_THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for more saves nothing
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -592,12 +591,8 @@ class KthLargest(_Ranked):
         return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the exact profile, of as many rows as can matter; of shared rows a relaxed one."""
-        if context.several_owners:
-            relation = Relation(context.index(self.source), context.others)
-        else:
-            most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
-            relation = Relation(context.index(self.source), most=most, rank=self.k)
+        """Return the exact profile; of shared rows a relaxed one."""
+        relation = Relation(context.index(self.source), context.others)
         return KthRow(relation, removals, self.exact_unit, k=self.k)
 
     def for_several_owners(self) -> Metric:

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.profiles.from_summaries import (
     MostFrequentItem,
     SquaresByItem,
 )
-from beam_dp.mechanisms.profiles.packed import packings
+from beam_dp.mechanisms.profiles.packed import packed_values
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -135,7 +135,7 @@ class ClippedValues(ClippedSum):
 
     *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
     that a person has. The statistic is the most values that can be covered when every person covers
-    at most C of theirs (a maximum flow, `packings.covered`): one person more raises it by 0 to C,
+    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to C,
     and it is never above the true number. Of the people who have a value, only one must have room
     for it, so the true number is above it by at most what people lose.
 
@@ -175,7 +175,7 @@ class ClippedValues(ClippedSum):
 
 
 def _values(lines: Lines, cap: int) -> int:
-    return packings.covered(lines.people, lines.items, cap)
+    return packed_values.covered(lines.people, lines.items, cap)
 
 
 def _most_rows(lines: Lines, cap: int) -> int:

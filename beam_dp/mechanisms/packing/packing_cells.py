@@ -19,9 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
-
-import numpy as np
 
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.packing import packing_flow, packing_refined
@@ -36,64 +33,45 @@ _ROWS = 3_000_000  # and of one that it is asked for soon
 _FEW, _MANY = 1_000, 20_000  # steps of the first-order method before HiGHS has its turn
 
 
-class PackingCell(NamedTuple):
-    """Where the value of a program lies, and a line above it for all prices.
-
-    Attributes:
-        number: q of the value, and of what was added to it.
-        stays: the sum of w z of a removal.
-        removed: the sum of r of it.
-    """
-
-    number: int
-    stays: Fraction
-    removed: Fraction
-
-
 def cell(prices: Fraction) -> int:
     """Return q of a value that is so many prices."""
     return math.ceil(prices * PARTS - EDGE)
 
 
 class CellSearch:
-    """Bounds of E / D plus a known number, which come closer until one cell is left.
+    """Bounds of E / D, which come closer until one cell is left.
 
     Attributes:
+        known: what it began with.
         low: the lowest cell that is left.
         high: the highest.
+        least: the highest lower bound that is known.
+        best: what is known with the least upper bound.
     """
 
-    def __init__(
-        self, known: PackingBounds, bounds: Iterator[PackingBounds], added: Fraction = Fraction(0)
-    ) -> None:
+    def __init__(self, known: PackingBounds, bounds: Iterator[PackingBounds]) -> None:
         """Begin with what is known.
 
         Args:
             known: bounds of E / D.
             bounds: others, which come as close as one likes.
-            added: the known number.
         """
-        self._added, self._bounds, self._best = added, bounds, known
-        self.low, self.high = cell(known.low + added), cell(known.high + added)
-
-    @classmethod
-    def of(cls, packing: Packing, added: Fraction) -> CellSearch:
-        """Return the search of a packing program."""
-        known = packing.bounds(np.zeros(packing.people), np.zeros(len(packing.values)))
-        return cls(known, bounds(packing), added)
+        self._bounds, self.known, self.best, self.least = bounds, known, known, known.low
+        self.low, self.high = cell(known.low), cell(known.high)
 
     def step(self) -> None:
         """Take the bounds of one guess more."""
         found = next(self._bounds)
-        if found.high < self._best.high:
-            self._best, self.high = found, cell(found.high + self._added)
-        self.low = max(self.low, cell(found.low + self._added))
+        if found.high < self.best.high:
+            self.best, self.high = found, cell(found.high)
+        self.least = max(self.least, found.low)
+        self.low = cell(self.least)
 
-    def decided(self) -> PackingCell:
+    def decided(self) -> int:
         """Return the only cell."""
         while self.low < self.high:
             self.step()
-        return PackingCell(self.high, self._best.stays, self._best.removed)
+        return self.high
 
 
 def bounds(packing: Packing) -> Iterator[PackingBounds]:
@@ -101,17 +79,16 @@ def bounds(packing: Packing) -> Iterator[PackingBounds]:
 
     Larger programs have a first-order method before.
     """
-    flow = packing_flow.bounds(packing) if packing.owners.shape[1] == 1 else None
+    flow = packing_flow.guess(packing) if packing.is_flow else None
     if flow is not None:
-        yield flow
-    elif len(packing.values) > _SMALL:
-        steps = _FEW if len(packing.values) <= _ROWS else _MANY
-        for guess in PackingProposals(packing).guesses(steps):
-            yield packing.bounds(guess.removed, guess.packed)
+        yield packing.bounds(*flow, 0)
+    elif len(packing.gains) > _SMALL:
+        steps = _FEW if len(packing.gains) <= _ROWS else _MANY
+        yield from PackingProposals(packing).bounds(steps)
     yield from refined(packing)
 
 
 def refined(packing: Packing) -> Iterator[PackingBounds]:
     """Yield bounds by HiGHS, as close as one likes."""
     for guess in packing_refined.solutions(packing):
-        yield packing.exact_bounds(guess.prices, guess.columns, guess.bits)
+        yield packing.bounds(guess.columns, guess.prices[: packing.people], guess.bits)

@@ -1,233 +1,246 @@
-"""The most that rows can pack when no person carries more than a price, and its exact bounds.
+"""A linear program in integers, and the exact bounds of its value that any guess proves.
 
-A row t has owners O(t) and belongs to a value v, of weight w_v > 0. It packs u_t >= 0:
+    E = max { g x : A x <= b, 0 <= x <= u }
+      = min { b y + sum of u_j max(0, g_j - (y A)_j) : y >= 0 }
 
-    E = max { sum of u_t : sum of u_t over the rows of v <= w_v for each value v,
-                           sum of u_t over the rows of i <= D for each person i }
-      = min { sum of w_v z_v + D sum of r_i : z_v >= 1 - sum of r_i over O(t) for each row t of v,
-                                              r, z >= 0 }
+(duality of linear programs). So any y >= 0 gives an upper bound. Let h be such that a best y has
+y <= h. Then any 0 <= x <= u gives a lower one, though A x may be above b:
 
-(duality of linear programs). Each row has an owner and packs at most D, so that a weight above
-n_v D, for n_v rows of the value, counts as that. Everything is counted in prices: nobody carries
-more than 1, c_v = min(w_v / D, n_v), and E / D is at most the number of people, however far the
-weights are apart.
+    E >= g x - sum of h_i max(0, (A x - b)_i),
 
-No r_i above 1 is of use. So any r in [0, 1] gives an upper bound of E / D, with z_v = max(0, 1 -
-the least sum of r over the rows of v). And any u >= 0 that packs at most c_v of each value gives a
-lower one, whatever it does to people: with l_i the load of person i,
+for g x = y A x + (g - y A) x <= y A x + E - b y = E + y (A x - b) for that best y. Both are
+computed from integers over 2^bits without any rounding, so that it does not matter where x and y
+come from.
 
-    E / D >= sum of u_t - sum of max(0, l_i - 1),
-
-for sum of c_v z_v + sum of r_i >= sum of u_t (1 - sum of r_i over O(t)) + sum of r_i
-= sum of u_t - sum of r_i (l_i - 1), and r_i <= 1. Both are computed from integers over 2^bits, so
-that it does not matter where r and u come from. What does not fit there is rounded away from E: c_v
-for the upper bound, and each c_v z_v, are rounded up, the others down. A product of floats, with a
-relative error below 2^-51, is made safe by a factor of 1 + 2^-50.
+*The lines.* The first are people, each of whom carries a price p at most. A part r_i <= 1 of a
+person may be removed, at p each: y_i = r_i. Behind them are blocks of lines whose best prices
+follow from r: each is the least at which no column of the line gains more than it pays. A column is
+in one line of a block at most, with an entry of 1; all other entries of a block are below 0 or in
+blocks before.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.packing.packing_refined import Matrix, summed
+from beam_dp.mechanisms.numerics import integers
 
-_EXACT = 52  # integers of so many bits are floats, and so are sums of them that stay below
-_MOST = 44
-_SAFE = 2.0**-50
+_MOST = 50  # bits of a guess in floats
+_NOBODY = np.zeros(0)
 
 
 class PackingBounds(NamedTuple):
-    """Bounds of E / D that a guess proves, and a line above E at all prices.
+    """Bounds of E / p that a guess proves, and a line above E at all lower prices.
 
     Attributes:
         low: a lower bound.
         high: an upper bound.
-        stays: the sum of w_v z_v of a removal. E at any price D' is at most that plus D' times the
-            next.
+        stays: what a removal leaves. E at a price p' <= p is at most that plus p' times the next.
         removed: the sum of r of it.
+        parts: r.
     """
 
     low: Fraction
     high: Fraction
     stays: Fraction
     removed: Fraction
+    parts: np.ndarray = _NOBODY
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Packing:
-    """The program; there is at least one row.
+    """The program, with one entry of A per place of `columns`, `lines` and `numbers`.
 
     Attributes:
-        owners: shape (rows, roles): the people of each row, each once, numbered from 0, and -1
-            where there are fewer. Every row has an owner.
-        values: the value of each row, numbered from 0, rising; every value has a row. There are
-            less than 2^40.
-        weights: w_v, integers from 1 to 2^52.
-        price: D > 0.
+        price: D; E is counted in its denominator, where the price is its numerator, p.
+        people: how many lines are people.
+        columns: the column of each entry.
+        lines: its line.
+        numbers: the entry.
+        gains: g.
+        rooms: b.
+        most: u; the lines imply it where there are blocks, so that no solver need know it.
+        worth: h.
+        column_sizes: about how large each column gets: p, or 1.
+        line_sizes: and each line.
+        blocks: where each block of lines behind the people ends.
+        known: what is added to E.
+        is_flow: whether each column has one person and one line of the only block.
     """
 
-    owners: np.ndarray
-    values: np.ndarray
-    weights: np.ndarray
     price: Fraction
+    people: int
+    columns: np.ndarray
+    lines: np.ndarray
+    numbers: np.ndarray
+    gains: np.ndarray
+    rooms: np.ndarray
+    most: np.ndarray
+    worth: np.ndarray
+    column_sizes: np.ndarray
+    line_sizes: np.ndarray
+    blocks: tuple[int, ...] = ()
+    known: int = 0
+    is_flow: bool = False
 
     @functools.cached_property
-    def people(self) -> int:
-        """How many people there may be."""
-        return int(self.owners.max()) + 1
-
-    @functools.cached_property
-    def room(self) -> np.ndarray:
-        """c_v, to 52 bits."""
-        numbers = self.weights * float(1 / self.price)
-        return np.asarray(np.minimum(numbers, self.lengths))
-
-    @functools.cached_property
-    def lengths(self) -> np.ndarray:
-        """n_v."""
-        return np.diff(np.append(self.starts, len(self.values)))
-
-    @functools.cached_property
-    def single(self) -> bool:
-        """Whether every value has one row."""
-        return len(self.weights) == len(self.values)
-
-    @functools.cached_property
-    def starts(self) -> np.ndarray:
-        """Where the rows of each value start."""
-        return np.flatnonzero(np.diff(self.values, prepend=-1))
-
-    @functools.cached_property
-    def roles(self) -> list[np.ndarray]:
-        """The owner of each row, role by role; `people` for nobody."""
-        return [np.where(role < 0, self.people, role) for role in self.owners.T]
+    def wide(self) -> Packing:
+        """The same in Python integers."""
+        names = "numbers", "gains", "rooms", "most", "worth", "column_sizes", "line_sizes"
+        columns: dict[str, Any] = {name: getattr(self, name).astype(object) for name in names}
+        return dataclasses.replace(self, **columns)
 
     @functools.cached_property
     def bits(self) -> int:
-        """The precision of guesses: all sums stay below 2^52."""
-        most = int(max(self.room.sum(), self.people)) + len(self.weights) // (1 << 20) + 2
-        return min(_MOST, _EXACT - most.bit_length())
+        """The most bits for which all sums stay below 2^62; below 0: not even whole numbers do."""
+        numbers, most = np.abs(self.numbers.astype(float)), self.most.astype(float)
+        worth, gains = self.worth.astype(float), self.gains.astype(float)
+        needed = numbers * most[self.columns] * np.maximum(worth[self.lines], 1)
+        whole = needed.sum() + (gains * most).sum() + (self.rooms * np.maximum(worth, 1)).sum()
+        return min(_MOST, 60 - int(whole + worth.sum()).bit_length())
 
-    def taken(self, removed: np.ndarray) -> np.ndarray:
-        """Return the sum of r over the owners of each row; r has a 0 at its end."""
-        taken = removed[self.roles[0]]
-        for role in self.roles[1:]:
-            taken += removed[role]
-        return np.asarray(taken)
+    def needed(self, columns: np.ndarray) -> np.ndarray:
+        """Return A x."""
+        return summed(self.lines, self.numbers * columns[self.columns], len(self.rooms))
 
-    def loads(self, packed: np.ndarray) -> np.ndarray:
-        """Return the sum of u over the rows of each person: exact for integers below 2^52."""
-        counts = (np.bincount(role, packed, self.people + 1) for role in self.roles)
-        return np.asarray(sum(counts))[:-1]
+    def paid(self, prices: np.ndarray) -> np.ndarray:
+        """Return y A."""
+        return summed(self.columns, self.numbers * prices[self.lines], len(self.gains))
 
-    def stays(self, taken: np.ndarray) -> np.ndarray:
-        """Return the least of a column over the rows of each value."""
-        return taken if self.single else np.minimum.reduceat(taken, self.starts)
+    def bounds(self, columns: np.ndarray, removed: np.ndarray, bits: int) -> PackingBounds:
+        """Return what a guess proves: of x, and of r, in integers over 2^bits."""
+        exact = self if bits <= self.bits else self.wide
+        kind, one, top = exact.most.dtype, 1 << bits, self.price.numerator
+        low = Fraction(exact.lower(columns.astype(kind), one), one) + self.known
+        parts = np.clip(removed.astype(kind), 0, one)
+        left = Fraction(exact.left(parts, one), one) + self.known
+        gone = Fraction(int(parts.sum()), one)
+        stays, taken = left / self.price.denominator, np.asarray(parts / one, float)
+        return PackingBounds(low / top, left / top + gone, stays, gone, taken)
 
-    def sums(self, packed: np.ndarray) -> np.ndarray:
-        """Return the sum of a column over the rows of each value."""
-        return packed if self.single else np.add.reduceat(packed, self.starts)
+    def lower(self, columns: np.ndarray, one: int) -> int:
+        """Return a lower bound of E, from x; both over `one`."""
+        columns = np.clip(columns, 0, self.most * one)
+        over = np.maximum(self.needed(columns) - self.rooms * one, 0)
+        return int((self.gains * columns).sum() - (self.worth * over).sum())
 
-    @property
-    def matrix(self) -> Matrix:
-        """A row needs as much of its owners, and of its value if that has several rows."""
-        lines = self.owners
-        if not self.single:
-            lines = np.column_stack([lines, self.people + self.values])
-        there = lines >= 0
-        ones = np.full(int(there.sum()), 1, object)
-        return Matrix(np.nonzero(there)[0], lines[there], ones, 1)
+    def left(self, removed: np.ndarray, one: int) -> int:
+        """Return what a removal leaves; both over `one`."""
+        prices = np.zeros(len(self.rooms), removed.dtype)
+        prices[: self.people] = removed
+        start = self.people
+        for end in self.blocks:
+            gains = self.gains * one - self.paid(prices)
+            own = np.flatnonzero((self.lines >= start) & (self.lines < end) & (self.numbers == 1))
+            np.maximum.at(prices, self.lines[own], gains[self.columns[own]])
+            start = end
+        gains = np.maximum(self.gains * one - self.paid(prices), 0)
+        kept = self.rooms[self.people :] * prices[self.people :]
+        return int(kept.sum() + (self.most * gains).sum())
 
-    def gains(self, bits: int) -> np.ndarray:
-        """Return 1 for each row."""
-        return np.full(len(self.values), 1 << bits, object)
 
-    def rooms(self, bits: int) -> np.ndarray:
-        """Return 1 for each person, and c_v of values of several rows."""
-        people = np.full(self.people, 1 << bits, object)
-        return people if self.single else np.append(people, self.value_rooms(bits)[0])
+def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the sums of integers of any size by index, 0 to before `size`."""
+    sums = np.zeros(size, column.dtype)
+    np.add.at(sums, indexes, column)
+    return sums
 
-    def most(self, bits: int) -> np.ndarray | None:
-        """Return c_v of values of one row."""
-        return self.value_rooms(bits)[0] if self.single else None
 
-    def value_rooms(self, bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return c_v times 2^bits, rounded down and up, as integers."""
-        weights, index = np.unique(self.weights, return_inverse=True)
-        top, bottom = self.price.denominator << bits, self.price.numerator
-        low = np.array([weight * top // bottom for weight in weights.tolist()], object)
-        high = np.array([-(-weight * top // bottom) for weight in weights.tolist()], object)
-        most = self.lengths.astype(object) << bits
-        return np.minimum(low[index], most), np.minimum(high[index], most)
+def of_rows(
+    price: Fraction, owners: np.ndarray, weights: np.ndarray, values: np.ndarray, free: np.ndarray
+) -> Packing:
+    """Return the program of the most that rows of one value pack, the value chosen by parts.
 
-    @functools.cached_property
-    def _rooms(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same for the precision of guesses, as floats."""
-        low, high = self.value_rooms(self.bits)
-        return low.astype(np.float64), high.astype(np.float64)
+        max { sum of u_t + sum of f_v l_v : 0 <= u_t <= w_t l_v for each row t of v,
+              sum of l_v <= 1, sum of u_t over the rows of i <= D for each person i }.
 
-    def bounds(self, removed: np.ndarray, packed: np.ndarray) -> PackingBounds:
-        """Return what a guess in floats proves: of r for each person, and of u for each row."""
-        return PackingBounds(self.lower(packed), *self.upper(removed))
+    Lines are people, rows, and one for all values; the price of the last one is the most that a
+    removal leaves of a value. Of one value alone l is 1, and no line but those of people is needed.
 
-    def exact_bounds(self, removed: np.ndarray, packed: np.ndarray, bits: int) -> PackingBounds:
-        """Return what a guess in integers over 2^bits proves: closer than floats can be."""
-        one, (least, most) = 1 << bits, self.value_rooms(bits)
-        parts = np.append(np.clip(removed[: self.people], 0, one), 0)
-        stays = np.maximum(one - self.stays(self.taken(parts)), 0)
-        kept = -(-most * stays >> bits)  # rounded up
-        filled = np.maximum(packed, 0)
-        sums = self.sums(filled)
-        room = np.where(sums > least, least, sums)[self.values]
-        filled = filled * room // np.maximum(sums, 1)[self.values]
-        row, role = np.nonzero(self.owners >= 0)
-        loads = summed(self.owners[row, role], filled[row], self.people)
-        over = np.maximum(loads - one, 0)
-        gone = Fraction(sum(parts), one)
-        return PackingBounds(
-            Fraction(sum(filled) - sum(over), one),
-            Fraction(sum(kept), one) + gone,
-            Fraction(sum(self.weights.tolist() * stays), one),
-            gone,
-        )
+    Args:
+        price: D; everything is counted in its denominator.
+        owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
+        weights: w_t, at least 1.
+        values: the value of each row.
+        free: f_v.
+    """
+    top, parts = price.as_integer_ratio()
+    factor, rows, size = np.array([parts]), len(values), len(free)
+    room, free = integers.product(weights, factor), integers.product(free, factor)
+    most = np.minimum(room, top)
+    if size == 1:
+        return _packing(price, owners, most, known=int(free[0]))
+    own, ones = np.arange(rows), np.ones(size, np.int64)
+    total = max(integers.add(free, integers.sums_at(values, room, size)).tolist())
+    people = int(owners.max(initial=-1)) + 1
+    return _packing(
+        price,
+        owners,
+        most,
+        columns=np.concatenate([own, rows + values, np.arange(rows, rows + size)]),
+        lines=people + np.concatenate([own, own, np.full(size, rows)]),
+        numbers=integers.concatenate([np.ones(rows, np.int64), -room, ones]),
+        gains=free,
+        rooms=np.append(0 * own, 1),
+        most=ones,
+        worth=integers.concatenate([0 * own + 1, integers.narrow(np.array([total], object))]),
+        column_sizes=ones,
+        line_sizes=np.append(np.full(rows, top), 1),
+        blocks=(people + rows, people + rows + 1),
+    )
 
-    def upper(self, removed: np.ndarray) -> tuple[Fraction, Fraction, Fraction]:
-        """Return an upper bound of E / D, and a line above E at all prices.
 
-        The line is in two parts, the sum of w_v z_v and the sum of r: E at any price D' is at most
-        the first plus D' times the second.
+def of_values(price: Fraction, owners: np.ndarray, values: np.ndarray, each: int) -> Packing:
+    """Return the program of the most that rows pack where those of a value share a room.
 
-        Args:
-            removed: a guess of r, floats, one for each person.
-        """
-        one = float(1 << self.bits)
-        parts = np.append(np.ceil(np.clip(np.nan_to_num(removed), 0, 1) * one), 0)
-        stays = np.maximum(one - self.stays(self.taken(parts)), 0)
-        room = self._rooms[1]
-        kept = np.where(stays == one, room, np.ceil(room * stays * (1 + _SAFE) / one))
-        number = Fraction(int(kept.sum()) + int(parts.sum()), 1 << self.bits)
-        weight = float((self.weights * stays).sum()) * (1 + 2.0**-20) / one
-        return number, Fraction(weight), Fraction(int(parts.sum()), 1 << self.bits)
+        max { sum of u_t : 0 <= u_t, sum of u_t over the rows of v <= w for each value v,
+                           sum of u_t over the rows of i <= D for each person i }.
 
-    def lower(self, packed: np.ndarray) -> Fraction:
-        """Return a lower bound of E / D.
+    Args:
+        price: D; everything is counted in its denominator.
+        owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
+        values: the value of each row, numbered from 0.
+        each: w.
+    """
+    top, parts = price.as_integer_ratio()
+    people, size, rows = int(owners.max()) + 1, int(values.max()) + 1, len(values)
+    return _packing(
+        price,
+        owners,
+        np.full(rows, min(top, each * parts)),
+        columns=np.arange(rows),
+        lines=people + values,
+        numbers=np.ones(rows, np.int64),
+        rooms=np.full(size, each * parts),
+        worth=np.ones(size, np.int64),
+        line_sizes=np.full(size, top),
+        blocks=(people + size,),
+        is_flow=owners.shape[1] == 1,
+    )
 
-        Args:
-            packed: a guess of u / D, floats, one for each row; a value of which more than c_v is
-                packed packs nothing.
-        """
-        one, room = float(1 << self.bits), self._rooms[0]
-        parts = np.floor(np.clip(np.nan_to_num(packed), 0, 1) * one)
-        if self.single:
-            parts = np.minimum(parts, room)
-        else:
-            cut = np.minimum(room / np.maximum(self.sums(parts), 1), 1)
-            parts = np.floor(parts * np.where(cut < 1, cut * (1 - _SAFE), 1)[self.values])
-            parts = np.where((self.sums(parts) <= room)[self.values], parts, 0)
-        over = np.maximum(self.loads(parts) - one, 0)
-        return Fraction(int(parts.sum()) - int(over.sum()), 1 << self.bits)
+
+def _packing(price: Fraction, owners: np.ndarray, limit: np.ndarray, **more: Any) -> Packing:
+    """Return the program of rows that gain 1 each, with lines for people, and what is behind."""
+    top, rows, people = price.numerator, len(limit), int(owners.max(initial=-1)) + 1
+    row, role = np.nonzero(owners >= 0)
+    own = {
+        "columns": row,
+        "lines": owners[row, role],
+        "numbers": np.ones(len(row), np.int64),
+        "gains": np.ones(rows, np.int64),
+        "rooms": np.full(people, top),
+        "most": limit,
+        "worth": np.ones(people, np.int64),
+        "column_sizes": np.full(rows, top),
+        "line_sizes": np.full(people, top),
+    }
+    joined: dict[str, Any] = {
+        name: integers.concatenate([part, more.pop(name, part[:0])]) for name, part in own.items()
+    }
+    return Packing(price=price, people=people, **joined, **more)

@@ -28,55 +28,10 @@ the second profile too, but moves by more than one step for one person: one pers
 another with ten rows of the same item.)
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-
-
-class FrequencyTable(NamedTuple):
-    """Lines (item, count, person) by item, the largest counts first, one line per owner.
-
-    Attributes:
-        items: the item of each line, rising.
-        counts: the rows of each line, falling within an item.
-        people: the owner of each line.
-        starts: where each item starts.
-    """
-
-    items: np.ndarray
-    counts: np.ndarray
-    people: np.ndarray
-    starts: np.ndarray
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """How many people own each item."""
-        return np.diff(np.append(self.starts, len(self.items)))
-
-    @property
-    def totals(self) -> np.ndarray:
-        """C_v per item."""
-        return integers.segment_sums(self.counts, self.starts)
-
-
-def owned(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> FrequencyTable:
-    """Return the lines with those of one person and item added up.
-
-    Args:
-        people: per line a code.
-        items: per line a code.
-        counts: per line how many rows, at least 1.
-    """
-    order = np.lexsort((people, items))
-    people, items, counts = people[order], items[order], counts[order]
-    first = _starts(items, people)
-    people, items = people[first], items[first]
-    counts = integers.segment_sums(counts, first)
-    order = np.lexsort((-counts, items))
-    items = items[order]
-    return FrequencyTable(items, counts[order], people[order], _starts(items))
+from beam_dp.mechanisms.profiles.packed.packings import pairs
 
 
 def max_profile(
@@ -92,7 +47,7 @@ def max_profile(
         counts: per line how many rows, at least 1.
         removals: how many people are removed at most.
     """
-    removed, left = _left(owned(people, items, counts), removals)
+    removed, left = _left(people, items, counts, removals)
     most = np.zeros(removals + 1, left.dtype)
     np.maximum.at(most, removed, left)
     levels: list[int] = most.tolist()
@@ -114,25 +69,23 @@ def squares_profile(
         counts: per line how many rows, at least 1.
         removals: how many people are removed at most.
     """
-    removed, left = _left(owned(people, items, counts), removals)
+    removed, left = _left(people, items, counts, removals)
     sums = integers.sums_at(removed, integers.product(left, left), removals + 1)
     levels: list[int] = sums.tolist()
     return levels
 
 
-def _left(lines: FrequencyTable, removals: int) -> tuple[np.ndarray, np.ndarray]:
+def _left(
+    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return (k, b_v[k]) for every item v and 0 <= k <= removals, n_v; beyond n_v it is 0."""
-    sizes, totals = lines.sizes, lines.totals
-    whole = np.zeros(len(totals), np.int64)
-    k = np.arange(1, len(lines.items) + 1) - np.repeat(lines.starts, sizes)
-    upto = integers.running_sums(totals)
-    left = np.repeat(upto, sizes) - integers.running_sums(lines.counts)
+    codes = np.unique(items, return_inverse=True)[1]
+    item, owned = pairs(codes[:, None], people, counts)
+    owned = owned[np.lexsort((-owned, item))]
+    starts = np.flatnonzero(np.diff(item, prepend=-1))
+    sizes, totals = np.diff(starts, append=len(item)), integers.segment_sums(owned, starts)
+    k = np.arange(1, len(item) + 1) - np.repeat(starts, sizes)
+    left = np.repeat(integers.running_sums(totals), sizes) - integers.running_sums(owned)
     kept = k <= removals
+    whole = np.zeros(len(totals), np.int64)
     return np.append(whole, k[kept]), integers.concatenate([totals, left[kept]])
-
-
-def _starts(*columns: np.ndarray) -> np.ndarray:
-    """Return where a row of the sorted columns differs from the one before."""
-    new = np.ones(len(columns[0]), bool)
-    new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    return np.flatnonzero(new)

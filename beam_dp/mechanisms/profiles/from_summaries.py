@@ -17,9 +17,10 @@ import numpy as np
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles import frequency, kth_largest
-from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
-from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
-from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
+from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
+from beam_dp.mechanisms.profiles.packed.packings import Packed
 from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
@@ -125,7 +126,7 @@ class DistinctItems(PackedProfiler):
 
     def packed(self, lines: Lines) -> Packed:
         """Return how many items can be packed, each by its rows together."""
-        return PackedRows(lines.owners, lines.items)
+        return PackedValues(lines.owners, lines.items)
 
 
 class MostFrequentItem(PackedProfiler):
@@ -175,9 +176,7 @@ def _bounded(weights: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class KthRow(OwnerProfiler):
-    """The k-th largest row, where one person may own many (`kth_largest`): exact.
-
-    Of rows with several owners it is relaxed: `packed.kth_by_price`.
+    """The k-th largest row (`kth_largest`): exact for rows of one owner, relaxed for others.
 
     Attributes:
         k: which row, 1 for the largest.
@@ -197,13 +196,8 @@ class KthRow(OwnerProfiler):
         return [*known, *[-math.inf] * (len(levels) - len(known))]
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        if self.relation.others:
-            return self._of_shared_rows(lines)
-        return kth_largest.profile(lines.people, lines.items, lines.counts, self.k, self.removals)
-
-    def _of_shared_rows(self, lines: Lines) -> Sequence[Number]:
         items, counts = self.sign * lines.items, _bounded(lines.counts)
-        return kth_by_price.profile(lines.owners, items, counts, self.k, self.removals, -math.inf)
+        return kth_largest.profile(lines.owners, items, counts, self.k, self.removals)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,144 +1,148 @@
-"""The removal profile of the k-th largest row, where one person may own many rows.
+"""The removal profile of the k-th largest row, where people own many rows, and rows many people.
 
-A line is (person, item, count): `count` rows of that person have the value `item`. Let c_i(y) be
-the number of rows of person i above y and C(y) their sum. Different values are numbered as buckets.
-The k-th largest row is at most y iff C(y) <= k - 1, and the r people whose removal takes most rows
-above y are those with the r largest c_i(y), so
+Different items are numbered from the largest on. The k-th largest row is at most y if at most k - 1
+rows are above y, and loss(y) is the least number of people whose removal leaves so few. B[r] is the
+first item with a loss of at most r (Fang, Dong, Yi, "Shifted Inverse", CCS 2022, section 5). The
+statistic is monotone: more rows, a larger k-th largest.
+
+*Rows of one owner.* With c_i(y) the rows of person i above y and C(y) their sum, the r people whose
+removal takes most rows are those with the r largest c_i(y), so
 
     loss(y) = min { r : C(y) - (sum of the r largest c_i(y)) <= k - 1 }
 
-is the exact removal loss and B[r] is the first y with loss(y) <= r (Fang, Dong, Yi, "Shifted
-Inverse", CCS 2022, section 5). The statistic is monotone: more rows, a larger k-th largest.
+exactly.
 
-Cutting c_i at k changes no loss. Let m people have k rows or more above y. With r < m one of them
-stays, with at least k rows, cut or not; with r >= m all of them go, in both sums, and what is left
-is the same.
+*Rows of any number of owners.* Let E(D) be the most that the rows above y pack at a price D
+(`packed.packings`), and R_D below it in steps of D / 32 (`packed.by_price`). Removing r people, by
+parts, leaves at least E(D) - r D of them, so that
+
+    loss(y) = max(0, max over prices D of ceil((R_D - (k - 1)) / D))
+
+is at most the exact loss. It falls as y rises, for there are fewer rows, and a person more raises
+it by 0 or 1, as R_D rises by 0 to D. So B interlaces. For k = 1 this is the fractional matching of
+the rows above y, which is their fractional cover: E(1), and every other price gives less. For other
+k the prices are the powers of 2 up to 64 (k - 1), so that n people with very many rows each have a
+loss of n - (k - 1) / D, rounded up.
 """
 
+from __future__ import annotations
+
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.packing.packing_cells import PARTS
+from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
+
+_FINEST = 64
+
+Loss = Callable[[int, int, int], int]
+"""The loss of the first so many rows, if it is between two numbers; else the nearer of them."""
 
 
 def profile(
-    people: np.ndarray, items: np.ndarray, counts: np.ndarray, k: int, removals: int
+    owners: np.ndarray, items: np.ndarray, counts: np.ndarray, k: int, removals: int
 ) -> list[Number]:
     """Return B[0..removals] of the k-th largest row.
 
-    It is exact. The profiles of neighbours interlace: `B'[r + 1] <= B[r] <= B'[r]`.
+    The profiles of neighbours interlace: `B'[r + 1] <= B[r] <= B'[r]`.
 
-    Edge cases: -inf where fewer than k rows are left; several lines of one person and item count
-    together. Up to 2^62 rows.
+    Edge cases: -inf where fewer than k rows are left. Up to 2^62 rows.
 
     Args:
-        people: per line a code from 0 on.
+        owners: shape (roles, lines): people from 0, -1 for nobody.
         items: per line the value of its rows, an integer.
         counts: per line how many rows, at least 1.
-        k: from 1 on; half of all rows is as fast as 1.
+        k: from 1 on.
         removals: how many people are removed at most.
     """
-    checks.positive_integer("ranks.profile", "k", k)
-    if len(people) == 0:
-        return [-math.inf] * (removals + 1)
-    values, codes = np.unique(items, return_inverse=True)
-    rows = integers.sums_at(codes, counts, len(values))
-    # above[j] is the number of rows in the buckets j, j + 1, ...: those above bucket j - 1.
-    above = np.append(rows[::-1].cumsum()[::-1], 0)
-    search = _Search(above, min(k, int(above[0]) + 1), np.empty(removals + 1, np.int64))
-    search.run(people, codes, counts)
-    units: list[Number] = [-math.inf, *values.tolist()]
-    return [units[level] for level in search.levels.tolist()]
+    checks.positive_integer("kth_largest.profile", "k", k)
+    kept = np.flatnonzero((owners >= 0).any(axis=0))
+    order = kept[np.argsort(-items[kept], kind="stable")]
+    owners, items, counts = owners[:, order], items[order], counts[order]
+    ends = np.flatnonzero(np.diff(items, append=items[-1:] - 1)) + 1
+    loss = _exact(owners[0], counts, k) if len(owners) == 1 else _by_prices(owners, counts, k)
+    levels = _levels(loss, ends, k, removals)
+    values: list[Number] = [*items[ends - 1].tolist(), -math.inf]
+    return [values[level] for level in levels]
 
 
-class _Node(NamedTuple):
-    """A step of the bisection: for r from `first` to before `stop`, B[r] is from `low` to `high`.
+def _levels(loss: Loss, ends: np.ndarray, k: int, removals: int) -> list[int]:
+    """Return per number of removals the index of an item, or the number of items.
 
-    `base` has the number of each person's rows from bucket `high` on; `lines` are the people, the
-    buckets and the counts of the lines in buckets between `low` and `high`.
+    B[r] is the item at the first j with loss(j + 1) > r, loss(j) being that of the rows of the
+    first j items, which never falls with j; rows beyond a loss above K matter to no r. So prefixes
+    grow twofold until there is one; in between all r are bisected at once.
+
+    Args:
+        loss: the loss of the first so many rows.
+        ends: how many rows have one of the first items.
+        k: as for `profile`.
+        removals: K.
     """
-
-    first: int
-    stop: int
-    low: int
-    high: int
-    base: np.ndarray
-    lines: tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Bisect for all B[r] at once, on the people who may still be among those with most rows."""
-
-    above: np.ndarray
-    k: int
-    levels: np.ndarray
-
-    @property
-    def most(self) -> int:
-        """K, the number of removals."""
-        return len(self.levels) - 1
-
-    def run(self, people: np.ndarray, buckets: np.ndarray, counts: np.ndarray) -> None:
-        """Fill `levels` with the first j for which above[j] allows B[r] there."""
-        size = int(people.max()) + 1
-        # Above no bucket do r people own more rows than the r largest owners own in all.
-        reach = int(_running(integers.sums_at(people, counts, size), self.most)[-1])
-        low, high = self._first(self.k - 1 + reach), self._first(self.k - 1)
-        over, inside = buckets >= high, (buckets >= low) & (buckets < high)
-        base = integers.sums_at(people[over], counts[over], size)
-        lines = people[inside], buckets[inside], counts[inside]
-        nodes = [_Node(0, self.most + 1, low, high, base, lines)]
-        while nodes:
-            nodes += self._halves(nodes.pop())
-
-    def _first(self, rows: int) -> int:
-        """Return the first j with above[j] <= rows."""
-        return int(np.searchsorted(-self.above, -rows))
-
-    def _halves(self, node: _Node) -> list[_Node]:
-        if node.low == node.high or node.first == node.stop:
-            self.levels[node.first : node.stop] = node.low
-            return []
-        first, stop, low, high, base, (people, buckets, counts) = self._trimmed(node)
+    indexes = [len(ends)] * (removals + 1)
+    nodes, first, low, rows = [], 0, 0, k + removals
+    while first <= removals and low < len(ends):
+        size = max(low + 1, int(np.searchsorted(ends, rows, "right")))
+        split = loss(int(ends[size - 1]), first, removals + 1)
+        nodes.append((first, split, low, size - 1))
+        first, low, rows = split, size, 2 * int(ends[size - 1])
+    while nodes:
+        first, stop, low, high = nodes.pop()
+        if first == stop or low == high:
+            indexes[first:stop] = [low] * (stop - first)
+            continue
         middle = (low + high) // 2
-        over, under = buckets >= middle, buckets < middle
-        after = base + integers.sums_at(people[over], counts[over], len(base))
-        needed = int(self.above[middle]) - (self.k - 1)
-        loss = int(np.searchsorted(_running(after, self.most), needed))
-        split = min(max(loss, first), stop)
-        over &= buckets > middle
-        left = people[under], buckets[under], counts[under]
-        right = people[over], buckets[over], counts[over]
-        return [
-            _Node(split, stop, low, middle, after, left),
-            _Node(first, split, middle + 1, high, base, right),
-        ]
-
-    def _trimmed(self, node: _Node) -> _Node:
-        """Return the node without the people who are nowhere in it among the K largest owners.
-
-        The K-th largest count at `high` is at most the K-th largest anywhere in the node, and
-        nobody has more rows than at `low`.
-        """
-        if len(node.base) <= self.most or self.most == 0:
-            return node
-        rank = len(node.base) - self.most
-        least = np.partition(node.base, rank)[rank]
-        people, buckets, counts = node.lines
-        kept = node.base + integers.sums_at(people, counts, len(node.base)) >= least
-        codes, stays = kept.cumsum() - 1, kept[people]
-        lines = codes[people[stays]], buckets[stays], counts[stays]
-        return node._replace(base=node.base[kept], lines=lines)
+        split = loss(int(ends[middle]), first, stop)
+        nodes += [(first, split, low, middle), (split, stop, middle + 1, high)]
+    return indexes
 
 
-def _running(counts: np.ndarray, most: int) -> np.ndarray:
-    """Return the sums of the 0, 1, ..., `most` largest counts, or fewer with fewer people."""
-    start = len(counts) - max(1, most)
-    largest = np.partition(counts, start)[start:] if start > 0 else counts
-    largest = largest[: min(len(counts), most)]
-    return np.append(0, np.sort(largest)[::-1].cumsum())
+def _exact(people: np.ndarray, counts: np.ndarray, k: int) -> Loss:
+    """Return the loss of rows of one owner each."""
+    size = int(people.max(initial=0)) + 1
+
+    def loss(rows: int, first: int, stop: int) -> int:
+        owned = integers.sums_at(people[:rows], counts[:rows], size)
+        largest = np.partition(owned, -stop)[-stop:] if stop < size else owned
+        left = int(owned.sum()) - np.append(0, np.cumsum(np.sort(largest)[::-1]))
+        return max(first, min(stop, int(np.count_nonzero(left >= k))))
+
+    return loss
+
+
+def _by_prices(owners: np.ndarray, counts: np.ndarray, k: int) -> Loss:
+    """Return the loss of rows of several owners."""
+    totals = integers.running_sums(counts)
+    prices = [Fraction(1 << power) for power in range((_FINEST * (k - 1)).bit_length() + 1)]
+
+    def loss(rows: int, first: int, stop: int) -> int:
+        if totals[rows - 1] < k:
+            return first
+        if stop == 1:
+            return 1
+        packed, best = PackedRows(owners[:, :rows], None, counts[:rows]), max(first, 1)
+        for price in tuple(prices):
+            search, beyond = packed.search(price), (k - 1) / price
+            # A cell q stands for R_D of q - 1 parts of the price.
+            while search.low < search.high and _least(search.low, beyond) < stop:
+                if _least(search.high, beyond) <= best:
+                    break
+                search.step()
+            found = min(_least(search.low, beyond), stop)
+            if found > best:
+                best = found
+                prices.remove(price)
+                prices.insert(0, price)
+        return best
+
+    return loss
+
+
+def _least(number: int, beyond: Fraction) -> int:
+    """Return the loss at a price that a cell stands for."""
+    return math.ceil(Fraction(number - 1, PARTS) - beyond)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
 
 
@@ -52,24 +55,18 @@ class ProfileExtension:
     def __call__(self, price: Fraction) -> Fraction:
         """Return E(D)."""
         # In integers of 1 / denominator, which are faster than fractions.
-        step, parts = price.numerator, price.denominator
-        return Fraction(min(level * parts + k * step for k, level in self._corners), parts)
+        step, parts = (
+            integers.narrow(np.array([part], object)) for part in price.as_integer_ratio()
+        )
+        levels, people = self._terms
+        sums = integers.add(integers.product(levels, parts), integers.product(people, step))
+        return Fraction(int(sums.min()), price.denominator)
 
     @cached_property
-    def _corners(self) -> list[tuple[int, int]]:
-        """(k, B[k]) and (K + 1, L) on their lower convex envelope: only these can be the least."""
-        kept: list[tuple[int, int]] = []
-        for point in enumerate((*self.levels, self.floor)):
-            while len(kept) > 1 and _is_above(kept[-1], kept[-2], point):
-                kept.pop()
-            kept.append(point)
-        return kept
-
-
-def _is_above(middle: tuple[int, int], left: tuple[int, int], right: tuple[int, int]) -> bool:
-    """Return whether a point is on or above the line through the others."""
-    rise = (middle[1] - left[1]) * (right[0] - left[0])
-    return rise >= (right[1] - left[1]) * (middle[0] - left[0])
+    def _terms(self) -> tuple[np.ndarray, np.ndarray]:
+        """B[0..K] and L, and 0 to K + 1."""
+        levels = np.array([*self.levels, self.floor], object)
+        return integers.narrow(levels), np.arange(len(levels))
 
 
 def _units(value: Number, unit: Fraction) -> int:

@@ -26,19 +26,6 @@ Items, which are only compared, are such codes too: what is released is a statis
 The code of a row depends on that row alone, so that privacy asks nothing of codes. But two
 different values are counted as one with a probability of at most 2^-63 + 2^-127, so that n values
 are counted short with a probability of at most n^2 / 2^64.
-
-*Thinning.* Lines that the profile of a k-th largest row does not depend on are dropped in every
-shard. A removal profile B[0..K] is computed from the lines without k <= K people. That of the k-th
-largest row (`profiles.kth_largest`, where k is called the rank) need not know all lines for that,
-so that memory is bounded by a public number, not by the data: per person the `rank` largest rows,
-then over all people the `most` * `rank` largest of those, `most` = K + 1.
-
-Let c_i(y) be the rows of person i above y, cut at the rank, and C(y) their sum: they decide every
-loss. For every y, either all c_i(y) are what they were, or C(y) >= most * rank both before and
-after, where the loss is `most` or more: K people own at most K * rank of the cut rows, `rank`
-remain. For a row above y is left out only beyond the `rank`-th of its person (c_i stays), or when
-most * rank other rows, none smaller, are kept, at most `rank` of each person. Unions keep the
-property: cut counts of a union follow from those of its parts and are not below them.
 """
 
 import dataclasses
@@ -53,7 +40,6 @@ from beam_dp.mechanisms.numerics import hashing, integers
 
 _WIDEST = 1 << 62
 _EMPTY = np.uint64(1 << 63)  # `integers.LOWEST`: an empty role
-_BLOCK = 1 << 15  # lines that are hashed at a time: their words stay in the cache
 _NO_KEY = np.uint64(0)
 
 
@@ -109,17 +95,12 @@ class Relation:
             below 0 count as 0.
         order: the index of the column that says when. Only each person's last row in a partition
             counts, once; of equally late rows, the one with the largest value. -1: all rows.
-        most: K + 1 where K removals of a k-th largest row need not know all lines (see *Thinning*);
-            0: all lines are needed.
-        rank: the k of a k-th largest row; 0: none.
     """
 
     column: int = -1
     others: tuple[int, ...] = ()
     weight: int = -1
     order: int = -1
-    most: int = 0
-    rank: int = 0
 
     keep = 0
 
@@ -224,9 +205,9 @@ class Owned(table.Columnar):
             order = np.argsort(partitions, kind="stable")
             wanted, partitions = wanted[order], partitions[order]
         edges = np.searchsorted(partitions, np.arange(size + 1)).tolist()
-        return [self._lines(_compact(wanted[edges[i] : edges[i + 1]])) for i in range(size)]
+        return [self._lines(wanted[edges[i] : edges[i + 1]]) for i in range(size)]
 
-    def _lines(self, index: np.ndarray | slice) -> Lines:
+    def _lines(self, index: np.ndarray) -> Lines:
         items, counts = self.item[index], self.count[index]
         person = ordering.pick(self.person, index)
         if not self.others:
@@ -245,13 +226,6 @@ def _numbered(codes: Sequence[np.ndarray]) -> np.ndarray:
     return numbers.reshape(len(codes), -1)
 
 
-def _compact(indexes: np.ndarray) -> np.ndarray | slice:
-    """Return rising indexes as a slice where none is left out: a slice needs no copy."""
-    if len(indexes) and int(indexes[-1]) - int(indexes[0]) + 1 == len(indexes):
-        return slice(int(indexes[0]), int(indexes[-1]) + 1)
-    return indexes
-
-
 def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
     """Return the lines of every relation among `measures`, from settled rows."""
     lines = [
@@ -262,8 +236,8 @@ def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
     return merge(lines)
 
 
-def merge(parts: Sequence[Owned], measures: Sequence[object] = ()) -> Owned:
-    """Return the lines that `measures` need, equal ones merged; lines of a partition follow.
+def merge(parts: Sequence[Owned]) -> Owned:
+    """Return the lines, equal ones merged; lines of a partition follow each other.
 
     Lines that have no equal keep their order: lines that came ordered by owner stay so.
     """
@@ -271,7 +245,7 @@ def merge(parts: Sequence[Owned], measures: Sequence[object] = ()) -> Owned:
         return Owned.nothing()
     joined = table.concatenate([part for part in parts if len(part)] or parts[:1])
     order = _by_partition(joined.partition)
-    return thin(_merged(joined if order is None else joined.take(order)), measures)
+    return _merged(joined if order is None else joined.take(order))
 
 
 def _by_partition(partition: np.ndarray) -> np.ndarray | None:
@@ -299,12 +273,9 @@ def _merged(lines: Owned) -> Owned:
         order = np.lexsort(keys)
         new = _new_lines(keys, order)
     starts = np.flatnonzero(new)
-    kept = np.zeros(len(lines), bool)
-    kept[order[starts]] = True
-    sums = integers.segment_sums(lines.count[order], starts)
-    count = np.empty(len(lines), sums.dtype)
-    count[order[starts]] = sums
-    return dataclasses.replace(lines, count=count).take(np.flatnonzero(kept))
+    sums, first = integers.segment_sums(lines.count[order], starts), order[starts]
+    back = np.argsort(first)
+    return dataclasses.replace(lines.take(first[back]), count=sums[back])
 
 
 def _words(lines: Owned) -> list[np.ndarray]:
@@ -315,11 +286,7 @@ def _line_hash(lines: Owned) -> np.ndarray:
     """Return a hash of each line, of which the owners' first words are keyed hashes already."""
     relation, item = lines.relation.view(np.uint64), lines.item.view(np.uint64)
     words = [*lines.partition, relation, *_words(lines), item]
-    hashes = np.empty(len(lines), np.uint64)
-    for start in range(0, len(lines), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        hashes[block] = hashing.fold([word[block] for word in words], _NO_KEY)
-    return hashes
+    return hashing.fold(words, _NO_KEY)
 
 
 def _new_lines(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
@@ -328,30 +295,3 @@ def _new_lines(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
     for key in keys[1:]:
         new |= ordering.changes(key[None, order])
     return new
-
-
-def thin(lines: Owned, measures: Sequence[object]) -> Owned:
-    """Return merged lines without those that the relations among `measures` do not need."""
-    for index, relation in enumerate(measures):
-        if isinstance(relation, Relation) and relation.most:
-            wanted = np.flatnonzero(lines.relation == index)
-            lines = _largest_rows(lines, wanted, relation.rank, relation.most)
-    return lines
-
-
-def _largest_rows(lines: Owned, wanted: np.ndarray, rank: int, most: int) -> Owned:
-    """Return the lines with the `most` * `rank` largest of all people's `rank` largest rows.
-
-    Lines of which no row is left are dropped.
-    """
-    count = lines.count.copy()
-    for own, limit in ((True, rank), (False, rank * most)):
-        person = lines.person if own else lines.person[:0]
-        columns = [-lines.item, *person, *lines.partition]
-        wanted = wanted[np.lexsort([column[wanted] for column in columns])]
-        words = np.concatenate([lines.partition, person])
-        starts = np.flatnonzero(ordering.changes(ordering.pick(words, wanted)))
-        count[wanted] = ordering.first_rows(count[wanted], starts, min(limit, _WIDEST))
-        wanted = wanted[np.asarray(count[wanted] > 0, bool)]
-    kept = np.flatnonzero(np.asarray(count > 0, bool))
-    return dataclasses.replace(lines, count=count).take(kept)

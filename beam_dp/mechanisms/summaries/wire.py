@@ -9,84 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 
 _FORMAT = 2  # without references: equal columns become equal bytes
 _KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
-_OWNED = b"owned..."  # other blobs begin as `marshal` writes a tuple
-_NONE, _NO_LENGTHS = np.zeros(0, bool), np.zeros(0, np.int64)
+_CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (Table, Summary, Owned)}
+_LEFT_OUT = ("names", "hashes")
 
 Names = dict[tuple[int, int], bytes]
 
 
-def pack_table(table: Table) -> bytes:
-    """Return the table as bytes, with the names of its own partitions only."""
-    columns = [table.person, table.partition, table.rows, *table.values]
-    return _pack(_names_of(table.names, table.partition), columns)
+def pack(lines: Table | Summary | Owned) -> bytes:
+    """Return lines as bytes, with the names of their own partitions only, and without hashes."""
+    columns = {
+        name: _packed(column) for name, column in vars(lines).items() if name not in _LEFT_OUT
+    }
+    names = _names_of(lines.names, lines.partition)
+    return marshal.dumps((type(lines).__name__, names, columns), _FORMAT)
 
 
-def unpack_table(blob: bytes) -> Table:
-    """Return the table that `pack_table` packed."""
-    names, (person, partition, rows, *values) = _unpack(blob)
-    return Table(person, partition, rows, values, names)
-
-
-def pack_owned(lines: Owned) -> bytes:
-    """Return the lines as bytes, with the names of their own partitions only."""
-    columns = [lines.partition, lines.relation, lines.person, lines.item, lines.count]
-    columns += lines.others
-    runs = [part for column in columns for part in _runs(column)]
-    return _OWNED + _pack(_names_of(lines.names, lines.partition), runs)
-
-
-def is_owned(blob: bytes) -> bool:
-    """Return whether a blob was packed by `pack_owned`, not by `pack_summary`."""
-    return blob.startswith(_OWNED)
-
-
-def unpack_owned(blob: bytes) -> Owned:
-    """Return the lines that `pack_owned` packed."""
-    names, runs = _unpack(blob[len(_OWNED) :])
-    columns = [_repeated(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)]
-    partition, relation, person, item, count, *others = columns
-    return Owned(
-        partition=partition,
-        relation=relation,
-        person=person,
-        item=item,
-        count=count,
-        others=tuple(others),
-        names=names,
-    )
-
-
-def _runs(column: np.ndarray) -> list[np.ndarray]:
-    """Return the first entry and the length of each run of equal entries, or the column alone."""
-    new = changes(column if column.ndim == 2 else column[None]) if column.shape[-1] else _NONE
-    starts = np.flatnonzero(new)
-    if 2 * len(starts) > column.shape[-1]:
-        return [column, _NO_LENGTHS]
-    return [np.take(column, starts, axis=-1), np.diff(starts, append=column.shape[-1])]
-
-
-def _repeated(column: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return np.repeat(column, lengths, axis=-1) if len(lengths) else column
-
-
-def pack_summary(summary: Summary) -> bytes:
-    """Return the summary as bytes, with the names of its own partitions only."""
-    columns = [summary.measure, summary.bucket, summary.people, summary.total]
-    names = _names_of(summary.names, summary.partition)
-    return _pack(names, [summary.partition, *columns])
-
-
-def unpack_summary(blob: bytes) -> Summary:
-    """Return the summary that `pack_summary` packed."""
-    names, (partition, measure, bucket, people, total) = _unpack(blob)
-    return Summary(partition, measure, bucket, people, total, names)
+def unpack(blob: bytes) -> Any:
+    """Return the lines that `pack` packed."""
+    kind, names, columns = marshal.loads(blob)
+    unpacked = {name: _unpacked(column) for name, column in columns.items()}
+    return _CLASSES[kind](**unpacked, names=names)
 
 
 def _names_of(names: Names, partition: np.ndarray) -> Names:
@@ -99,26 +47,24 @@ def _names_of(names: Names, partition: np.ndarray) -> Names:
     return {pair: names[pair] for pair in pairs if pair in names}
 
 
-def _pack(names: Names, columns: list[np.ndarray]) -> bytes:
-    return marshal.dumps((names, tuple(map(_packed, columns))), _FORMAT)
-
-
-def _unpack(blob: bytes) -> tuple[Names, list[np.ndarray]]:
-    names, columns = marshal.loads(blob)
-    return names, [_unpacked(*column) for column in columns]
-
-
-def _packed(column: np.ndarray) -> tuple[Any, ...]:
+def _packed(column: Any) -> Any:
     """Return the type, the shape and the content; of a column of Python integers these alone."""
+    if not isinstance(column, np.ndarray):
+        return type(column) is tuple, *map(_packed, column)
     if column.dtype == object:
-        return (list(map(int, column)),)
+        return list(map(int, column))
     kind = narrowest(column)
     return kind, column.shape, column.astype(kind).tobytes()
 
 
-def _unpacked(kind: Any, shape: tuple[int, ...] = (), content: bytes = b"") -> np.ndarray:
-    if isinstance(kind, list):
-        return np.array(kind, object)
+def _unpacked(packed: Any) -> Any:
+    if isinstance(packed, list):
+        return np.array(packed, object)
+    kind, *parts = packed
+    if isinstance(kind, bool):
+        columns = list(map(_unpacked, parts))
+        return tuple(columns) if kind else columns
+    shape, content = parts
     narrow = np.frombuffer(content, kind).reshape(shape)
     return narrow.astype(np.uint64 if narrow.dtype.kind == "u" else np.int64)
 

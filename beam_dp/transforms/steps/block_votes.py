@@ -61,7 +61,7 @@ def split(lines: Owned, measures: Measures, key: bytes) -> tuple[Owned, list[tup
         chosen = lines.relation == index
         group[chosen] = _groups(lines.take(chosen), relation, key)
     packed = [
-        (number, wire.pack_owned(lines.take(group == number)))
+        (number, wire.pack(lines.take(group == number)))
         for number in np.unique(group[group >= 0]).tolist()
     ]
     return lines.take(group < 0), packed
@@ -85,7 +85,7 @@ class Votes(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
         """Take all lines of one group."""
-        lines = owner_lines.merge([wire.unpack_owned(blob) for blob in element[1]])
+        lines = owner_lines.merge([wire.unpack(blob) for blob in element[1]])
         for index, relation in self._relations.items():
             fresh = functools.partial(made, self._packed[index])
             own = lines.take(lines.relation == index)
@@ -95,7 +95,7 @@ class Votes(quick_steps.QuickStep):
     def _sent(self, votes: Owned) -> Iterator[tuple[int, bytes]]:
         buckets = bucket_of(votes.partition, self._buckets, self._key)
         for bucket in np.unique(buckets).tolist():
-            yield bucket, wire.pack_owned(votes.take(buckets == bucket))
+            yield bucket, wire.pack(votes.take(buckets == bucket))
 
 
 def made(content: bytes) -> BlockFunction:

@@ -91,7 +91,7 @@ class Collect(quick_steps.QuickStep):
         for number, (start, end) in enumerate(itertools.pairwise(edges)):
             for low in range(start, end, _BLOB_LINES):
                 part = table.take(slice(low, min(low + _BLOB_LINES, end)))
-                yield number, wire.pack_table(part)
+                yield number, wire.pack(part)
 
 
 def collecting(

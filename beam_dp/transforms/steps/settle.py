@@ -34,7 +34,7 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     held: list[Table] = []
     limit = HELD_LINES
     for blob in packed:
-        held.append(wire.unpack_table(blob))
+        held.append(wire.unpack(blob))
         if sum(map(len, held)) >= limit:
             held = [bounder.reduce(table.concatenate(held))]
             limit = max(HELD_LINES, 2 * len(held[0]))
@@ -116,15 +116,15 @@ class SummariseLines(quick_steps.QuickStep):
         if partitions:
             summary = merge(partitions, self._measures)
             for bucket, index in self._split(summary.partition):
-                yield bucket, wire.pack_summary(summary.take(index))
+                yield bucket, wire.pack(summary.take(index))
         if lines:
-            merged = owner_lines.merge(lines, self._measures)
+            merged = owner_lines.merge(lines)
             kept, packed = block_votes.split(merged, self._measures, self._bounder.key)
             for bucket, index in self._split(kept.partition):
-                yield bucket, wire.pack_owned(kept.take(index))
+                yield bucket, wire.pack(kept.take(index))
             yield from (TaggedOutput(block_votes.TAG, element) for element in packed)
         if people:
-            yield SHARED, wire.pack_summary(merge(people, self._shared))
+            yield SHARED, wire.pack(merge(people, self._shared))
 
     def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
         """Yield each bucket with the indexes of its lines."""
@@ -162,14 +162,15 @@ def open_bucket(
     summaries: list[Summary] = []
     lines: list[Owned] = []
     for blob in filter(None, packed):
-        if wire.is_owned(blob):
-            lines.append(wire.unpack_owned(blob))
+        part = wire.unpack(blob)
+        if isinstance(part, Owned):
+            lines.append(part)
             if sum(map(len, lines)) >= limit:
-                lines = [owner_lines.merge(lines, measures)]
+                lines = [owner_lines.merge(lines)]
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
-            summaries.append(wire.unpack_summary(blob))
-    return merge(summaries or [_nothing()], measures), owner_lines.merge(lines, measures)
+            summaries.append(part)
+    return merge(summaries or [_nothing()], measures), owner_lines.merge(lines)
 
 
 def _nothing() -> Summary:

@@ -173,12 +173,12 @@ class ReduceShards(quick_steps.QuickStep):
         table = self._bounder.reduce(lines)
         self._counted.append(self._votes.of(table, self._bounder))
         for piece in pieces(table, _PIECE_LINES):
-            yield element[0], wire.pack_table(piece)
+            yield element[0], wire.pack(piece)
 
     def finish_bundle(self) -> Iterator[TaggedOutput[Literal["votes"], WindowedValue]]:
         """Yield the votes of the bundle."""
         if self._counted:
-            counted = 0, wire.pack_summary(self._votes.merged(self._counted))
+            counted = 0, wire.pack(self._votes.merged(self._counted))
             yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
         runtime.give_back()
 
@@ -197,7 +197,7 @@ class ChooseFirst(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, Chosen]]:
         """Take the votes of all bundles."""
-        parts = [wire.unpack_summary(blob) for blob in filter(None, element[1])]
+        parts = [wire.unpack(blob) for blob in filter(None, element[1])]
         votes = self._program.votes.merged(parts)
         yield 0, self._draws.once("first", lambda: self._program.choose(votes, self._noise))
 
@@ -222,7 +222,7 @@ class SettleReached(settle.SummariseLines):
         """Take the lines of some people; those before them are summarised meanwhile."""
         if chosen is not None and chosen is not self._chosen:
             self._turn_to(chosen)
-        lines = wire.unpack_table(element[1])
+        lines = wire.unpack(element[1])
         yield from self.summarised(functools.partial(self._bounder.settle_reduced, lines))
 
     def _turn_to(self, chosen: Chosen) -> None:

@@ -72,7 +72,7 @@ def some_tree(generator: random.Random, bounder: Bounder, rows: list[Row]) -> Ta
         second = tables.pop(generator.randrange(len(tables))) if tables else None
         merged = bounder.reduce(concatenate([first, second]) if second else first)
         if generator.random() < 0.3:
-            merged = wire.unpack_table(wire.pack_table(bounder.reduce(merged)))
+            merged = wire.unpack(wire.pack(bounder.reduce(merged)))
         tables.append(merged)
     return bounder.settle(tables[0])
 
@@ -269,4 +269,4 @@ def test_a_smaller_bound_on_reduced_lines_is_that_bound_on_the_rows(limits, keep
             reduced = first.reduce(first.prepare(table_of(rows)))
             found = second.settle_reduced(reduced)
             expected = second.settle(second.prepare(table_of(rows)))
-            assert wire.pack_table(found) == wire.pack_table(expected)
+            assert wire.pack(found) == wire.pack(expected)

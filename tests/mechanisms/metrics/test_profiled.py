@@ -32,7 +32,8 @@ from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.from_summaries import MostFrequentItem, RowsOfSeveralOwners
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed import by_price
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, price_search
 from beam_dp.mechanisms.search.price_search import (
@@ -107,7 +108,7 @@ def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
 
 
 def values_of_two_owners(first, second, items, removals):
-    packed = PackedRows(np.array([first, second]), np.array(items))
+    packed = PackedValues(np.array([first, second]), np.array(items))
     return by_price.profile(packed, removals)
 
 
@@ -152,7 +153,7 @@ def test_without_the_last_term_a_person_moves_it_by_more():
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_the_corners_are_enough(seed):
+def test_the_extension_is_the_least_of_its_terms(seed):
     """E(D) is the least of all its terms, also where the profile is not convex."""
     generator = np.random.default_rng(seed)
     levels = tuple(sorted((int(n) for n in generator.integers(5, 60, 12)), reverse=True))
@@ -165,7 +166,7 @@ def test_the_corners_are_enough(seed):
 def cover(rows):
     """The packing of values in parts, as a function of prices in whole values."""
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    packed = PackedRows(people[None], items, each=PARTS)
+    packed = PackedValues(people[None], items, PARTS)
     return lambda price: packed(price * PARTS) / PARTS
 
 
@@ -306,7 +307,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     """1,000 values that 60 people each have: nobody need count for more than one."""
     people = np.repeat(np.arange(20_000), 3)
     values = (people * 7 + np.tile(np.arange(3), 20_000)) % 1000
-    twin = PackedRows(people[None], values, each=PARTS)
+    twin = PackedValues(people[None], values, PARTS)
     _, release = release_of(dp.DistinctCount("x"))
     drawn = np.array([release.draw_one(twin, Noise()) for _ in range(15)])
     # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance

@@ -286,7 +286,7 @@ def true_count(patch: Patch) -> None:
     def uncut(people: Any, items: Any, cap: int) -> int:
         return len(set(items.tolist()))
 
-    patch.setattr(values.packings, "covered", uncut)
+    patch.setattr(values.packed_values, "covered", uncut)
 
 
 def lines_count_as_one(patch: Patch) -> None:

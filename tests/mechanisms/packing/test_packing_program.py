@@ -6,72 +6,90 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.packing.packing_program import Packing
+from beam_dp.mechanisms.packing.packing_program import of_rows, of_values
 
 PRICES = [Fraction(1, 64), Fraction(17, 32), Fraction(1), Fraction(3, 2), Fraction(5)]
+KINDS = ["rows of one value", "rows of several values", "values"]
 
 
-def some_packing(generator, roles=3, people=6, most=10, single=False):
+def some_packing(generator, kind, roles=3, people=6, most=10, price=None):
     """Return a small program in which every value has a row and every row an owner."""
     size = int(generator.integers(1, most + 1))
-    values = np.sort(np.unique(generator.integers(0, 4, size), return_inverse=True)[1])
-    values = np.arange(size) if single else values
+    values = np.unique(generator.integers(0, 4, size), return_inverse=True)[1]
     owners = np.full((size, roles), -1)
     for row in owners:
         count = generator.integers(1, roles + 1)
         row[:count] = np.sort(generator.permutation(people)[:count])
-    weights = generator.integers(1, 9, int(values.max()) + 1)
-    return Packing(owners, values, weights, PRICES[generator.integers(0, len(PRICES))])
+    price = price or PRICES[generator.integers(0, len(PRICES))]
+    if kind == "values":
+        if roles == 1:
+            owners, values = np.unique(np.column_stack([owners, values]), axis=0).T
+            owners, values = owners[:, None], np.unique(values, return_inverse=True)[1]
+        return of_values(price, owners, values, int(generator.integers(1, 9)))
+    values = values if kind == "rows of several values" else np.zeros(size, np.int64)
+    free = generator.integers(0, 3, int(values.max()) + 1)
+    return of_rows(price, owners, generator.integers(1, 9, size), values, free)
 
 
 def value_of(packing):
     """Return E / D by an independent solver."""
-    rows, size = len(packing.values), len(packing.weights)
-    lines = np.zeros((size + packing.people, rows))
-    lines[packing.values, np.arange(rows)] = 1
-    for row, owners in enumerate(packing.owners):
-        lines[size + owners[owners >= 0], row] = 1
-    limits = [*(packing.weights / float(packing.price)), *[1.0] * packing.people]
-    return -float(linprog(-np.ones(rows), lines, limits).fun)
+    lines = np.zeros((len(packing.rooms), len(packing.gains)))
+    lines[packing.lines, packing.columns] = packing.numbers
+    limits = [(0, None if packing.blocks else most) for most in packing.most]
+    found = linprog(-packing.gains, lines, packing.rooms, bounds=limits)
+    return (packing.known - float(found.fun)) / packing.price.numerator
 
 
-@pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("wild", [0.0, 1.0, np.nan, np.inf, -np.inf, 1e300])
-def test_bounds_hold_for_every_guess(wild, single):
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bits", [0, 7, 40, 100])
+def test_bounds_hold_for_every_guess(bits, kind):
     """To 1e-9, to which the other solver is right."""
     generator = np.random.default_rng(2)
     for _ in range(60):
-        packing = some_packing(generator, single=single)
-        removed = generator.normal(0.5, 1, packing.people)
-        packed = generator.exponential(0.5, len(packing.values))
-        removed[0] = packed[-1] = wild
-        high, stays, people = packing.upper(removed)
-        value = value_of(packing)
-        assert float(packing.lower(packed)) <= value + 1e-9
-        assert value <= float(high) + 1e-9
-        assert value <= float(stays / packing.price + people) + 1e-9
+        packing = some_packing(generator, kind)
+        scale = 1 << min(bits, 40)
+        removed = (generator.normal(0.5, 1, packing.people) * scale).astype(np.int64)
+        columns = (generator.exponential(2, len(packing.gains)) * scale).astype(np.int64)
+        removed[0], columns[-1] = generator.choice([0, -(1 << 62), (1 << 62) - 1], 2)
+        if bits == 100:
+            removed, columns = removed.astype(object) << 60, columns.astype(object) << 60
+        found, value = packing.bounds(columns, removed, bits), value_of(packing)
+        assert float(found.low) <= value + 1e-9
+        assert value <= float(found.high) + 1e-9
+        assert found.high == found.stays / packing.price + found.removed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_removal_leaves_is_a_line_above_lower_prices(kind):
+    for seed in range(40):
+        prices = [Fraction(5), Fraction(3, 2), Fraction(1, 64)]
+        high, *lower = (
+            some_packing(np.random.default_rng(seed), kind, price=price) for price in prices
+        )
+        removed = (np.random.default_rng(seed).random(high.people) * (1 << 20)).astype(np.int64)
+        found = high.bounds(np.zeros(len(high.gains), np.int64), removed, 20)
+        for packing in lower:
+            line = float(found.stays / packing.price + found.removed)
+            assert value_of(packing) <= line + 1e-9
 
 
 def test_the_bounds_of_a_solution_meet():
-    """Two values of one row each and a common owner: at a price of 1 she pays for one of them."""
-    owners = np.array([[0, 1], [0, 2]])
-    packing = Packing(owners, np.arange(2), np.ones(2, np.int64), Fraction(1))
-    assert packing.lower(np.array([0.5, 0.5])) == 1
-    assert packing.lower(np.array([1.0, 1.0])) == 1  # the load above the price is subtracted
-    assert packing.upper(np.array([1.0, 0, 0])) == (1, 0, 1)
-    heavy = Packing(owners, np.arange(2), np.array([1, 1 << 50]), Fraction(8))
-    assert heavy.room.tolist() == [1 / 8, 1]
-    assert heavy.lower(np.array([1.0, 7 / 8])) == 1
-    shared = Packing(owners, np.zeros(2, np.int64), np.ones(1, np.int64), Fraction(1))
-    assert 0.999 < shared.lower(np.array([1.5, 0.5])) <= 1  # cut to what the value has
+    """Two rows with a common owner: at a price of 1 she pays for one of them."""
+    owners, ones = np.array([[0, 1], [0, 2]]), np.ones(2, np.int64)
+    packing = of_rows(Fraction(1), owners, ones, 0 * ones, np.zeros(1, np.int64))
+    for packed in ([1, 1], [2, 2]):  # the load above the price is subtracted
+        found = packing.bounds(np.array(packed), np.array([2, 0, 0]), 1)
+        assert found[:4] == (1, 1, 0, 1)
+    heavy = of_rows(Fraction(8), owners, np.array([1, 1 << 50]), 0 * ones, np.zeros(1, np.int64))
+    assert heavy.most.tolist() == [1, 8]
+    assert heavy.bounds(np.array([1, 7]), np.zeros(3, np.int64), 0).low == 1
+    shared = of_values(Fraction(1), owners, np.zeros(2, np.int64), 1)
+    assert shared.bounds(np.array([1, 1]), np.zeros(3, np.int64), 1).low == 1
 
 
-def test_weights_a_million_times_apart_cost_no_precision():
-    """Half of everything is sure to be there, to 2^-40 of the price."""
-    generator = np.random.default_rng(3)
-    owners = np.sort(generator.integers(0, 400, (1_000, 3)), axis=1)
-    weights = np.append(generator.integers(1, 20, 999), 1 << 32)
-    packing = Packing(owners, np.arange(1_000), weights, Fraction(1 << 20))
-    assert packing.bits >= 40
-    low = packing.lower(packing.room / 2)
-    assert abs(float(low) - packing.room.sum() / 2) < 1_000 * 2.0**-40
+def test_numbers_beyond_64_bits_are_exact():
+    owners, weights = np.array([[0], [0], [1]]), np.array([1 << 53, 1, 1 << 61])
+    packing = of_rows(Fraction(1 << 61, 3), owners, weights, np.zeros(3, int), np.zeros(1, int))
+    assert packing.bits < 0
+    found = packing.bounds(packing.most, np.zeros(2, np.int64), 0)
+    assert found.low * packing.price == (1 << 53) + 1 + packing.price

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from beam_dp.mechanisms.profiles import kth_largest as kth_profiles
 from tests.sizes import tries as sized
@@ -42,10 +43,11 @@ def test_every_profile_is_that_of_the_best_removals():
         people, buckets, counts = lines(random, 6)
         k, removals = int(random.integers(1, counts.sum() + 3)), int(random.integers(0, 8))
         expected = brute(people, buckets, counts, k, removals)
-        assert kth_profiles.profile(people, buckets, counts, k, removals) == expected
+        assert kth_profiles.profile(people[None], buckets, counts, k, removals) == expected
         # The broken twin takes every line for a person of its own.
         wrong += (
-            kth_profiles.profile(np.arange(len(people)), buckets, counts, k, removals) != expected
+            kth_profiles.profile(np.arange(len(people))[None], buckets, counts, k, removals)
+            != expected
         )
     assert wrong > 50
 
@@ -58,14 +60,16 @@ def test_one_person_more_interlaces(tries):
     for _ in range(tries):
         people, buckets, counts = lines(random, 6, 20)
         k = int(random.integers(1, 12))
-        with_person = kth_profiles.profile(people, buckets, counts, k, 5)
+        with_person = kth_profiles.profile(people[None], buckets, counts, k, 5)
         kept = people != people.max()
-        without = kth_profiles.profile(people[kept], buckets[kept], counts[kept], k, 5)
+        without = kth_profiles.profile(people[None, kept], buckets[kept], counts[kept], k, 5)
         assert all(a <= b for a, b in zip(without, with_person, strict=True))
         assert all(a <= b for a, b in zip(with_person[1:], without[:-1], strict=True))
         # The broken twin removes rows, not people.
         rows = np.repeat(np.arange(len(people)), counts)
-        twin = kth_profiles.profile(np.arange(len(rows)), buckets[rows], np.ones_like(rows), k, 5)
+        twin = kth_profiles.profile(
+            np.arange(len(rows))[None], buckets[rows], np.ones_like(rows), k, 5
+        )
         wrong += any(a > b for a, b in zip(twin[1:], without[:-1], strict=True))
     assert wrong > tries // 10
 
@@ -78,7 +82,7 @@ def test_large_partitions_meet_the_definition_of_the_loss(skew, k):
     random = np.random.default_rng(3)
     people = np.minimum(random.zipf(skew, 200_000), 30_000)
     buckets = np.round(random.normal(5_000, 800, 200_000)).astype(np.int64)
-    found = kth_profiles.profile(people, buckets, np.ones_like(people), k, 100)
+    found = kth_profiles.profile(people[None], buckets, np.ones_like(people), k, 100)
     for r, place in list(enumerate(found))[::9]:
         above = np.sort(np.bincount(people[buckets > place]))[::-1]
         assert above[r:].sum() <= k - 1
@@ -92,16 +96,57 @@ def test_huge_counts_are_added_exactly():
     # Above 2^53 floats would lose the last row.
     people, buckets = np.array([0, 1, 1]), np.array([3, 2, 1])
     counts = np.array([2**54 + 1, 1, 2**55])
-    assert kth_profiles.profile(people, buckets, counts, 2**54 + 1, 1) == [3, 1]
-    assert kth_profiles.profile(people, buckets, counts, 2**54 + 2, 1) == [2, -math.inf]
-    assert kth_profiles.profile(people, buckets, counts, 2**54 + 3, 2) == [1, -math.inf, -math.inf]
+    assert kth_profiles.profile(people[None], buckets, counts, 2**54 + 1, 1) == [3, 1]
+    assert kth_profiles.profile(people[None], buckets, counts, 2**54 + 2, 1) == [2, -math.inf]
+    assert kth_profiles.profile(people[None], buckets, counts, 2**54 + 3, 2) == [
+        1,
+        -math.inf,
+        -math.inf,
+    ]
 
 
 def test_edges():
     empty = np.empty(0, np.int64)
-    assert kth_profiles.profile(empty, empty, empty, 3, 2) == [-math.inf] * 3
-    one = np.array([0]), np.array([2**61]), np.array([1])
+    assert kth_profiles.profile(empty[None], empty, empty, 3, 2) == [-math.inf] * 3
+    one = np.array([[0]]), np.array([2**61]), np.array([1])
     assert kth_profiles.profile(*one, 1, 2) == [2**61, -math.inf, -math.inf]
     assert kth_profiles.profile(*one, 2**70, 0) == [-math.inf]
-    with pytest.raises(ValueError, match=r"^ranks\.profile: k must be an int of at least 1, not 0"):
+    with pytest.raises(
+        ValueError, match=r"^kth_largest\.profile: k must be an int of at least 1, not 0"
+    ):
         kth_profiles.profile(*one, 0, 1)
+
+
+def of_shared(owners, items, k, removals, counts=None):
+    ones = np.ones(len(items), np.int64) if counts is None else counts
+    return kth_profiles.profile(owners, items, ones, k, removals)
+
+
+def test_the_loss_of_the_largest_shared_row_is_the_fractional_cover():
+    """A triangle is covered by 3/2 of its people, so that one removal leaves some of it."""
+    triangle = np.array([[0, 1, 2], [1, 2, 0]])
+    assert of_shared(triangle, np.full(3, 5), 1, 3) == [5, 5, -math.inf, -math.inf]
+    star = np.array([[0, 0, 0], [1, 2, 3]])
+    assert of_shared(star, np.array([3, 2, 1]), 1, 2) == [3, -math.inf, -math.inf]
+    assert of_shared(np.full((2, 3), -1), np.arange(3), 1, 2) == [-math.inf] * 3
+
+
+@pytest.mark.sampled(3)
+def test_it_is_the_cover_of_the_rows_above_by_an_independent_solver():
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        owners, items = generator.integers(0, 8, (3, 20)), generator.integers(0, 9, 20)
+        for k, level in enumerate(of_shared(owners, items, 1, 4)):
+            losses = {}
+            for y in [-math.inf, *range(9)]:
+                above = owners[:, items > y]
+                rows = np.array([[-float(p in row) for p in range(8)] for row in above.T])
+                cover = linprog(np.ones(8), rows, -np.ones(len(rows))).fun if len(rows) else 0
+                losses[y] = math.ceil(float(cover) - 1 / 32)
+            assert level == min(y for y, loss in losses.items() if loss <= k)
+
+
+def test_people_with_very_many_shared_rows_each_are_counted_whole():
+    """Five people with 1,000 rows each: whoever is left has a fourth largest row."""
+    owners = np.stack([np.repeat(np.arange(5), 1_000), 5 + np.arange(5_000)])
+    assert of_shared(owners, np.zeros(5_000, np.int64), 4, 4) == [0] * 5

@@ -56,7 +56,7 @@ def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
     while len(parts) > 1:
         first, second = parts.pop(generator.randrange(len(parts))), parts.pop()
         if generator.random() < 0.5:
-            first = wire.unpack_summary(wire.pack_summary(first))
+            first = wire.unpack(wire.pack(first))
         parts.append(histograms.reduce(table_module.concatenate([first, second]), measures))
     return parts[0]
 
@@ -295,5 +295,5 @@ def test_totals_do_not_wrap():
     rows = [Row((place, 0), (0, 0), (integers.WIDEST - 1,)) for place in range(300)]
     loss = compile_loss(STATISTICS[1], 1)
     found = whole(rows, loss, 3)
-    assert wire.unpack_summary(wire.pack_summary(found)).total.sum() == 300 << 120
+    assert wire.unpack(wire.pack(found)).total.sum() == 300 << 120
     assert profiles(rows, loss, 3)[0].values == (300 << 120, 299 << 120)

@@ -13,7 +13,6 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.summaries import owner_lines, wire
-from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from tests.relations import owners_of, people_of
 
@@ -121,19 +120,13 @@ def test_merging_is_associative_and_commutative(roles: int) -> None:
 def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[Line]) -> None:
     names = {(place, word): b"%d %d" % (place, word) for place in range(9) for word in (0, 3)}
     merged = owner_lines.merge([made(lines, names)])
-    packed = wire.pack_owned(merged)
-    found = wire.unpack_owned(packed)
-    assert type(packed) is bytes and wire.is_owned(packed)
+    packed = wire.pack(merged)
+    found = wire.unpack(packed)
+    assert type(packed) is bytes and type(found) is Owned
     assert plain(found) == plain(merged)
     partitions = {line[0] for line in lines}
     assert found.names == {pair: name for pair, name in names.items() if pair in partitions}
     assert plain(owner_lines.merge([found, merged])) == plain(owner_lines.merge([merged, merged]))
-
-
-def test_no_summary_is_taken_for_lines() -> None:
-    empty = np.empty(0, np.int64)
-    summary = Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
-    assert not wire.is_owned(wire.pack_summary(summary))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -233,18 +226,16 @@ def namesakes(purpose: str) -> np.ndarray:
 def people_are_told_apart_by_their_whole_identity() -> None:
     """Also where all that was made of their identities before is equal, by any purpose of a salt.
 
-    Nothing else of what follows the lines may merge them: not merging, packing, thinning, numbers.
+    Nothing else of what follows the lines may merge them: not merging, packing, numbers.
     """
     for purpose in ("code", "owner"):
         person = namesakes(purpose)
         assert len(np.unique(hashing.condense(person, hashing.salt(KEY, purpose)))) == 2
         given = Table(person, np.zeros((1, 3), np.uint64), np.ones(3, np.int64), [numbers([4] * 3)])
-        for relation in (Relation(0), Relation(), Relation(0, most=3, rank=2)):
+        for relation in (Relation(0), Relation()):
             parts = [relation.lines(given.take(slice(k, k + 1)), 0, KEY) for k in (2, 0, 1)]
-            lines = owner_lines.merge(
-                [owner_lines.merge(parts[:2], [relation]), parts[2]], [relation]
-            )
-            found = wire.unpack_owned(wire.pack_owned(lines))
+            lines = owner_lines.merge([owner_lines.merge(parts[:2]), parts[2]])
+            found = wire.unpack(wire.pack(lines))
             assert found.person.shape == (2, 3)
             [view] = found.of(np.zeros(3, np.int64), 1, 0)
             assert sorted(view.people.tolist()) == [0, 1, 2] and view.counts.tolist() == [1, 1, 1]

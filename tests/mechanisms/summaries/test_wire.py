@@ -47,9 +47,9 @@ def test_a_table_comes_back(words, values, named):
     table = some_table(words, values, {})
     if named:
         table.names.update(names_of(table.partition))
-    assert same_table(wire.unpack_table(wire.pack_table(table)), table)
+    assert same_table(wire.unpack(wire.pack(table)), table)
     empty = table.take(slice(0, 0))
-    unpacked = wire.unpack_table(wire.pack_table(empty))
+    unpacked = wire.unpack(wire.pack(empty))
     assert len(unpacked) == 0 and not unpacked.names
     assert unpacked.person.shape == (words, 0)
     assert [column.dtype for column in unpacked.values] == [column.dtype for column in values]
@@ -61,14 +61,14 @@ def test_only_the_names_of_the_lines_travel():
     table.names[5, 5] = b"elsewhere"
     part = table.take(np.array([1, 3]))
     pairs = {tuple(pair) for pair in part.partition.T.tolist()}
-    unpacked = wire.unpack_table(wire.pack_table(part))
+    unpacked = wire.unpack(wire.pack(part))
     assert unpacked.names == {pair: table.names[pair] for pair in pairs}
-    assert b"elsewhere" not in wire.pack_table(table)
+    assert b"elsewhere" not in wire.pack(table)
 
 
 def test_a_slice_carries_nothing_of_its_parent():
     table = Table(*(np.zeros((1, 10**6), np.uint64),) * 2, np.ones(10**6, np.int64), [])
-    assert len(wire.pack_table(table.take(slice(0, 10)))) < 1000
+    assert len(wire.pack(table.take(slice(0, 10)))) < 1000
 
 
 @pytest.mark.parametrize("words", [1, 2])
@@ -78,7 +78,7 @@ def test_a_summary_comes_back(words, total):
     columns = [np.array([generator.randrange(-9, 9) for _ in range(5)]) for _ in range(3)]
     partition = some_table(words, [], {}).partition
     summary = Summary(partition, *columns, total, names_of(partition))
-    unpacked = wire.unpack_summary(wire.pack_summary(summary))
+    unpacked = wire.unpack(wire.pack(summary))
     assert unpacked.names == summary.names
     for name in ("partition", "measure", "bucket", "people", "total"):
         one, other = getattr(summary, name), getattr(unpacked, name)

@@ -308,7 +308,7 @@ def reduced_of(blobs: list[bytes], bounds: ContributionBounds) -> tuple[list[byt
     lines = [blob for _, blob in step.process((3, blobs))]
     [counted] = step.finish_bundle()
     assert counted.tag == VOTES
-    return lines, votes.people_per_step(wire.unpack_summary(counted.value.value[1]))
+    return lines, votes.people_per_step(wire.unpack(counted.value.value[1]))
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
@@ -322,10 +322,10 @@ def test_the_counts_are_those_of_the_people_however_the_rows_are_cut(
     found = []
     for parts in (1, 3, 7):
         cut = [rows[part::parts] for part in range(parts)]
-        blobs = [wire.pack_table(bounder.reduce(bounder.prepare(table_of(p)))) for p in cut]
+        blobs = [wire.pack(bounder.reduce(bounder.prepare(table_of(p)))) for p in cut]
         lines, counts = reduced_of(blobs, limits)
-        settled = [bounder.settle_reduced(wire.unpack_table(blob)) for blob in lines]
-        found.append((counts.tolist(), [wire.pack_table(table) for table in settled]))
+        settled = [bounder.settle_reduced(wire.unpack(blob)) for blob in lines]
+        found.append((counts.tolist(), [wire.pack(table) for table in settled]))
     assert found[0] == found[1] == found[2]
     reaches: dict[tuple[int, int], set[tuple[int, int]]] = collections.defaultdict(set)
     for row in rows:

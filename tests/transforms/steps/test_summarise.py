@@ -164,7 +164,7 @@ def test_shards_are_decided_by_the_person() -> None:
     owner: dict[int, int] = {}
     for value in collect.finish_bundle():
         shard, blob = value.value
-        for person in wire.unpack_table(blob).person[0].tolist():
+        for person in wire.unpack(blob).person[0].tolist():
             assert owner.setdefault(person, shard) == shard
     collect.teardown()
     assert len(owner) == len({visit.person for visit in visits()})
@@ -193,7 +193,7 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
         layout().from_lists([[1] * 3, days, [1.0] * 3])[0]
         for days in (["a", "b", "c"], ["d", "e", "f"])
     ]
-    parts = [wire.pack_table(bounder.reduce(bounder.prepare(table))) for table in days]
+    parts = [wire.pack(bounder.reduce(bounder.prepare(table))) for table in days]
     right = bounder.settle(settle.gather(parts, bounder))
     wrong = [bounder.settle(settle.gather([part], bounder)) for part in parts]
     assert right is not None and len(right) == 2

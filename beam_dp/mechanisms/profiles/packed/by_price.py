@@ -7,7 +7,8 @@ in steps of s = D / 32 only,
 
     R_D = s (ceil(E(D) / s - c) - 1),    c < 0.4143,    E(D) - 1.42 s < R_D < E(D),
 
-and since D is 32 s, R_D <= R'_D <= R_D + D. Over a public grid of prices the profile is
+and since D is 32 s, R_D <= R'_D <= R_D + D. Over the prices 2^i and 3 / 2 of it, from 2^-6 to 2^62,
+which are those of `PriceSearch` and their eighths, the profile is
 
     B[0] = the statistic,    B[k] = max(0, ceil(max over D of (R_D - k D))).
 
@@ -18,31 +19,33 @@ need (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). It rests on the exact E(D), 
 `packing_cells` proves the step of E(D) in integers.
 
 *What it is.* Whole people are removed by parts 0 and 1, so that E(D) - k D is at most the exact
-profile, an integer, and so is B[k]. B[k] is below the least for removals of k people by parts, the
-largest E(D) - k D over all D, by at most k / 16 + 0.045 of a price: there are 16 prices per octave.
+profile, an integer, and so is B[k].
 
-*Few prices are tried.* E is concave, 0 at D = 0, and below a line that each program's solution
-gives, so that each price bounds all others. A price is tried only while these bounds leave it a
-chance to be the best for some k. The first ones are high, where few people can pay for their
-removal and `value_rows` leaves few rows. None is tried above the first price D known to have
-E(D) = B[0]: the next one, D' >= 17 D / 16, gives less than B[0] - k D - k D / 16, and D itself more
-than B[0] - k D - 1.42 D / 32.
+*Few prices are tried*, from the highest down. Those of which more than one pays for everything
+only give less than the least of them does: for D with E(D) = B[0] and D' >= 4 D / 3, D' gives less
+than B[0] - k D', and D more than B[0] - k D - 1.42 D / 32. Below D the solution of its program is
+a line above E, and so says what no lower price can exceed: where that is no more than is known,
+they are left out.
 """
 
 from __future__ import annotations
 
-import bisect
+import math
 from fractions import Fraction
 
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.packing.packing_cells import PARTS, PackingCell, cell
+from beam_dp.mechanisms.packing.packing_cells import PARTS
+from beam_dp.mechanisms.packing.packing_program import PackingBounds
 from beam_dp.mechanisms.profiles.packed.packings import Packed
 
-_OCTAVE, _LOWEST, _HIGHEST = 16, 6, 62  # prices per octave, from 2^-6 to 2^62
-_FINE, _BITS = 12, 44  # prices are whole over 2^12, and bounds over 2^56
-_STRIDE = 8  # prices at most that the descent passes over
+_LOWEST, _HIGHEST = -6, 62
+PRICES = [
+    Fraction(2) ** power * half
+    for power in range(_LOWEST, _HIGHEST + 1)
+    for half in (Fraction(1), Fraction(3, 2))
+]
 
 
 def profile(packed: Packed, removals: int) -> list[int]:
@@ -53,94 +56,32 @@ def profile(packed: Packed, removals: int) -> list[int]:
         removals: K, at least 1.
     """
     checks.positive_integer("by_price.profile", "removals", removals)
-    if not packed.total:
-        return [0] * (removals + 1)
-    return _Search(packed, removals).levels()
+    best = np.append(packed.total, np.zeros(removals, np.int64))
+    enough = next(place for place, price in enumerate(PRICES) if price >= packed.enough())
+    for place in range(enough, -1, -1):
+        search, price = packed.search(PRICES[place]), PRICES[place]
+        levels = _levels(search.decided(), price, removals)
+        best[1 : len(levels) + 1] = np.maximum(best[1 : len(levels) + 1], levels)
+        if place and (best[1:] >= _most(search.best, place - 1, removals)).all():
+            break
+    found: list[int] = best.tolist()
+    return found
 
 
-def price(index: int) -> Fraction:
-    """Return the index-th price of the grid."""
-    octave, step = divmod(index, _OCTAVE)
-    return Fraction((_OCTAVE + step) << octave, _OCTAVE << _LOWEST)
+def _levels(number: int, price: Fraction, removals: int) -> np.ndarray:
+    """Return ceil(R_D - k D) for k = 1.. while it is above 0, up to K."""
+    last = max(0, min(removals, (number - 2) // PARTS))
+    left = number - 1 - PARTS * np.arange(1, last + 1)  # in parts of the price
+    return np.asarray(-(-left * price.numerator // (PARTS * price.denominator)))
 
 
-_PRICES = [price(index) for index in range(_OCTAVE * (_LOWEST + _HIGHEST) + 1)]
+def _most(known: PackingBounds, lower: int, removals: int) -> np.ndarray:
+    """Return for k = 1..K what the prices up to a lower one cannot exceed.
 
-
-class _Search:
-    """The best of R_D - k D for each k.
-
-    Attributes:
-        best: B of the prices that were tried.
-        prices: all prices that may be tried, times 2^12.
-        above: upper bounds of E(D) at these prices, times 2^56.
-        left: which of them are left to be tried.
+    E is below a line there, and no higher than it is at this price.
     """
-
-    def __init__(self, packed: Packed, removals: int) -> None:
-        self.packed, self.removals = packed, removals
-        self.best = np.append(packed.total, np.zeros(removals, np.int64))
-        tried = _PRICES[: bisect.bisect_left(_PRICES, packed.enough()) + 1]
-        self.prices = np.array([int(at * (1 << _FINE)) for at in tried], object)
-        self.above = np.full(len(tried), packed.total << _FINE + _BITS, object)
-        self.left = np.ones(len(tried), np.bool_)
-
-    def levels(self) -> list[int]:
-        """Return B[0..K]."""
-        self._descend()
-        while (index := self._most_promising()) is not None:
-            self._try(index)
-        levels: list[int] = self.best.tolist()
-        return levels
-
-    def _descend(self) -> None:
-        """Try prices from the highest down until K people are removed.
-
-        The steps grow while few people are removed, for programs of far lower prices are harder.
-        """
-        index, step, most = len(self.prices) - 1, 1, self.removals
-        before, found = Fraction(0), self._try(index)
-        while index and found.removed < most and found.stays:
-            near = 4 * found.removed > most and found.removed > before
-            step, before = 1 if near else step, found.removed
-            index = max(0, index - step)
-            found, step = self._try(index), min(2 * step, _STRIDE)
-
-    def _most_promising(self) -> int | None:
-        """Return the price that may raise B most; None if none may."""
-        gains = {index: self._gain(index) for index in np.flatnonzero(self.left).tolist()}
-        best = max(gains, key=lambda index: (gains[index], index), default=None)
-        return None if best is None or gains[best] <= 0 else best
-
-    def _gain(self, index: int) -> int:
-        """Return by how much a price may raise B."""
-        above = Fraction(self.above[index], 1 << _FINE + _BITS) / price(index)
-        levels = _levels(self.prices[index], cell(above), self.removals)
-        return int((levels - self.best[1 : len(levels) + 1]).max(initial=0))
-
-    def _try(self, index: int) -> PackingCell:
-        """Take what a price gives."""
-        found = self.packed.cell(price(index))
-        levels = _levels(self.prices[index], found.number, self.removals)
-        known = self.best[1 : len(levels) + 1]
-        np.maximum(known, levels, out=known)
-        self.left[index] = False
-        most = -int(-Fraction(found.number + 1, PARTS) * price(index) * (1 << _FINE + _BITS) // 1)
-        higher = most * self.prices // self.prices[index] + 1
-        self.above = np.minimum(self.above, np.maximum(higher, most))
-        stays, removed = (-int(-part * (1 << _BITS) // 1) for part in found[1:])
-        self.above = np.minimum(self.above, (stays << _FINE) + self.prices * removed)
-        return found
-
-
-def _levels(each: int, number: int, removals: int) -> np.ndarray:
-    """Return ceil(R_D - k D) for k = 1.. while it is above 0, up to K.
-
-    Args:
-        each: D times 2^12.
-        number: the cell of E(D): R_D is `number` - 1 parts of D.
-        removals: K.
-    """
-    last = min(removals, -((1 - number) // PARTS) - 1)
-    left = number - 1 - PARTS * np.arange(1, last + 1, dtype=object)
-    return np.asarray(-(-left * each // (PARTS << _FINE)), np.int64)
+    step, parts = PRICES[lower].as_integer_ratio()
+    removed = np.minimum(np.arange(1, removals + 1), math.ceil(known.removed))
+    whole = math.ceil((known.stays + PRICES[lower] * known.removed) * parts)
+    line = np.maximum(-(-(whole - step * removed) // parts), math.ceil(known.stays))
+    return np.asarray(np.minimum(line, math.ceil(known.high * PRICES[lower + 1])))

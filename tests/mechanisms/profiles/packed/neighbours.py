@@ -1,9 +1,8 @@
-"""Neighbours whose removal profiles must interlace, and proofs from guesses that are wrong.
+"""Neighbours whose removal profiles must interlace.
 
 The neighbours are those of random chains: a database of up to 10 rows of 6 people, from which they
 leave one by one in a random order. A violation is a pair whose profiles do not interlace,
-B'[k + 1] <= B[k] <= B'[k], or rise. Wrong proofs are bounds of a packing that are not on its two
-sides, which scipy tells to nine digits.
+B'[k + 1] <= B[k] <= B'[k], or rise.
 """
 
 from __future__ import annotations
@@ -11,18 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
 
 from beam_dp.mechanisms.packing import packing_cells
-from beam_dp.mechanisms.packing.packing_program import Packing
-from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
-from beam_dp.mechanisms.profiles.packed import most_frequent as most_frequent_module
-from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows, different
+from beam_dp.mechanisms.profiles import kth_largest
+from beam_dp.mechanisms.profiles.packed import by_price, packed_rows
+from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 
 REMOVALS, PEOPLE = 5, 6
 EVERY = (1, 2, 3, 4)
@@ -78,7 +75,7 @@ def ranked(rank: int) -> Statistic:
         return values[rank - 1] if len(values) >= rank else -math.inf
 
     def profile(rows: Rows) -> Sequence[Any]:
-        return kth_by_price.profile(*rows, rank, REMOVALS, -math.inf)
+        return kth_largest.profile(*rows, rank, REMOVALS)
 
     return Statistic(profile, exact)
 
@@ -111,7 +108,7 @@ SHARED = {
     ),
     "most frequent": Statistic(_frequent, most_frequent),
     "distinct": Statistic(
-        lambda rows: by_price.profile(PackedRows(rows.owners, rows.items), REMOVALS), distinct
+        lambda rows: by_price.profile(PackedValues(rows.owners, rows.items), REMOVALS), distinct
     ),
     "largest": ranked(1),
     "third largest": ranked(3),
@@ -121,10 +118,10 @@ STATISTICS = {
     **SHARED,
     "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total, (2, 3)),
     "most frequent, each value alone": Statistic(
-        forced(_frequent, most_frequent_module, _PARTS_UP_TO=0), most_frequent, (1, 3)
+        forced(_frequent, packed_rows, _PARTS_UP_TO=0), most_frequent, (1, 3)
     ),
     "most frequent, 3 rows by parts": Statistic(
-        forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent, (1, 3)
+        forced(_frequent, packed_rows, _PARTS_UP_TO=3), most_frequent, (1, 3)
     ),
 }
 """Also the ways that only larger statistics have."""
@@ -168,45 +165,4 @@ def violations(statistic: Statistic, roles: int, pairs: int, seed: int) -> int:
         for after, before in itertools.islice(itertools.pairwise(profiles), pairs - seen):
             found += not (interlace(before, after) and falls(after) and falls(before))
             seen += 1
-    return found
-
-
-def some_packing(generator: np.random.Generator, of_values: bool, roles: int = 4) -> Packing:
-    """Return a program of up to so many owners per row: a value per row, or a few rows each."""
-    rows = int(generator.integers(1, 9))
-    owners = different(generator.integers(0, PEOPLE, (rows, roles)))
-    values = np.sort(generator.integers(0, 3, rows)) if of_values else np.arange(rows)
-    values = np.unique(values, return_inverse=True)[1]
-    weights = generator.integers(1, 5, int(values.max()) + 1)
-    price = Fraction(int(generator.integers(1, 40)), int(generator.choice([1, 2, 8])))
-    return Packing(owners, values, weights, price)
-
-
-def exact_packing(packing: Packing) -> float:
-    """Return the value of a program in prices, to about nine digits."""
-    from scipy.optimize import linprog
-
-    people = [(packing.owners == person).any(axis=1) for person in range(packing.people)]
-    values = [packing.values == value for value in range(len(packing.weights))]
-    limits = [*([1.0] * packing.people), *(packing.weights / float(packing.price))]
-    rows = np.array([*people, *values], np.float64)
-    return -float(linprog(-np.ones(len(packing.values)), rows, limits).fun)
-
-
-def wrong_proofs(of_values: bool, roles: int, guesses: int, seed: int) -> int:
-    """Return how many of so many guesses give bounds that are not around the program's value."""
-    generator, found, each = np.random.default_rng((seed, roles, of_values)), 0, 20
-    for _ in range(-(-guesses // each)):
-        packing = some_packing(generator, of_values, roles)
-        exact = exact_packing(packing)
-        for _ in range(each):
-            size = float(generator.choice([0.1, 1, 3]))
-            removed, packed = (
-                size * (generator.random(many) - 0.2)
-                for many in (packing.people, len(packing.values))
-            )
-            high, stays, parts = packing.upper(removed)
-            line = float(stays / packing.price + parts)
-            found += float(packing.lower(packed)) > exact + 1e-9
-            found += min(float(high), line) < exact - 1e-9
     return found

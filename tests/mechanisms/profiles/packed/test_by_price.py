@@ -10,9 +10,9 @@ import pytest
 
 from beam_dp.mechanisms.packing import packing_cells
 from beam_dp.mechanisms.profiles.packed import by_price
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from tests.mechanisms.profiles.packed import neighbours
-from tests.mechanisms.profiles.packed.neighbours import REMOVALS, SHARED, STATISTICS
+from tests.mechanisms.profiles.packed.neighbours import REMOVALS, SHARED, STATISTICS, Statistic
 from tests.mechanisms.profiles.packed.test_packings import KINDS, exactly, some_rows
 from tests.sizes import tries as sized
 
@@ -53,7 +53,7 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries)
         packed = KINDS[kind](*rows)
         best = [packed.total] + [0] * REMOVALS
         enough = functools.partial(operator.ge, packed.total + 1)
-        for at in itertools.takewhile(enough, map(by_price.price, itertools.count())):
+        for at in itertools.takewhile(enough, by_price.PRICES):
             parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_cells.EDGE)
             start = (math.ceil(parts - 1e-7) - 1) * at / 32
             for k in range(1, REMOVALS + 1):
@@ -92,29 +92,35 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_extreme_shapes_end_soon_and_interlace(shape):
     owners, items, least, most = SHAPES[shape]
-    found = by_price.profile(PackedRows(owners, items), 20)
+    found = by_price.profile(PackedValues(owners, items), 20)
     assert found[0] == len(np.unique(items)) and least <= found[2] <= most
     rows = np.append(owners, np.full((len(owners), 30), 10_000), axis=1)
     rows[1, -30:] = owners[0, :30]  # a new person shares new values and old ones with others
     more = np.append(items, np.append(items[:15], 20_000 + np.arange(15)))
-    assert neighbours.interlace(found, by_price.profile(PackedRows(rows, more), 20))
+    assert neighbours.interlace(found, by_price.profile(PackedValues(rows, more), 20))
 
 
-def test_the_order_of_prices_does_not_matter(monkeypatch):
-    generator = np.random.default_rng(60)
-    given = [some_rows(generator, 3, people=12, most=40) for _ in range(3)]
-    profiles = [by_price.profile(KINDS[kind](*rows), 5) for rows in given for kind in KINDS]
-    monkeypatch.setattr(by_price, "_STRIDE", 2)
-    again = [by_price.profile(KINDS[kind](*rows), 5) for rows in given for kind in KINDS]
-    assert again == profiles
+def marginals(rows):
+    """Return the twin that is broken: the sum less the largest losses by one person."""
+    people, owned = np.unique(rows.owners[rows.owners >= 0]).tolist(), rows.owned
+    lost = [int(owned.weights.sum() - owned.without([one]).weights.sum()) for one in people]
+    cuts = np.append(0, np.cumsum(np.sort(lost)[::-1]))[: REMOVALS + 1]
+    left = (int(owned.weights.sum()) - cuts).tolist()
+    return left + [left[-1]] * (REMOVALS + 1 - len(left))
+
+
+def test_a_profile_that_does_not_interlace_is_found():
+    broken = Statistic(marginals, neighbours.total)
+    assert neighbours.violations(broken, 3, 300, 1) > 10
 
 
 def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
     """Mutant: the first guess is believed."""
 
     def believed(self):
-        self.step()
-        return packing_cells.PackingCell(self.high, self._best.stays, self._best.removed)
+        if self.low < self.high:
+            self.step()
+        return self.high
 
     monkeypatch.setattr(packing_cells, "_SMALL", 0)
     monkeypatch.setattr(packing_cells.CellSearch, "decided", believed)

@@ -9,17 +9,18 @@ import pytest
 from scipy.optimize import linprog
 
 from beam_dp.mechanisms.packing import packing_cells
-from beam_dp.mechanisms.profiles.packed import most_frequent, packings
-from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
-from beam_dp.mechanisms.profiles.packed.packings import PackedRows, covered
+from beam_dp.mechanisms.profiles.packed import packed_rows, packings
+from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues, covered
 from tests.sizes import tries as sized
 
 PRICES = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
 KINDS = {
     "count": lambda owners, items, weights: PackedRows(owners, None),
     "sum": lambda owners, items, weights: PackedRows(owners, None, weights),
-    "distinct": lambda owners, items, weights: PackedRows(owners, items),
-    "distinct in parts": lambda owners, items, weights: PackedRows(owners, items, each=5),
+    "distinct": lambda owners, items, weights: PackedValues(owners, items),
+    "distinct in parts": lambda owners, items, weights: PackedValues(owners, items, 5),
+    "by parts": PackedRows,
     "most frequent": MostFrequent,
 }
 
@@ -60,9 +61,11 @@ def exactly(kind, rows, price):
         return packed_exactly(owners, each, weights, price)
     if kind in ("distinct", "distinct in parts"):
         return packed_exactly(owners, items, np.full(4, 5 if "parts" in kind else 1), price)
+    if kind == "by parts":
+        return by_parts(owners, items, weights, price)
     parts = [items == item for item in range(4)]
     alone = (exactly("sum", (owners[:, at], items[at], weights[at]), price) for at in parts)
-    return max(*alone, min(by_parts(owners, items, weights, price), most_frequent._PARTS_UP_TO))
+    return max(*alone, min(by_parts(owners, items, weights, price), packed_rows._PARTS_UP_TO))
 
 
 def by_parts(owners, items, weights, price):
@@ -106,7 +109,7 @@ def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
 
 @pytest.mark.parametrize("most", [0, 2, 5])
 def test_parts_of_values_count_up_to_a_number_of_rows(most, roles, monkeypatch):
-    monkeypatch.setattr(most_frequent, "_PARTS_UP_TO", most)
+    monkeypatch.setattr(packed_rows, "_PARTS_UP_TO", most)
     test_it_is_the_cell_of_the_most_that_can_be_packed("most frequent", roles, 8)
 
 
@@ -177,7 +180,7 @@ def test_values_of_few_people_each_are_known_at_low_prices():
     """40 values of 24 rows each, of two sellers of its own and of 24 buyers."""
     items = np.repeat(np.arange(40), 24)
     owners = np.stack([2 * items + np.tile([0, 1], 480), 100 + np.arange(960)])
-    packed = MostFrequent(owners, items, np.ones(960, np.int64))
+    packed = PackedRows(owners, items, np.ones(960, np.int64))
     assert packed.total == 24 and packed(Fraction(1)) > 23
 
 
@@ -188,7 +191,6 @@ def test_of_values_that_are_nearly_as_frequent_few_programs_are_solved():
     owners = np.stack(
         [items * 4 + generator.integers(0, 4, len(items)), 10_000 + np.arange(len(items))]
     )
-    packed = MostFrequent(owners, items, np.ones(len(items), np.int64))
+    packed = PackedRows(owners, items, np.ones(len(items), np.int64))
     assert packed.total == int(np.bincount(items).max())
     packed(Fraction(8))
-    assert len(packed._items) < 40
