@@ -37,19 +37,9 @@ from beam_dp.transforms.steps.output_rows import row_type
 from beam_dp.transforms.steps.settle import gather
 
 _OWNER = "BoundContributions"
+_Texts = dict[tuple[int, int], bytes]
+"""The encoding of each row by its digest."""
 _FORMAT = 2  # of marshal: one without references, so that equal rows have equal bytes
-
-
-@dataclasses.dataclass
-class _Lines:
-    """Contributions, one line per different row, with the encoding of each row."""
-
-    table: Table
-    rows: dict[tuple[int, int], bytes]
-
-    def reduced(self, bounder: Bounder) -> "_Lines":
-        table = bounder.reduce(self.table)
-        return _Lines(table, {digest: self.rows[digest] for digest in _digests(table)})
 
 
 def _digests(table: Table) -> list[tuple[int, int]]:
@@ -102,24 +92,23 @@ class _CollectRows(quick_steps.QuickStep):
         for table in self._layout.from_lists([*lists[: self._keys], indexes]):
             [chosen] = table.values
             table = dataclasses.replace(table, values=[digests[0, chosen], digests[1, chosen]])
-            rows = zip(_digests(table), (texts[index] for index in chosen.tolist()), strict=True)
-            lines = _Lines(table, dict(rows)).reduced(self._bounder)
-            yield from _packed(lines, self._bounder, self._shards)
+            chosen_texts = (texts[index] for index in chosen.tolist())
+            text_of = dict(zip(_digests(table), chosen_texts, strict=True))
+            yield from self._by_shard(self._bounder.reduce(table), text_of)
+
+    def _by_shard(self, table: Table, text_of: _Texts) -> Iterator[tuple[int, bytes]]:
+        person_hash = self._bounder.person_hash(table)
+        shard = (person_hash >> np.uint64(33)).astype(np.int64) % self._shards
+        for number in np.unique(shard).tolist():
+            part = table.take(shard == number)
+            texts = [text_of[digest] for digest in _digests(part)]
+            yield number, marshal.dumps((wire.pack_table(part), texts), _FORMAT)
 
 
-def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int, bytes]]:
-    person_hash = bounder.person_hash(lines.table)
-    shard = (person_hash >> np.uint64(33)).astype(np.int64) % shards
-    for number in np.unique(shard).tolist():
-        table = lines.table.take(shard == number)
-        texts = [lines.rows[digest] for digest in _digests(table)]
-        yield number, marshal.dumps((wire.pack_table(table), texts), _FORMAT)
-
-
-def _unpacked(blob: bytes) -> _Lines:
+def _unpacked(blob: bytes) -> tuple[Table, _Texts]:
     packed, texts = marshal.loads(blob)
     table = wire.unpack_table(packed)
-    return _Lines(table, dict(zip(_digests(table), texts, strict=True)))
+    return table, dict(zip(_digests(table), texts, strict=True))
 
 
 class _SettleRows(quick_steps.QuickStep):
@@ -137,29 +126,28 @@ class _SettleRows(quick_steps.QuickStep):
         if lines is None:
             return
         settled = self._bounder.settle(lines)
-        wanted = set(_digests(settled))
-        rows: dict[tuple[int, int], bytes] = {}
+        wanted, text_of = set(_digests(settled)), _Texts()
         for blob in element[1]:
-            found = _unpacked(blob).rows
-            rows.update((digest, found[digest]) for digest in wanted & found.keys())
-        yield from self._restore(settled, rows)
+            found = _unpacked(blob)[1]
+            text_of.update((digest, found[digest]) for digest in wanted & found.keys())
+        yield from self._restore(settled, text_of)
 
     def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
         """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
         pairs = dataclasses.replace(self._bounder, keep_rows=False)
-        kept: Table | None = None
+        kept: list[Table] = []
         for blob in packed:
-            table = dataclasses.replace(_unpacked(blob).table, values=[])
-            kept = pairs.reduce(tables.concatenate([kept, table] if kept else [table]))
-        chosen = set(_pairs(kept)) if kept is not None else set()
+            kept.append(dataclasses.replace(_unpacked(blob)[0], values=[]))
+            kept = [pairs.reduce(tables.concatenate(kept))]
+        chosen = set(_pairs(kept[0]))
         for blob in packed:
-            lines = _unpacked(blob)
-            stay = np.array([pair in chosen for pair in _pairs(lines.table)], bool)
-            yield from self._restore(lines.table.take(stay), lines.rows)
+            table, text_of = _unpacked(blob)
+            stay = np.array([pair in chosen for pair in _pairs(table)], bool)
+            yield from self._restore(table.take(stay), text_of)
 
-    def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
+    def _restore(self, table: Table, text_of: _Texts) -> Iterator[beam.Row]:
         for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
-            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
+            values = map(plain_values.restored, marshal.loads(text_of[digest])[self._skip :])
             row = beam.Row(**dict(zip(self._names, values, strict=True)))
             for _ in range(copies):
                 yield row
