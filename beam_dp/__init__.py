@@ -64,13 +64,13 @@ if typing.TYPE_CHECKING:
     from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
-    from beam_dp.transforms.aggregate import SelectPartitions as SelectPartitions
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
     from beam_dp.transforms.one_statistic import PreprocessSensitivity as PreprocessSensitivity
     from beam_dp.transforms.one_statistic import PrivateRatio as PrivateRatio
+    from beam_dp.transforms.one_statistic import SelectPartitions as SelectPartitions
     from beam_dp.transforms.one_statistic import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions

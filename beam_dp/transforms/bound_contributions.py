@@ -216,7 +216,7 @@ class BoundContributions(RowsOfPeople):
             "have at least one limit, not none",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
-        self._check_read(self.values)
+        self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *self.values)))
         output_rows.check_names(_OWNER, self._wanted, ())
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise checks.ParameterError(
@@ -226,7 +226,7 @@ class BoundContributions(RowsOfPeople):
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""
-        self._check_input(pcoll)
+        self._check_input(pcoll, self._wanted)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
         layout = self._laid_out(index, self.key)

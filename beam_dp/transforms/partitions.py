@@ -145,17 +145,15 @@ def check_public(
     owner: str, columns: tuple[str, ...], partitions: PublicPartitions | None
 ) -> PublicPartitions | None:
     """Return the public partitions, if any; refuse private ones, which only a release selects."""
-    if partitions is not None and not isinstance(partitions, PublicPartitions):
-        raise checks.ParameterTypeError(
-            owner,
-            "partitions",
-            f"be PublicPartitions or left out, not {kind_of(partitions)}: nothing is released here",
-            "Write partitions=dp.PublicPartitions([1, 2, 3]).",
-        )
-    if partitions is None:
-        return None
-    ordered = check_partitions(owner, columns, partitions)
-    return ordered if isinstance(ordered, PublicPartitions) else None
+    checks.require(
+        not isinstance(partitions, PrivatePartitions),
+        owner,
+        "partitions",
+        "be PublicPartitions or left out: nothing is released here",
+        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
+    )
+    listed = None if partitions is None else check_partitions(owner, columns, partitions)
+    return listed if isinstance(listed, PublicPartitions) else None
 
 
 def check_bounds(

@@ -143,7 +143,6 @@ class RemovalLoss(RowsOfPeople):
             "not have a column named 'profile': the output has one",
         )
         self._loss = compile_loss(self.statistic, self.removals, self._others)
-        self._check_read(column.name for column in self._loss.columns)
 
     @property
     def profiler(self) -> Profiler:
@@ -152,7 +151,7 @@ class RemovalLoss(RowsOfPeople):
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise the rows, then compute the profiles."""
-        self._check_input(pcoll)
+        self._check_input(pcoll, (column.name for column in self._loss.columns))
         loss = self._loss
         layout = self._laid_out(loss.columns)
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)

@@ -102,7 +102,7 @@ def test_a_selection_of_partitions_has_one(tmp_path: Path) -> None:
         _ = released | dp.WriteRows(str(tmp_path / "out.csv"), record=release.record())
     record = json.loads((tmp_path / "out.csv.json").read_text())
     assert [entry["on"] for entry in record["spent"]] == ["partition selection"]
-    assert record["releases"] == [] and record["transform"] == "SelectPartitions"
+    assert record["releases"] == [] and record["transform"] == "PrivateAggregate"
 
 
 def test_the_date_is_that_of_building() -> None:
