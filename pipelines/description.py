@@ -27,7 +27,7 @@ from beam_dp.results import report
 from beam_dp.transforms import release_record
 from beam_dp.transforms.io import open_files, read_rows
 from beam_dp.transforms.steps import trial
-from beam_dp.transforms.steps.output_rows import output_names, shown_name
+from beam_dp.transforms.steps.output_names import output_names, shown_name
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")

@@ -17,7 +17,7 @@ from beam_dp.results.local_release import label, write_of
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
-from beam_dp.transforms.steps.output_rows import field_name
+from beam_dp.transforms.steps.output_names import field_name
 from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 

@@ -35,7 +35,7 @@ from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps.output_rows import field_names, output_names
+from beam_dp.transforms.steps.output_names import field_names, output_names
 
 RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""

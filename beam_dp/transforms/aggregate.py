@@ -1,7 +1,7 @@
 """PrivateAggregate: release several metrics over several columns in one pass over the data."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -12,9 +12,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -29,15 +27,9 @@ from beam_dp.transforms.partitions import (
     reach_of,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import (
-    barrier,
-    guards,
-    output_rows,
-    trial,
-)
-from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps import summarise as summarising
-from beam_dp.transforms.steps.kept_draws import Draws, draws_of
+from beam_dp.transforms.steps import draw_once, guards, output_names, trial
+from beam_dp.transforms.steps.bound_and_summarise import Summarise
+from beam_dp.transforms.steps.kept_draws import draws_of
 
 _OWNER = "PrivateAggregate"
 
@@ -125,9 +117,9 @@ class PrivateAggregate(RowsOfPeople):
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
         guards.check_functions(self.metrics)
-        output_rows.check_batches(_OWNER, self.batches, self.partitions)
-        output_rows.check_names(_OWNER, self.partition, self.metrics, self.batches)
-        self._drawn: barrier.Drawn | None = None
+        output_names.check_batches(_OWNER, self.batches, self.partitions)
+        output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
+        self._drawn: draw_once.Drawn | None = None
         self._program = self._compile(self.budget)
 
     def cost(self) -> Budget:
@@ -147,48 +139,32 @@ class PrivateAggregate(RowsOfPeople):
             "Make another object, with a budget of its own.",
         )
         layout = self._laid_out(self._program.columns)
-        partitions = drawing.BucketPartitions(
-            layout, drawing.bucket_count(layout, self._program.keep_rows)
+        places = draw_once.BucketPartitions(
+            layout, draw_once.bucket_count(layout, self._program.keep_rows)
         )
         noise = trial.noise_of(pcoll.pipeline)
         # A trial names the partitions that are likely to be with this budget.
         if trial.is_on() and self.metrics:
             self._program = self._compile(trial.budget_of(self.budget))
-        summaries, chosen = self._summarised(pcoll, partitions, draws, noise)
-        draw = barrier.DrawOnce(self._program, partitions, noise, chosen=chosen, draws=draws)
-        released = summaries | "ReleaseNumbers" >> draw
-        self._drawn = draw.drawn
-        return output_rows.named(released, self.partition, self.metrics, layout, self.batches)
-
-    def _summarised(
-        self,
-        rows: beam.PCollection[Any],
-        partitions: drawing.BucketPartitions,
-        draws: Draws,
-        noise: Noise,
-    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
-        """Return the summaries by bucket, and what is chosen first, if anything is."""
-        program, layout = self._program, partitions.layout
-        bounds = self._bounds
+        program, bounds = self._program, self._bounds
         if bounds.is_automatic:
             bounds = bounds.up_to(program.edges[-1])
-        bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
-        if program.chooses:
-            return summarising.summarise_and_choose(
-                rows,
-                layout,
-                bounder,
-                program,
-                partitions.buckets,
-                self.shards,
-                noise=noise,
-                draws=draws,
-            )
-        measures, shared = program.measures, program.shared_measures
-        summarise = summarising.Summarise(
-            layout, bounder, measures, shared, partitions.buckets, self.shards
+        summarise = Summarise(
+            layout,
+            Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
+            program.measures,
+            program.shared_measures,
+            places.buckets,
+            self.shards,
         )
-        return rows | "Summarise" >> summarise, None
+        if program.chooses:
+            summarise.program = program
+            summarise.choose = draw_once.ChooseFirst(program, noise, draws)
+        summaries = pcoll | "Summarise" >> summarise
+        draw = draw_once.DrawOnce(program, places, noise, summarise.chosen, draws)
+        released = summaries | "ReleaseNumbers" >> draw
+        self._drawn = draw.drawn
+        return draw_once.named(released, self.partition, self.metrics, layout, self.batches)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return a collection of one dict: what was spent on what, and how it was drawn.

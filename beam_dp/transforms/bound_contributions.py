@@ -32,9 +32,9 @@ from beam_dp.transforms.columns.row_fields import FieldLists
 from beam_dp.transforms.partitions import check_bounds, check_public
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import output_rows, quick_steps, shard_number
-from beam_dp.transforms.steps.output_rows import row_type
-from beam_dp.transforms.steps.settle import gather
+from beam_dp.transforms.steps import output_names, quick_steps, shard_number
+from beam_dp.transforms.steps.bound_and_summarise import gather
+from beam_dp.transforms.steps.output_names import row_type
 
 _OWNER = "BoundContributions"
 _Texts = dict[tuple[int, int], bytes]
@@ -217,7 +217,7 @@ class BoundContributions(RowsOfPeople):
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
         self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *self.values)))
-        output_rows.check_names(_OWNER, self._wanted, ())
+        output_names.check_names(_OWNER, self._wanted, ())
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise checks.ParameterError(
                 _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
@@ -234,7 +234,7 @@ class BoundContributions(RowsOfPeople):
         collect = _CollectRows(
             layout, self._wanted, bounder, shard_number.number_of(pcoll, self.shards)
         )
-        named = output_rows.field_names(self._wanted, ())
+        named = output_names.field_names(self._wanted, ())
         settle = _SettleRows(bounder, named, len(layout.names) - 1)
         kind = row_type([(name, Any) for name in named])
         return (

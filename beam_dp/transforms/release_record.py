@@ -27,9 +27,8 @@ from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import quick_steps, trial
-from beam_dp.transforms.steps.barrier import Drawn
-from beam_dp.transforms.steps.draw import Block
-from beam_dp.transforms.steps.output_rows import output_names
+from beam_dp.transforms.steps.draw_once import Block, Drawn
+from beam_dp.transforms.steps.output_names import output_names
 
 FORMAT = 1
 COLUMNS = "columns"
@@ -161,7 +160,8 @@ def of(
     label = f"Record of {source.producer.full_label}"
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
     known = facts(release, job) | trial.mark(drawn.noise)
-    complete = quick_steps.mapped(_complete, program, known, drawn.blocks, *drawn.sides)
+    blocks = beam.pvalue.AsIter(source)
+    complete = quick_steps.mapped(_complete, program, known, blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
 

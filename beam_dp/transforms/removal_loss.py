@@ -22,15 +22,9 @@ from beam_dp.transforms.partitions import (
 )
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import (
-    draw,
-    guards,
-    output_rows,
-    quick_steps,
-    settle,
-    summarise,
-)
-from beam_dp.transforms.steps.output_rows import row_type
+from beam_dp.transforms.steps import draw_once, guards, output_names, quick_steps
+from beam_dp.transforms.steps.bound_and_summarise import Summarise, open_bucket
+from beam_dp.transforms.steps.output_names import row_type
 
 _OWNER = "RemovalLoss"
 
@@ -43,14 +37,16 @@ def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
 class _Profiles(quick_steps.QuickStep):
     """Turn the summaries of a bucket into one profile per partition."""
 
-    def __init__(self, loss: Loss, partitions: draw.BucketPartitions, names: Sequence[str]) -> None:
+    def __init__(
+        self, loss: Loss, partitions: draw_once.BucketPartitions, names: Sequence[str]
+    ) -> None:
         self._loss, self._partitions, self._names = loss, partitions, tuple(names)
         self._measures = measures_of(loss)
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all summaries of one bucket."""
         bucket, packed = element
-        summary, lines = settle.open_bucket(packed, self._measures)
+        summary, lines = open_bucket(packed, self._measures)
         view, partitions = self._partitions.cells(bucket, summary, lines)
         profiles = self._loss.profiler.profiles(view.at(len(self._measures) - 1))
         for key, profile in zip(self._partitions.names(partitions), profiles, strict=True):
@@ -135,9 +131,9 @@ class RemovalLoss(RowsOfPeople):
         if self._others:
             guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
         guards.check_functions([self.statistic])
-        output_rows.check_names(_OWNER, self.partition, ())
+        output_names.check_names(_OWNER, self.partition, ())
         checks.require(
-            "profile" not in output_rows.field_names(self.partition, ()),
+            "profile" not in output_names.field_names(self.partition, ()),
             _OWNER,
             "partition",
             "not have a column named 'profile': the output has one",
@@ -155,16 +151,15 @@ class RemovalLoss(RowsOfPeople):
         loss = self._loss
         layout = self._laid_out(loss.columns)
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
-        buckets = draw.bucket_count(layout, loss.keep_rows)
+        buckets = draw_once.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)
-        names = (*output_rows.field_names(self.partition, ()), "profile")
-        profiles = _Profiles(loss, draw.BucketPartitions(layout, buckets), names)
+        names = (*output_names.field_names(self.partition, ()), "profile")
+        profiles = _Profiles(loss, draw_once.BucketPartitions(layout, buckets), names)
         kinds = [Any for _ in self.partition] + [list[float]]
         fields = list(zip(names, kinds, strict=True))
         kind = row_type(fields)
         return (
             pcoll
-            | "Summarise"
-            >> summarise.Summarise(layout, bounder, measures, (), buckets, self.shards)
+            | "Summarise" >> Summarise(layout, bounder, measures, (), buckets, self.shards)
             | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
         )

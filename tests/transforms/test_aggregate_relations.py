@@ -18,8 +18,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
-from beam_dp.transforms.steps import collect
-from beam_dp.transforms.steps import settle as settling
+from beam_dp.transforms.steps import bound_and_summarise as settling
 from tests.hostile import support
 from tests.relations import (
     FREE,
@@ -234,7 +233,7 @@ def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) 
         assert len(view.cells.owned(1)[0].people) == most
         layout = Layout("person", ("day",), loss.columns, None, KEY)
         bounder = Bounder(FREE, loss.fields, KEY, keep_rows=True)
-        collected = bundle(collect.Collect(layout, bounder, shards), rows)
+        collected = bundle(settling.Collect(layout, bounder, shards), rows)
         settle = settling.Settle(bounder, measures_of(loss), (), 1)
         settled = bundle(settle, grouped([collected]).items())
         assert sum(len(wire.unpack_owned(b)) for _, b in settled if wire.is_owned(b)) == most

@@ -1,6 +1,6 @@
 """Draws that are kept: what a run draws, in a folder before anything reads it; and its options.
 
-A barrier (`steps.barrier`) makes the steps behind a draw read what was stored. A runner that loses
+A barrier (`steps.draw_once`) makes the steps behind a draw read what was stored. A runner that loses
 what it stored, and begins again, draws again: a second release, which nobody paid for. With a
 folder that outlives every process the draw is *committed*: its content goes to a file of another
 name, is forced to the disk, and is then linked under the name of the draw. A link is made whole or

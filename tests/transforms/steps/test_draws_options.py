@@ -8,7 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.testing import without_noise
 from beam_dp.transforms.steps.kept_draws import RESTARTING, DrawsFolder, draws_of
-from tests.transforms.steps.test_barrier import (
+from tests.transforms.steps.test_draw_once import (
     RELEASES,
     ROWS,
     WithoutBarrier,

@@ -14,7 +14,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.io import frames
-from beam_dp.transforms.steps import collect, shard_number, trial
+from beam_dp.transforms.steps import bound_and_summarise, shard_number, trial
 from tests.hostile import support
 from tests.row_files import write
 
@@ -122,13 +122,13 @@ def test_the_same_randomness_releases_the_same_bits_for_every_number(
     monkeypatch.setattr(trial, "noise_of", lambda _: Seeded())
     monkeypatch.setattr(shard_number, "BYTES", Path(path).stat().st_size // 200)
     used: list[int] = []
-    collector = collect.Collect.__init__
+    collector = bound_and_summarise.Collect.__init__
 
     def seen(self: Any, layout: Any, bounder: Any, shards: int) -> None:
         used.append(shards)
         collector(self, layout, bounder, shards)
 
-    monkeypatch.setattr(collect.Collect, "__init__", seen)
+    monkeypatch.setattr(bound_and_summarise.Collect, "__init__", seen)
     bounds = dp.ContributionBounds(partitions=3, rows_per_partition=4)
     release = dp.PrivateAggregate(
         "person",
