@@ -26,7 +26,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import release_record
 from beam_dp.transforms.io import open_files, read_rows
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.steps import guards
 from beam_dp.transforms.steps.output_names import output_names, shown_name
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
@@ -190,7 +190,7 @@ class Description:
         Args:
             made: the pipeline, whose runner decides: those of this process see what we see.
         """
-        if type(made.runner).__name__ in trial.LOCAL:
+        if type(made.runner).__name__ in guards.LOCAL:
             for pattern in filter(open_files.is_local, self.input.split(",")):
                 read_rows.matched_files(pattern)
 

@@ -18,7 +18,7 @@ import apache_beam as beam
 import beam_dp as dp
 from beam_dp.results import local_release
 from beam_dp.transforms.io import open_files
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.steps import guards
 from pipelines import messages
 
 _FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
@@ -89,7 +89,7 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
         reads: the files that are read; "" for none.
         runner: the name of the runner's class.
     """
-    if not reads or runner not in trial.LOCAL or not os.isatty(_terminal[-1]):
+    if not reads or runner not in guards.LOCAL or not os.isatty(_terminal[-1]):
         say(first)
         yield
         return

@@ -142,7 +142,7 @@ class PrivateAggregate(RowsOfPeople):
         places = draw_once.BucketPartitions(
             layout, draw_once.bucket_count(layout, self._program.keep_rows)
         )
-        noise = trial.noise_of(pcoll.pipeline)
+        noise = trial.noise()
         # A trial names the partitions that are likely to be with this budget.
         if trial.is_on() and self.metrics:
             self._program = self._compile(trial.budget_of(self.budget))
@@ -171,8 +171,8 @@ class PrivateAggregate(RowsOfPeople):
 
         It holds public parameters and released numbers only: the costs in the account, the noisy
         histograms that chose the clips, the clips, the scales of the noise, the versions of the
-        libraries, a hash of the code of this package, and the date when the pipeline was built. So
-        it may be shown with the output: `WriteRows(path, record=release.record())`.
+        libraries, and the date when the pipeline was built. So it may be shown with the output:
+        `WriteRows(path, record=release.record())`.
 
         Args:
             job: further public parameters of plain types, as the options of a command line.

@@ -5,14 +5,11 @@ The date is that of building the pipeline: when a run ends depends on its data.
 
 import dataclasses
 import datetime
-import functools
-import hashlib
 import importlib.metadata
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -34,7 +31,6 @@ FORMAT = 1
 COLUMNS = "columns"
 """The entry that says which columns the output has."""
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
@@ -49,7 +45,6 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         "transform": type(release).__name__,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "code": f"sha256:{code()}",
         "parameters": plain(_fields(release)),
         COLUMNS: columns(release),
     }
@@ -73,17 +68,6 @@ def versions() -> dict[str, str]:
         for distribution in importlib.metadata.distributions(name=name):
             by_name[name] = distribution.version
     return by_name
-
-
-@functools.cache
-def code() -> str:
-    """Return the hash of this package's own sources, by their paths and contents."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()
 
 
 def plain(value: object) -> Any:

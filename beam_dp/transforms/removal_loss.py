@@ -34,24 +34,20 @@ def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
     return (Measure(PEOPLE), *loss.profiler.measures) if loss.keep_rows else loss.profiler.measures
 
 
-class _Profiles(quick_steps.QuickStep):
+def _profiles(
+    element: tuple[int, Iterable[bytes]],
+    loss: Loss,
+    partitions: draw_once.BucketPartitions,
+    names: Sequence[str],
+) -> Iterator[beam.Row]:
     """Turn the summaries of a bucket into one profile per partition."""
-
-    def __init__(
-        self, loss: Loss, partitions: draw_once.BucketPartitions, names: Sequence[str]
-    ) -> None:
-        self._loss, self._partitions, self._names = loss, partitions, tuple(names)
-        self._measures = measures_of(loss)
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
-        """Take all summaries of one bucket."""
-        bucket, packed = element
-        summary, lines = open_bucket(packed, self._measures)
-        view, partitions = self._partitions.cells(bucket, summary, lines)
-        profiles = self._loss.profiler.profiles(view.at(len(self._measures) - 1))
-        for key, profile in zip(self._partitions.names(partitions), profiles, strict=True):
-            values = [float(value) for value in profile.values]
-            yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
+    bucket, packed = element
+    measures = measures_of(loss)
+    view, keys = partitions.cells(bucket, *open_bucket(packed, measures))
+    profiles = loss.profiler.profiles(view.at(len(measures) - 1))
+    for key, profile in zip(partitions.names(keys), profiles, strict=True):
+        values = [float(value) for value in profile.values]
+        yield beam.Row(**dict(zip(names, (*key, values), strict=True)))
 
 
 def _check_statistic(statistic: object) -> None:
@@ -147,19 +143,14 @@ class RemovalLoss(RowsOfPeople):
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise the rows, then compute the profiles."""
-        self._check_input(pcoll, (column.name for column in self._loss.columns))
         loss = self._loss
+        self._check_input(pcoll, (column.name for column in loss.columns))
         layout = self._laid_out(loss.columns)
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
-        buckets = draw_once.bucket_count(layout, loss.keep_rows)
-        measures = measures_of(loss)
+        places = draw_once.BucketPartitions(layout, draw_once.bucket_count(layout, loss.keep_rows))
         names = (*output_names.field_names(self.partition, ()), "profile")
-        profiles = _Profiles(loss, draw_once.BucketPartitions(layout, buckets), names)
         kinds = [Any for _ in self.partition] + [list[float]]
-        fields = list(zip(names, kinds, strict=True))
-        kind = row_type(fields)
-        return (
-            pcoll
-            | "Summarise" >> Summarise(layout, bounder, measures, (), buckets, self.shards)
-            | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
-        )
+        kind = row_type(list(zip(names, kinds, strict=True)))
+        summarise = Summarise(layout, bounder, measures_of(loss), (), places.buckets, self.shards)
+        profiles = quick_steps.flat_mapped(_profiles, loss, places, names)
+        return pcoll | "Summarise" >> summarise | "Profiles" >> profiles.with_output_types(kind)

@@ -12,13 +12,12 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.runners.runner import PipelineRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.testing import NotPrivate, without_noise
-from beam_dp.transforms.steps import guards, trial
+from beam_dp.transforms.steps import trial
 from pipelines import aggregate
 
 ROOT = Path(__file__).parents[2]
@@ -133,21 +132,10 @@ def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it() -> No
             _ = beam.Pipeline("FnApiRunner") | beam.Create(ROWS) | again
 
 
-class PrismRunner(PipelineRunner):
-    """A runner whose workers are other processes."""
-
-
-def test_a_pipeline_of_another_runner_is_refused_when_it_is_built() -> None:
-    rows = beam.Pipeline(PrismRunner()) | beam.Create(ROWS)
-    with without_noise(), pytest.raises(ValueError, match="in this process, not PrismRunner"):
-        _ = rows | release()
-    assert {*guards.RUNNERS} > {*trial.LOCAL} == {*guards.RUNNERS[:3]}
-
-
 @pytest.mark.parametrize("draw", DRAWS, ids=range(len(DRAWS)))
 def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any) -> None:
     with without_noise():
-        noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
+        noise = trial.noise()
         draw(noise)
         packed = pickle.dumps(noise)
         draw(pickle.loads(packed))
@@ -159,7 +147,7 @@ def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any
 def test_another_process_knows_no_token() -> None:
     """Not even a fork."""
     with without_noise():
-        noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
+        noise = trial.noise()
         child = os.fork()
         if not child:
             try:
@@ -174,14 +162,14 @@ def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:
     """As the end of an asynchronous fixture may be; what is built there then draws nothing."""
     block, inside = without_noise(), contextvars.copy_context()
     inside.run(block.__enter__)
-    noise = inside.run(trial.noise_of, beam.Pipeline(runner="FnApiRunner"))
+    noise = inside.run(trial.noise)
     assert noise.discrete_laplace(1, 3).tolist() == [0, 0, 0]
     block.__exit__(None, None, None)
-    later = inside.run(trial.noise_of, beam.Pipeline(runner="FnApiRunner"))
+    later = inside.run(trial.noise)
     for each in (noise, later):
         with pytest.raises(ValueError, match="run in the same block"):
             each.discrete_laplace(1, 3)
-    assert type(trial.noise_of(beam.Pipeline(runner="FnApiRunner"))) is Noise
+    assert type(trial.noise()) is Noise
 
 
 def test_the_block_ends_after_an_error_too() -> None:

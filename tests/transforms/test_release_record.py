@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import functools
-import hashlib
 import json
 import math
 from fractions import Fraction
@@ -109,21 +108,6 @@ def test_the_date_is_that_of_building() -> None:
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     date = datetime.datetime.fromisoformat(release_record.facts(release_of(), None)["date"])
     assert before <= date <= datetime.datetime.now(datetime.UTC)
-
-
-def test_the_code_is_told_by_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        release_record.code() == hashlib.sha256(b"").hexdigest() or len(release_record.code()) == 64
-    )
-    monkeypatch.setattr(release_record, "_PACKAGE", tmp_path)
-    found = set()
-    for name, content in (("a.py", "x"), ("b.py", "x"), ("b.py", "y"), ("c.txt", "z")):
-        (tmp_path / name).write_text(content)
-        release_record.code.cache_clear()
-        found.add(release_record.code())
-    monkeypatch.undo()
-    release_record.code.cache_clear()
-    assert len(found) == 3
 
 
 @dataclasses.dataclass

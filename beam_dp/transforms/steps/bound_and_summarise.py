@@ -140,11 +140,6 @@ class Collect(quick_steps.QuickStep):
     def __init__(self, layout: Layout, bounder: Bounder, shards: int) -> None:
         self._layout, self._bounder, self._shards = layout, bounder, shards
 
-    def setup(self) -> None:
-        """Return the memory that building the pipeline used."""
-        self._accumulator = Accumulator(self._bounder)
-        runtime.give_back()
-
     def start_bundle(self) -> None:
         """Begin a bundle with no rows: a bundle that failed leaves nothing behind."""
         pool, ahead = runtime.pool(), runtime.threads()
@@ -169,10 +164,6 @@ class Collect(quick_steps.QuickStep):
             yield GlobalWindows.windowed_value(element)
         self._accumulator = Accumulator(self._bounder)  # runners keep the step: free its table
         runtime.give_back()
-
-    def teardown(self) -> None:
-        """Let go of threads and rows; runners do this at the end and after a failure."""
-        self._accumulator.forget()
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         for batch in layouts.batches(element):
@@ -278,16 +269,12 @@ class Settle(quick_steps.QuickStep):
         self._measures, self._shared = tuple(measures), tuple(shared)
         self._relations = any(isinstance(measure, Relation) for measure in measures)
 
-    def setup(self) -> None:
-        """Begin without threads."""
-        self._tasks: Tasks = InOrder(None, 0)
-
     def start_bundle(self) -> None:
         """Begin a bundle with no summaries."""
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
         self._owned: list[Owned] = []
-        self._tasks = InOrder(runtime.pool(), runtime.threads() - 1)
+        self._tasks: Tasks = InOrder(runtime.pool(), runtime.threads() - 1)
 
     def process(self, element: tuple[int, Any], chosen: Chosen | None = None) -> Iterator[Packed]:
         """Take all contributions of one shard, or reduced lines of some people.
@@ -327,10 +314,6 @@ class Settle(quick_steps.QuickStep):
                 yield GlobalWindows.windowed_value(element)
         self._tasks = InOrder(None, 0)  # runners keep the step: free its threads
         runtime.give_back()
-
-    def teardown(self) -> None:
-        """Let go of threads and lines; runners do this at the end and after a failure."""
-        self._tasks.forget()
 
     def _summarised(self, settled: Callable[[], Table]) -> Summarised:
         table, lines = settled(), None

@@ -29,6 +29,8 @@ RUNNERS = (
     "DataflowRunner",
 )
 """Runners whose GroupByKey is a barrier and whose bundles finish: the transforms rely on both."""
+LOCAL = RUNNERS[:3]
+"""Runners that work in the process that builds the pipeline."""
 RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 
