@@ -32,8 +32,8 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import block_votes, draw_once
 from beam_dp.transforms.steps import bound_and_summarise as settling
+from beam_dp.transforms.steps import draw_once
 from tests.doubles import ZeroNoise
 from tests.relations import KEY, bundle, grouped
 
@@ -183,13 +183,8 @@ def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, di
     bounder = Bounder(case.bounds, program.fields, KEY, keep_rows=program.keep_rows)
     packed = grouped([bundle(settling.Collect(layout, bounder, 4), rows)])
     settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
-    found, asked = collections.defaultdict(list), collections.defaultdict(list)
-    for element in (one for shard in packed.items() for one in bundle(settle, [shard])):
-        # Votes are tagged, and windowed inside of their tag.
-        for_votes, pair = (False, element) if type(element) is tuple else (True, element.value)
-        (asked if for_votes else found)[pair[0]].append(pair[1])
-    ask = block_votes.Votes(program.measures, 1, KEY)
-    for bucket, blob in (one for group in asked.items() for one in ask.process(group)):
+    found = collections.defaultdict(list)
+    for bucket, blob in (one for shard in packed.items() for one in bundle(settle, [shard])):
         found[bucket].append(blob)
     return layout, found
 

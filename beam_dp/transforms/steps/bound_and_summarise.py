@@ -4,7 +4,6 @@
       CollectColumns     per bundle: columns, merged per person and partition, hopeless ones dropped
       GroupByShard       bytes, by keyed hash of the person: all lines of a person meet here
       SettleBounds       the final bounds; one line per person and partition becomes a summary
-                         (for a user's own function, blocks of people become votes: `block_votes`)
       GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
 
@@ -40,6 +39,7 @@ from beam_dp.mechanisms.bounding.accumulator import HELD_LINES, Accumulator, InO
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import hashing
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
@@ -50,7 +50,6 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import block_votes, quick_steps, runtime, shard_number
-from beam_dp.transforms.steps.block_votes import bucket_of
 
 SHARED = -1
 """The bucket of the summary over all partitions."""
@@ -59,8 +58,6 @@ VOTES: Literal["votes"] = "votes"
 _BLOB_LINES, _PIECE_LINES, _SUMMARY_LINES = 1 << 15, 1 << 18, 1 << 20
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
-Packed: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
-"""The output: (bucket, summary), or, tagged `block_votes.TAG`, (group of blocks, lines)."""
 Summarised = tuple[Summary, Summary | None, Owned | None]
 Tasks = InOrder[Summarised]
 Reduced: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
@@ -109,22 +106,17 @@ class Summarise(
             people, sides = reduced.lines, [beam.pvalue.AsSingleton(self.chosen)]
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets, self.program)
         typed = beam.ParDo(settle, *sides).with_output_types(_BYTES)
-        if block_votes.wanted(self.measures):
-            both = typed.with_outputs(block_votes.TAG, main="summaries")
-            settled = people | "SettleBounds" >> both
-            asked = self.measures, self.buckets, self.bounder.key
-            votes = block_votes.asked(settled[block_votes.TAG], *asked)
-            found = [settled.summaries, votes]
-        else:
-            found = [people | "SettleBounds" >> typed]
+        settled = people | "SettleBounds" >> typed
         # Every bucket occurs, whatever the data, so that public partitions appear when they are
         # empty. (Not by `beam.Create`, which brings another shuffle.)
         numbers = [*range(self.buckets), *([SHARED] if self.shared else [])]
         every = quick_steps.flat_mapped(lambda _: [(number, b"") for number in numbers])
         start = rows.pipeline | "StartBuckets" >> beam.Impulse()
-        found.append(start | "AddEmptyBuckets" >> every.with_output_types(_BYTES))
+        empty = start | "AddEmptyBuckets" >> every.with_output_types(_BYTES)
         return (
-            tuple(found) | "FlattenBuckets" >> beam.Flatten() | "GroupByBucket" >> beam.GroupByKey()
+            (settled, empty)
+            | "FlattenBuckets" >> beam.Flatten()
+            | "GroupByBucket" >> beam.GroupByKey()
         )
 
 
@@ -198,6 +190,12 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
             held = [bounder.reduce(table.concatenate(held))]
             limit = max(HELD_LINES, 2 * len(held[0]))
     return table.concatenate(held) if held else None
+
+
+def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
+    """Return the bucket of each partition, by a keyed hash."""
+    hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
+    return (hashes % np.uint64(buckets)).astype(np.int64)
 
 
 def pieces(table: Table, lines: int) -> Iterator[Table]:
@@ -276,7 +274,9 @@ class Settle(quick_steps.QuickStep):
         self._owned: list[Owned] = []
         self._tasks: Tasks = InOrder(runtime.pool(), runtime.threads() - 1)
 
-    def process(self, element: tuple[int, Any], chosen: Chosen | None = None) -> Iterator[Packed]:
+    def process(
+        self, element: tuple[int, Any], chosen: Chosen | None = None
+    ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
         Those before them are summarised meanwhile.
@@ -303,15 +303,10 @@ class Settle(quick_steps.QuickStep):
             self._bounder = dataclasses.replace(self._bounder, bounds=bounds)
         self._chosen = chosen
 
-    def finish_bundle(
-        self,
-    ) -> Iterator[WindowedValue | TaggedOutput[Literal["blocks"], WindowedValue]]:
+    def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the summaries that are still held."""
         for element in itertools.chain(self._take(self._tasks.drain()), self._flush()):
-            if isinstance(element, TaggedOutput):
-                yield TaggedOutput(element.tag, GlobalWindows.windowed_value(element.value))
-            else:
-                yield GlobalWindows.windowed_value(element)
+            yield GlobalWindows.windowed_value(element)
         self._tasks = InOrder(None, 0)  # runners keep the step: free its threads
         runtime.give_back()
 
@@ -323,7 +318,7 @@ class Settle(quick_steps.QuickStep):
         people = histograms.summarise_people(table, self._shared) if self._shared else None
         return histograms.summarise(table, self._measures), people, lines
 
-    def _take(self, summarised: Iterable[Summarised]) -> Iterator[Packed]:
+    def _take(self, summarised: Iterable[Summarised]) -> Iterator[tuple[int, bytes]]:
         for summary, people, lines in summarised:
             self._partitions.append(summary)
             self._people += [people] if people is not None else []
@@ -331,7 +326,7 @@ class Settle(quick_steps.QuickStep):
         if sum(map(len, self._partitions)) + sum(map(len, self._owned)) >= _SUMMARY_LINES:
             yield from self._flush()
 
-    def _flush(self) -> Iterator[Packed]:
+    def _flush(self) -> Iterator[tuple[int, bytes]]:
         partitions, self._partitions = self._partitions, []
         people, self._people = self._people, []
         lines, self._owned = self._owned, []
@@ -341,10 +336,8 @@ class Settle(quick_steps.QuickStep):
                 yield bucket, wire.pack_summary(summary.take(index))
         if lines:
             merged = owner_lines.merge(lines, self._measures)
-            kept, packed = block_votes.split(merged, self._measures, self._bounder.key)
-            for bucket, index in self._split(kept.partition):
-                yield bucket, wire.pack_owned(kept.take(index))
-            yield from (TaggedOutput(block_votes.TAG, element) for element in packed)
+            for bucket, index in self._split(merged.partition):
+                yield bucket, wire.pack_owned(merged.take(index))
         if people:
             yield SHARED, wire.pack_summary(merge(people, self._shared))
 
@@ -381,7 +374,8 @@ def open_bucket(
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
             summaries.append(wire.unpack_summary(blob))
-    return merge(summaries or [_nothing()], measures), owner_lines.merge(lines, measures)
+    owned = block_votes.with_votes(owner_lines.merge(lines, measures), measures)
+    return merge(summaries or [_nothing()], measures), owned
 
 
 def _nothing() -> Summary:

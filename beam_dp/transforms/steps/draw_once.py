@@ -43,8 +43,8 @@ from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import block_votes, guards, output_names, quick_steps
-from beam_dp.transforms.steps.bound_and_summarise import SHARED, open_bucket
+from beam_dp.transforms.steps import guards, output_names, quick_steps
+from beam_dp.transforms.steps.bound_and_summarise import SHARED, bucket_of, open_bucket
 from beam_dp.transforms.steps.kept_draws import Barriers, Draws
 
 BLOCK_ROWS = 1 << 13
@@ -174,7 +174,7 @@ class BucketPartitions:
             return None
         size = len(self.layout.public) if self.layout.public is not None else 1
         indexes = np.arange(size, dtype=np.uint64)
-        buckets = block_votes.bucket_of(indexes[None], self.buckets, self.layout.key)
+        buckets = bucket_of(indexes[None], self.buckets, self.layout.key)
         return np.asarray(indexes[buckets == bucket])
 
 
