@@ -121,10 +121,11 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
         self._program = self._compile(self.budget)
+        self._cost = self.budget
 
     def cost(self) -> Budget:
         """Return what the output costs, for a `Ledger`: the budget that it was made with."""
-        return self.budget
+        return self._cost
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""

@@ -60,8 +60,8 @@ _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
 Summarised = tuple[Summary, Summary | None, Owned | None]
 Tasks = InOrder[Summarised]
-Reduced: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
-"""The output of a shard: (shard, lines of whole people); or, tagged, (0, votes)."""
+Reduced: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["votes"], bytes]
+"""The output of a shard: (shard, lines of whole people); or, tagged, votes."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -238,7 +238,7 @@ class ReduceShards(quick_steps.QuickStep):
     def finish_bundle(self) -> Iterator[TaggedOutput[Literal["votes"], WindowedValue]]:
         """Yield the votes of the bundle."""
         if self._counted:
-            counted = 0, wire.pack_summary(self._votes.merged(self._counted))
+            counted = wire.pack_summary(self._votes.merged(self._counted))
             yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
         runtime.give_back()
 

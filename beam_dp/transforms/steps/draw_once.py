@@ -198,10 +198,10 @@ def _second(identities: np.ndarray) -> list[int]:
 
 
 def choose_first(
-    element: _Bucket, program: Program, noise: Noise, draws: Draws
+    _: bytes, packed: Iterable[bytes], program: Program, noise: Noise, draws: Draws
 ) -> tuple[int, Chosen]:
     """Draw the bound and the centres from the votes of all bundles."""
-    votes = program.votes.merged([wire.unpack_summary(blob) for blob in filter(None, element[1])])
+    votes = program.votes.merged([wire.unpack_summary(blob) for blob in packed])
     return 0, draws.once("first", lambda: program.choose(votes, noise))
 
 
@@ -337,7 +337,7 @@ class Drawn:
 
 
 @dataclasses.dataclass(eq=False)
-class ChooseFirst(beam.PTransform[beam.PCollection[tuple[int, bytes]], beam.PCollection[Chosen]]):
+class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chosen]]):
     """Turn the votes of people into the one choice, behind a barrier, even where nobody votes.
 
     Attributes:
@@ -350,18 +350,12 @@ class ChooseFirst(beam.PTransform[beam.PCollection[tuple[int, bytes]], beam.PCol
     noise: Noise
     draws: Draws
 
-    def expand(self, votes: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[Chosen]:
+    def expand(self, votes: beam.PCollection[bytes]) -> beam.PCollection[Chosen]:
         """Gather the votes of all bundles, and draw."""
-        nobody = quick_steps.mapped(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
-        start = votes.pipeline | "StartVotes" >> beam.Impulse() | "AddNoVotes" >> nobody
-        choose = quick_steps.mapped(choose_first, self.program, self.noise, self.draws)
-        chosen = (
-            (votes, start)
-            | "FlattenVotes" >> beam.Flatten()
-            | "GroupVotes" >> beam.GroupByKey()
-            | "ChooseFirst" >> choose.with_output_types(tuple[int, Chosen])
-        )
-        return behind_a_barrier(chosen, "First")
+        given = beam.pvalue.AsIter(votes), self.program, self.noise, self.draws
+        choose = quick_steps.mapped(choose_first, *given).with_output_types(tuple[int, Chosen])
+        start = votes.pipeline | "StartFirst" >> beam.Impulse()
+        return behind_a_barrier(start | "ChooseFirst" >> choose, "First")
 
 
 @dataclasses.dataclass(eq=False)

@@ -17,7 +17,7 @@ from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowT
 from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.public_partitions import PublicPartitions
 
 
@@ -112,18 +112,14 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)
     checks.require(
-        not (batches and isinstance(partitions, PrivatePartitions)),
+        not batches
+        or partitions is None
+        or (isinstance(partitions, PublicPartitions) and partitions.keys.plain),
         owner,
         "batches",
-        "be False with private partitions: their keys can be of any types",
-        "Leave it out, or list public partitions.",
-    )
-    checks.require(
-        not (batches and isinstance(partitions, PublicPartitions)) or partitions.keys.plain,
-        owner,
-        "batches",
-        "be False where public keys of one column have several types",
-        "Leave it out, or give all of them as text.",
+        "be False with private partitions, whose keys can be of any type, and with public keys of "
+        "several types in one column",
+        "Leave it out, or list public partitions, all keys of a column as text.",
     )
 
 

@@ -32,7 +32,6 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filebasedsource import FileBasedSource
-from apache_beam.options.pipeline_options import DirectOptions, FlinkRunnerOptions, WorkerOptions
 from apache_beam.pipeline import AppliedPTransform
 
 from beam_dp.mechanisms.numerics import checks
@@ -40,6 +39,8 @@ from beam_dp.mechanisms.numerics import checks
 FEWEST, MOST = 64, 1 << 16
 BYTES = 32 << 20
 PER_WORKER = 4
+WORKERS = ("direct_num_workers", "parallelism", "num_workers", "max_num_workers")
+"""The options of runners that say how many workers there are."""
 UNKNOWN = (OSError, RuntimeError, ValueError, ImportError)
 """What file systems and sources raise whose size cannot be known when the pipeline is built."""
 
@@ -70,15 +71,8 @@ def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
 
 def workers_of(pipeline: beam.Pipeline) -> int:
     """Return how many workers the options of a pipeline name, 0 if none do."""
-    options = pipeline.options
-    on_cloud = options.view_as(WorkerOptions)
-    named: tuple[int | None, ...] = (
-        options.view_as(DirectOptions).direct_num_workers,
-        options.view_as(FlinkRunnerOptions).parallelism,
-        on_cloud.num_workers,
-        on_cloud.max_num_workers,
-    )
-    return max([0, *(number for number in named if number is not None)])
+    options = pipeline.options.get_all_options()
+    return max([0, *(options.get(name) or 0 for name in WORKERS)])
 
 
 def size_of(pipeline: beam.Pipeline) -> int:

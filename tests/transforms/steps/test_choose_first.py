@@ -308,7 +308,7 @@ def reduced_of(blobs: list[bytes], bounds: ContributionBounds) -> tuple[list[byt
     lines = [blob for _, blob in step.process((3, blobs))]
     [counted] = step.finish_bundle()
     assert counted.tag == VOTES
-    return lines, votes.people_per_step(wire.unpack_summary(counted.value.value[1]))
+    return lines, votes.people_per_step(wire.unpack_summary(counted.value.value))
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
