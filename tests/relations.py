@@ -24,8 +24,8 @@ from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
-from beam_dp.transforms.steps import bound_and_summarise as settling
-from beam_dp.transforms.steps import draw_once
+from beam_dp.transforms.stages import bound_and_summarise as settling
+from beam_dp.transforms.stages import draw_once
 
 KEY = bytes(range(32))
 THOUSANDTH = Fraction(1, 1000)

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms import release_record
+from beam_dp.transforms import run_record
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -27,9 +27,9 @@ from beam_dp.transforms.partitions import (
     reach_of,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import draw_once, guards, output_names, trial
-from beam_dp.transforms.steps.bound_and_summarise import Summarise
-from beam_dp.transforms.steps.kept_draws import draws_of
+from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
+from beam_dp.transforms.stages.bound_and_summarise import Summarise
+from beam_dp.transforms.stages.draws_folder import draws_of
 
 _OWNER = "PrivateAggregate"
 
@@ -74,7 +74,7 @@ class PrivateAggregate(RowsOfPeople):
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
+            of the input and the number of workers (see `stages.shard_number`).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private partitions, whose
             keys can be of any type, nor with public keys of several types in one column.
@@ -143,10 +143,10 @@ class PrivateAggregate(RowsOfPeople):
         places = draw_once.BucketPartitions(
             layout, draw_once.bucket_count(layout, self._program.keep_rows)
         )
-        noise = trial.noise()
+        noise = noise_off.noise()
         # A trial names the partitions that are likely to be with this budget.
-        if trial.is_on() and self.metrics:
-            self._program = self._compile(trial.budget_of(self.budget))
+        if noise_off.applies() and self.metrics:
+            self._program = self._compile(noise_off.budget_of(self.budget))
         program, bounds = self._program, self._bounds
         if bounds.is_automatic:
             bounds = bounds.up_to(program.edges[-1])
@@ -181,7 +181,7 @@ class PrivateAggregate(RowsOfPeople):
         Raises:
             ValueError: if the release has not been applied to rows yet.
         """
-        return release_record.of(self, self._drawn, self._program, job)
+        return run_record.of(self, self._drawn, self._program, job)
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions

@@ -32,9 +32,9 @@ from beam_dp.transforms.columns.row_fields import FieldLists
 from beam_dp.transforms.partitions import check_bounds, check_public
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import output_names, quick_steps, shard_number
-from beam_dp.transforms.steps.bound_and_summarise import gather
-from beam_dp.transforms.steps.output_names import row_type
+from beam_dp.transforms.stages import output_names, quick_steps, shard_number
+from beam_dp.transforms.stages.bound_and_summarise import gather
+from beam_dp.transforms.stages.output_names import row_type
 
 _OWNER = "BoundContributions"
 _Texts = dict[tuple[int, int], bytes]
@@ -189,7 +189,7 @@ class BoundContributions(RowsOfPeople):
         key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
             afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
+            of the input and the number of workers (see `stages.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:

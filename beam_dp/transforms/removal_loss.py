@@ -22,9 +22,9 @@ from beam_dp.transforms.partitions import (
 )
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import draw_once, guards, output_names, quick_steps
-from beam_dp.transforms.steps.bound_and_summarise import Summarise, open_bucket
-from beam_dp.transforms.steps.output_names import row_type
+from beam_dp.transforms.stages import draw_once, guards, output_names, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import Summarise, open_bucket
+from beam_dp.transforms.stages.output_names import row_type
 
 _OWNER = "RemovalLoss"
 
@@ -92,7 +92,7 @@ class RemovalLoss(RowsOfPeople):
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
+            of the input and the number of workers (see `stages.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:

@@ -11,7 +11,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import guards, shard_number
+from beam_dp.transforms.stages import guards, shard_number
 
 
 class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):

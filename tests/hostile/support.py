@@ -24,8 +24,8 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import bound_and_summarise as summarising
-from beam_dp.transforms.steps import draw_once
+from beam_dp.transforms.stages import bound_and_summarise as summarising
+from beam_dp.transforms.stages import draw_once
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)

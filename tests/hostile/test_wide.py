@@ -32,8 +32,8 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import bound_and_summarise as settling
-from beam_dp.transforms.steps import draw_once
+from beam_dp.transforms.stages import bound_and_summarise as settling
+from beam_dp.transforms.stages import draw_once
 from tests.doubles import ZeroNoise
 from tests.relations import KEY, bundle, grouped
 

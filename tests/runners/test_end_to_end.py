@@ -16,8 +16,8 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import bound_and_summarise as settling
-from beam_dp.transforms.steps.bound_and_summarise import SHARED, Summarise
+from beam_dp.transforms.stages import bound_and_summarise as settling
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, Summarise
 
 KEY = bytes(range(32))
 GRID = (1 << 10, 1 << 20, 1 << 24, 1 << 200)

@@ -17,7 +17,7 @@ from apache_beam.testing.util import assert_that, equal_to
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.testing import NotPrivate, without_noise
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.stages import noise_off
 from pipelines import aggregate
 
 ROOT = Path(__file__).parents[2]
@@ -135,7 +135,7 @@ def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it() -> No
 @pytest.mark.parametrize("draw", DRAWS, ids=range(len(DRAWS)))
 def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any) -> None:
     with without_noise():
-        noise = trial.noise()
+        noise = noise_off.noise()
         draw(noise)
         packed = pickle.dumps(noise)
         draw(pickle.loads(packed))
@@ -147,7 +147,7 @@ def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any
 def test_another_process_knows_no_token() -> None:
     """Not even a fork."""
     with without_noise():
-        noise = trial.noise()
+        noise = noise_off.noise()
         child = os.fork()
         if not child:
             try:
@@ -162,20 +162,20 @@ def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:
     """As the end of an asynchronous fixture may be; what is built there then draws nothing."""
     block, inside = without_noise(), contextvars.copy_context()
     inside.run(block.__enter__)
-    noise = inside.run(trial.noise)
+    noise = inside.run(noise_off.noise)
     assert noise.discrete_laplace(1, 3).tolist() == [0, 0, 0]
     block.__exit__(None, None, None)
-    later = inside.run(trial.noise)
+    later = inside.run(noise_off.noise)
     for each in (noise, later):
         with pytest.raises(ValueError, match="run in the same block"):
             each.discrete_laplace(1, 3)
-    assert type(trial.noise()) is Noise
+    assert type(noise_off.noise()) is Noise
 
 
 def test_the_block_ends_after_an_error_too() -> None:
     with pytest.raises(KeyError), without_noise():
         raise KeyError
-    assert not trial.is_on() and trial._processes == {}
+    assert not noise_off.applies() and noise_off._processes == {}
 
 
 def test_a_job_does_not_start_in_the_block(capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +194,7 @@ def test_nothing_that_is_shipped_switches_it_on() -> None:
     ]
     assert sorted(users) == [
         "beam_dp/testing/__init__.py",
-        "beam_dp/transforms/steps/trial.py",
+        "beam_dp/transforms/stages/noise_off.py",
     ]
-    source = (ROOT / "beam_dp/transforms/steps/trial.py").read_text()
+    source = (ROOT / "beam_dp/transforms/stages/noise_off.py").read_text()
     assert "os.environ" not in source and "getenv" not in source and "open(" not in source

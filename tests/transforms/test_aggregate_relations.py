@@ -18,7 +18,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
-from beam_dp.transforms.steps import bound_and_summarise as settling
+from beam_dp.transforms.stages import bound_and_summarise as settling
 from tests.hostile import support
 from tests.relations import (
     FREE,

@@ -56,7 +56,7 @@ def block() -> Iterator[None]:
             _token.reset(before)
 
 
-def is_on() -> bool:
+def applies() -> bool:
     """Return whether this is in such a block."""
     return _token.get() is not None
 

@@ -49,7 +49,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import block_votes, quick_steps, runtime, shard_number
+from beam_dp.transforms.stages import fresh_functions, quick_steps, shard_number, threads_and_memory
 
 SHARED = -1
 """The bucket of the summary over all partitions."""
@@ -76,7 +76,7 @@ class Summarise(
         measures: what is summarised per partition.
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
-        shards: how many parts the people are cut into; None: see `steps.shard_number`.
+        shards: how many parts the people are cut into; None: see `stages.shard_number`.
         program: the run's program, where something is chosen first.
         choose: turns the votes into what is chosen, behind a barrier.
         chosen: what is chosen first, once this is applied; None: nothing. It is not private data.
@@ -134,7 +134,7 @@ class Collect(quick_steps.QuickStep):
 
     def start_bundle(self) -> None:
         """Begin a bundle with no rows: a bundle that failed leaves nothing behind."""
-        pool, ahead = runtime.pool(), runtime.threads()
+        pool, ahead = threads_and_memory.pool(), threads_and_memory.threads()
         self._accumulator = Accumulator(self._bounder, pool=pool, ahead=ahead)
         self._buffer = layouts.RowBuffer(self._layout)
         self._add_row = self._buffer.add
@@ -155,7 +155,7 @@ class Collect(quick_steps.QuickStep):
         for element in itertools.chain.from_iterable(map(self._pack, tables)):
             yield GlobalWindows.windowed_value(element)
         self._accumulator = Accumulator(self._bounder)  # runners keep the step: free its table
-        runtime.give_back()
+        threads_and_memory.give_back()
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         for batch in layouts.batches(element):
@@ -240,7 +240,7 @@ class ReduceShards(quick_steps.QuickStep):
         if self._counted:
             counted = wire.pack_summary(self._votes.merged(self._counted))
             yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
-        runtime.give_back()
+        threads_and_memory.give_back()
 
 
 class Settle(quick_steps.QuickStep):
@@ -272,7 +272,7 @@ class Settle(quick_steps.QuickStep):
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
         self._owned: list[Owned] = []
-        self._tasks: Tasks = InOrder(runtime.pool(), runtime.threads() - 1)
+        self._tasks: Tasks = InOrder(threads_and_memory.pool(), threads_and_memory.threads() - 1)
 
     def process(
         self, element: tuple[int, Any], chosen: Chosen | None = None
@@ -308,7 +308,7 @@ class Settle(quick_steps.QuickStep):
         for element in itertools.chain(self._take(self._tasks.drain()), self._flush()):
             yield GlobalWindows.windowed_value(element)
         self._tasks = InOrder(None, 0)  # runners keep the step: free its threads
-        runtime.give_back()
+        threads_and_memory.give_back()
 
     def _summarised(self, settled: Callable[[], Table]) -> Summarised:
         table, lines = settled(), None
@@ -374,7 +374,7 @@ def open_bucket(
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
             summaries.append(wire.unpack_summary(blob))
-    owned = block_votes.with_votes(owner_lines.merge(lines, measures), measures)
+    owned = fresh_functions.with_votes(owner_lines.merge(lines, measures), measures)
     return merge(summaries or [_nothing()], measures), owned
 
 

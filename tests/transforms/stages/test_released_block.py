@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import beam_dp as dp
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import draw_once, output_names
-from beam_dp.transforms.steps.draw_once import Block, cut, typed
+from beam_dp.transforms.stages import draw_once, output_names
+from beam_dp.transforms.stages.draw_once import Block, cut, typed
 
 SEEN: list[Any] = []
 

@@ -23,9 +23,9 @@ from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import quick_steps, trial
-from beam_dp.transforms.steps.draw_once import Block, Drawn
-from beam_dp.transforms.steps.output_names import output_names
+from beam_dp.transforms.stages import noise_off, quick_steps
+from beam_dp.transforms.stages.draw_once import Block, Drawn
+from beam_dp.transforms.stages.output_names import output_names
 
 FORMAT = 1
 COLUMNS = "columns"
@@ -143,7 +143,7 @@ def of(
     source = drawn.source
     label = f"Record of {source.producer.full_label}"
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
-    known = facts(release, job) | trial.mark(drawn.noise)
+    known = facts(release, job) | noise_off.mark(drawn.noise)
     blocks = beam.pvalue.AsIter(source)
     complete = quick_steps.mapped(_complete, program, known, blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)

@@ -14,7 +14,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.io import frames
-from beam_dp.transforms.steps import bound_and_summarise, shard_number, trial
+from beam_dp.transforms.stages import bound_and_summarise, noise_off, shard_number
 from tests.hostile import support
 from tests.row_files import write
 
@@ -120,7 +120,7 @@ def test_the_same_randomness_releases_the_same_bits_for_every_number(
     rows = [{"person": n % 97, "day": n % 11 + n % 7, "spent": n % 13} for n in range(2000)]
     path = write(tmp_path / "rows.csv", rows)
     monkeypatch.setattr(layout, "fresh_key", lambda: support.KEY)
-    monkeypatch.setattr(trial, "noise", Seeded)
+    monkeypatch.setattr(noise_off, "noise", Seeded)
     monkeypatch.setattr(shard_number, "BYTES", Path(path).stat().st_size // 200)
     used: list[int] = []
     collector = bound_and_summarise.Collect.__init__

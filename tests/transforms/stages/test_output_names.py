@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.steps import output_names
+from beam_dp.transforms.stages import output_names
 from tests.hostile import support
 
 ONE = dp.Budget(1, 1e-6)

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.worker_limits import OWNERS
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.steps.block_votes import made
+from beam_dp.transforms.stages.fresh_functions import made
 
 RUNNERS = (
     "FnApiRunner",

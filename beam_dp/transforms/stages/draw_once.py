@@ -15,7 +15,7 @@ that are joined by exchanges that it does not store; it stores the exchanges of 
 and side input have one origin. So on `guards.RECOMPUTING` everything that is released comes from a
 side input. One empty element from the same GroupByKey, and so nothing that was drawn, starts the
 step that reads it. No step helps where Flink restarts after the loss of a worker: a folder does, in
-which draws are kept (`steps.kept_draws`).
+which draws are kept (`stages.draws_folder`).
 """
 
 import dataclasses
@@ -43,9 +43,9 @@ from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import guards, output_names, quick_steps
-from beam_dp.transforms.steps.bound_and_summarise import SHARED, bucket_of, open_bucket
-from beam_dp.transforms.steps.kept_draws import Barriers, Draws
+from beam_dp.transforms.stages import guards, output_names, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, bucket_of, open_bucket
+from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 
 BLOCK_ROWS = 1 << 13
 _FEW_PARTITIONS = 1 << 14

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from beam_dp.transforms.steps import runtime
+from beam_dp.transforms.stages import threads_and_memory
 
 PIECES, PIECE = 2000, 1 << 13  # 125 MiB of float64, each piece too small to have pages of its own
 
@@ -22,7 +22,7 @@ def test_freed_pieces_go_back_to_the_system_and_held_ones_stay() -> None:
     held = pieces[::50]
     full = resident() if Path("/proc/self/statm").exists() else 0
     del pieces
-    runtime.give_back()
+    threads_and_memory.give_back()
     if platform.libc_ver()[0] == "glibc":
         assert full - resident() > 0.8 * PIECES * PIECE * 8
     assert all((piece == 50 * place).all() for place, piece in enumerate(held))
@@ -32,18 +32,21 @@ def test_freed_pieces_go_back_to_the_system_and_held_ones_stay() -> None:
 def test_threads_are_those_of_the_variable_or_the_cores(
     monkeypatch: pytest.MonkeyPatch, given: str, count: int | None
 ) -> None:
-    monkeypatch.setenv(runtime.THREADS, given)
+    monkeypatch.setenv(threads_and_memory.THREADS, given)
     for cores in (5, 99):
         monkeypatch.setattr(
-            runtime.os, "sched_getaffinity", lambda _, cores=cores: range(cores), raising=False
+            threads_and_memory.os,
+            "sched_getaffinity",
+            lambda _, cores=cores: range(cores),
+            raising=False,
         )
-        assert runtime.threads() == (count or min(cores, 8))
-    assert (runtime.pool() is None) == (count == 1)
+        assert threads_and_memory.threads() == (count or min(cores, 8))
+    assert (threads_and_memory.pool() is None) == (count == 1)
 
 
 def test_threads_end_with_the_bundle_that_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(runtime.THREADS, "3")
-    pool = runtime.pool()
+    monkeypatch.setenv(threads_and_memory.THREADS, "3")
+    pool = threads_and_memory.pool()
     threads = {pool.submit(threading.current_thread).result() for _ in range(9)}
     assert 0 < len(threads) <= 3
     del pool

@@ -15,8 +15,8 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
-from beam_dp.transforms import release_record
-from beam_dp.transforms.steps import guards
+from beam_dp.transforms import run_record
+from beam_dp.transforms.stages import guards
 
 CANARY = "canary-5c1e"
 METRICS = [dp.Count(), dp.Sum("spent"), dp.PeopleCount()]
@@ -66,10 +66,10 @@ def test_it_stands_beside_the_file_and_holds_no_data(tmp_path: Path, batches: bo
 def test_all_who_are_protected_are_named() -> None:
     """Rows of several owners: the record, and so the page, must not name the first one alone."""
     several = dp.PrivateAggregate(["who", "by"], [dp.Count()], dp.Budget(1.0))
-    assert release_record.facts(several, None)["parameters"]["person"] == ["who", "by"]
+    assert run_record.facts(several, None)["parameters"]["person"] == ["who", "by"]
     again = dataclasses.replace(several, metrics=[dp.Count()], budget=dp.Budget(0.5))
-    assert release_record.facts(again, None)["parameters"]["person"] == ["who", "by"]
-    assert release_record.facts(release_of(), None)["parameters"]["person"] == "who"
+    assert run_record.facts(again, None)["parameters"]["person"] == ["who", "by"]
+    assert run_record.facts(release_of(), None)["parameters"]["person"] == "who"
     loss = dp.RemovalLoss(dp.Sum("spent"), ["who", "by"])
     assert loss.person == ("who", "by") and dp.RemovalLoss(dp.Count(), "who").person == "who"
 
@@ -106,7 +106,7 @@ def test_a_selection_of_partitions_has_one(tmp_path: Path) -> None:
 
 def test_the_date_is_that_of_building() -> None:
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    date = datetime.datetime.fromisoformat(release_record.facts(release_of(), None)["date"])
+    date = datetime.datetime.fromisoformat(run_record.facts(release_of(), None)["date"])
     assert before <= date <= datetime.datetime.now(datetime.UTC)
 
 
@@ -136,7 +136,7 @@ class Point:
     ],
 )
 def test_parameters_become_plain_values(value: object, expected: object) -> None:
-    found = release_record.plain(value)
+    found = run_record.plain(value)
     assert found == expected and type(found) is type(expected)
     json.dumps(found, allow_nan=False)
 

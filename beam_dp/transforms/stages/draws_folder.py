@@ -1,6 +1,6 @@
 """Draws that are kept: what a run draws, in a folder before anything reads it; and its options.
 
-A barrier (`steps.draw_once`) makes the steps behind a draw read what was stored. A runner that loses
+A barrier (`stages.draw_once`) makes the steps behind a draw read what was stored. A runner that loses
 what it stored, and begins again, draws again: a second release, which nobody paid for. With a
 folder that outlives every process the draw is *committed*: its content goes to a file of another
 name, is forced to the disk, and is then linked under the name of the draw. A link is made whole or
@@ -45,7 +45,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import fresh_key
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.stages import noise_off
 
 OWNER = "the pipeline option --draws_folder"
 _TAG_BYTES = 32
@@ -225,12 +225,12 @@ def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
     """
     options = pipeline.options.view_as(DrawsOptions)
     if options.draws_folder is not None:
-        checks.require(not trial.is_on(), owner, *_TRIAL)
+        checks.require(not noise_off.applies(), owner, *_TRIAL)
         return DrawsFolder.made_in(options.draws_folder)
     runner = type(pipeline.runner).__name__
     is_safe = runner not in RESTARTING or options.cluster_never_restarts
     checks.require(is_safe, owner, "the pipeline", _RULE.format(runner), _MEND)
-    if not trial.is_on() and not isinstance(pipeline.run, _RunOnce):
+    if not noise_off.applies() and not isinstance(pipeline.run, _RunOnce):
         vars(pipeline)["run"] = _RunOnce(owner, pipeline.run)
     return Barriers()
 

@@ -18,8 +18,8 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import bound_and_summarise, runtime
-from beam_dp.transforms.steps.bound_and_summarise import SHARED, Collect, Settle, Summarise
+from beam_dp.transforms.stages import bound_and_summarise, threads_and_memory
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
 
 KEY = bytes(range(32))
 TOP = (1 << 200,)
@@ -217,7 +217,7 @@ def hostile_batches() -> list[pa.RecordBatch]:
 def test_a_batch_that_fails_ends_the_bundle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(runtime.THREADS, "2")
+    monkeypatch.setenv(threads_and_memory.THREADS, "2")
     collect = Collect(layout(), Bounder(BOUNDS, FIELDS, KEY), 4)
     collect.start_bundle()
     wrong = pa.RecordBatch.from_pylist([{"person": 1, "day": "x"}])

@@ -27,15 +27,15 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import draw_once, guards
-from beam_dp.transforms.steps.bound_and_summarise import (
+from beam_dp.transforms.stages import draw_once, guards
+from beam_dp.transforms.stages.bound_and_summarise import (
     VOTES,
     ReduceShards,
     Summarise,
     pieces,
 )
-from beam_dp.transforms.steps.draw_once import Block
-from beam_dp.transforms.steps.kept_draws import Barriers
+from beam_dp.transforms.stages.draw_once import Block
+from beam_dp.transforms.stages.draws_folder import Barriers
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 

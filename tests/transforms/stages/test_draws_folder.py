@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from beam_dp.mechanisms.numerics.checks import ParameterError
-from beam_dp.transforms.steps.kept_draws import DrawsFolder
+from beam_dp.transforms.stages.draws_folder import DrawsFolder
 from tests.sizes import tries
 
 ROOT = Path(__file__).parents[3]
@@ -67,7 +67,7 @@ class Overwriting(DrawsFolder):
 
 def seen_by_killed(folder: DrawsFolder, kills: int) -> dict[int, set[tuple[str, int]]]:
     """Return what processes read of each draw, of which so many were killed."""
-    command = [sys.executable, "-m", "tests.transforms.steps.killed_attempts", str(kills)]
+    command = [sys.executable, "-m", "tests.transforms.stages.killed_attempts", str(kills)]
     words = [*command, pickle.dumps(folder).hex()]
     output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     found: dict[int, set[tuple[str, int]]] = {}

@@ -21,9 +21,9 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import draw_once, guards, quick_steps
-from beam_dp.transforms.steps.bound_and_summarise import Summarise
-from beam_dp.transforms.steps.draw_once import Block
+from beam_dp.transforms.stages import draw_once, guards, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import Summarise
+from beam_dp.transforms.stages.draw_once import Block
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal
 # by chance, for all of 8 partitions, has probability below 2^-150.
