@@ -127,13 +127,7 @@ class RemovalLoss(RowsOfPeople):
         if self._others:
             guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
         guards.check_functions([self.statistic])
-        output_names.check_names(_OWNER, self.partition, ())
-        checks.require(
-            "profile" not in output_names.field_names(self.partition, ()),
-            _OWNER,
-            "partition",
-            "not have a column named 'profile': the output has one",
-        )
+        output_names.check_names(_OWNER, (*self._partition, "profile"), ())
         self._loss = compile_loss(self.statistic, self.removals, self._others)
 
     @property

@@ -50,7 +50,6 @@ from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 BLOCK_ROWS = 1 << 13
 _FEW_PARTITIONS = 1 << 14
 _MANY = 64
-_NO_BLOCK = -1
 _LARGEST = 2**63 - 1
 _TOGETHER = tuple[int, tuple[int, "Block"]]
 _Bucket = tuple[int, Iterable[bytes]]
@@ -264,22 +263,11 @@ def behind_a_barrier(drawn: beam.PCollection[tuple[int, Any]], what: str) -> bea
     return grouped | f"TakeStored{what}" >> quick_steps.mapped(stored)
 
 
-def numbered_together(numbered: tuple[int, Block]) -> tuple[int, tuple[int, Block]]:
-    """Return a numbered block under the key 0, which all blocks share."""
-    return 0, numbered
-
-
-def no_block(_: bytes) -> tuple[int, tuple[int, Block]]:
-    """Return an element that makes the group of all blocks occur where there is no block."""
-    return 0, (_NO_BLOCK, Block(np.empty(0, object), ()))
-
-
 def stored_together(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[Block]:
     """Yield one block of each number, in the order of the numbers."""
     blocks: dict[int, Block] = {}
     for number, block in grouped[1]:
         blocks.setdefault(number, block)
-    blocks.pop(_NO_BLOCK)
     yield from (blocks[number] for number in sorted(blocks))
 
 
@@ -408,15 +396,9 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
 
         All have one key, so that one task passes them on: of each bucket the blocks of one draw.
         """
-        none = quick_steps.mapped(no_block).with_output_types(_TOGETHER)
-        nothing = numbered.pipeline | "StartBlocks" >> beam.Impulse() | "AddNoBlock" >> none
-        keyed = quick_steps.mapped(numbered_together).with_output_types(_TOGETHER)
-        together = numbered | "KeyBlocksTogether" >> keyed
-        grouped = (
-            (together, nothing)
-            | "FlattenBlocks" >> beam.Flatten()
-            | "StoreNumbers" >> beam.GroupByKey()
-        )
+        together = quick_steps.mapped(lambda block: (0, block)).with_output_types(_TOGETHER)
+        keyed = numbered | "KeyBlocksTogether" >> together
+        grouped = keyed | "StoreNumbers" >> beam.GroupByKey()
         source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
         self.drawn = Drawn(source, sides, self.noise)
         start = grouped | "StartCombining" >> quick_steps.mapped(started)
