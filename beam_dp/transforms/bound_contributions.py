@@ -186,8 +186,6 @@ class BoundContributions(RowsOfPeople):
         bounds: at least one limit.
         values: further columns to keep.
         partitions: public partitions; rows of other partitions are dropped first.
-        key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
-            afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `stages.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
@@ -201,7 +199,6 @@ class BoundContributions(RowsOfPeople):
     bounds: ContributionBounds
     values: Sequence[str] = ()
     partitions: PublicPartitions | None = None
-    key: bytes | None = None
     shards: int | None = None
     columns: Sequence[str] | None = None
 
@@ -218,10 +215,6 @@ class BoundContributions(RowsOfPeople):
         )
         self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *self.values)))
         output_names.check_names(_OWNER, self._wanted, ())
-        if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
-            raise checks.ParameterError(
-                _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
-            )
         self.partitions = check_public(_OWNER, self._partition, self.partitions)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
@@ -229,7 +222,7 @@ class BoundContributions(RowsOfPeople):
         self._check_input(pcoll, self._wanted)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
-        layout = self._laid_out(index, self.key)
+        layout = self._laid_out(index)
         bounder = Bounder(self.bounds, (), layout.key, keep_rows=True)
         collect = _CollectRows(
             layout, self._wanted, bounder, shard_number.number_of(pcoll, self.shards)

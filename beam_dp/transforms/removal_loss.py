@@ -10,7 +10,6 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown
-from beam_dp.mechanisms.metrics.released import Profiler
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -129,11 +128,6 @@ class RemovalLoss(RowsOfPeople):
         guards.check_functions([self.statistic])
         output_names.check_names(_OWNER, (*self._partition, "profile"), ())
         self._loss = compile_loss(self.statistic, self.removals, self._others)
-
-    @property
-    def profiler(self) -> Profiler:
-        """What makes the profiles."""
-        return self._loss.profiler
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise the rows, then compute the profiles."""

@@ -40,9 +40,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         wanted = tuple(dict.fromkeys((self._owner, *self._partition, *read)))
         known_columns.check(name, rows, wanted, self.columns)
 
-    def _laid_out(self, columns: tuple[Column, ...], key: bytes | None = None) -> layouts.Layout:
-        """Return which columns hold what in one run, which has a fresh key if none is given."""
+    def _laid_out(self, columns: tuple[Column, ...]) -> layouts.Layout:
+        """Return which columns hold what in one run, which has a fresh key."""
         asked = self.partitions
         public = asked.index if isinstance(asked, PublicPartitions) else None
-        key = layouts.fresh_key() if key is None else key
-        return layouts.Layout(self._owner, self._partition, columns, public, key)
+        return layouts.Layout(self._owner, self._partition, columns, public, layouts.fresh_key())
