@@ -58,25 +58,24 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
-    from beam_dp.results.local_release import Released as Released
-    from beam_dp.results.local_release import RunFailed as RunFailed
-    from beam_dp.results.local_release import release as release
+    from beam_dp.results.release import Released as Released
+    from beam_dp.results.release import RunFailed as RunFailed
+    from beam_dp.results.release import release as release
     from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
-    from beam_dp.transforms.aggregate import SelectPartitions as SelectPartitions
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
-    from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
     from beam_dp.transforms.one_statistic import PreprocessSensitivity as PreprocessSensitivity
     from beam_dp.transforms.one_statistic import PrivateRatio as PrivateRatio
+    from beam_dp.transforms.one_statistic import SelectPartitions as SelectPartitions
     from beam_dp.transforms.one_statistic import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
     from beam_dp.transforms.public_partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
-    from beam_dp.transforms.steps.guards import UnusualParameters as UnusualParameters
+    from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters
 else:
     __getattr__, __dir__, __all__ = _lazy(__name__, __file__)

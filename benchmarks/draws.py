@@ -35,7 +35,7 @@ from benchmarks.suites import Rows
 QUANTILE = 0.95
 LEAST = 10
 BUCKETS = 8
-"""Privately selected partitions are drawn in so many parts, as in a job (`steps.draw`)."""
+"""Privately selected partitions are drawn in so many parts, as in a job (`stages.draw_once`)."""
 _KEY = bytes(32)
 
 

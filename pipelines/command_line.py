@@ -20,7 +20,7 @@ from beam_dp.beam_yaml.mappings import keys_of, number
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import as_written
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages
 
 _ALIKE = 0.7
@@ -101,7 +101,7 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""
-        if trial.is_on():
+        if noise_off.applies():
             self.error("a job must not run in without_noise(): what it writes would not be private")
         given = sys.argv[1:] if words is None else words
         at = [*given, "--"].index("--")  # what is behind it is the job server's

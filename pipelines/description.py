@@ -24,10 +24,10 @@ from beam_dp.mechanisms.metrics import REGISTRY, base
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
-from beam_dp.transforms import release_record
+from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows
-from beam_dp.transforms.steps import trial
-from beam_dp.transforms.steps.output_rows import output_names, shown_name
+from beam_dp.transforms.stages import guards
+from beam_dp.transforms.stages.output_names import output_names, shown_name
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
@@ -86,7 +86,7 @@ def without_folders(given: Any, is_path: bool = False) -> Any:
         return {name: without_folders(part, name in _PATHS) for name, part in given.items()}
     if isinstance(given, list):
         return [without_folders(part, is_path) for part in given]
-    return release_record.file_names(given) if is_path and isinstance(given, str) else given
+    return run_record.file_names(given) if is_path and isinstance(given, str) else given
 
 
 class Description:
@@ -190,7 +190,7 @@ class Description:
         Args:
             made: the pipeline, whose runner decides: those of this process see what we see.
         """
-        if type(made.runner).__name__ in trial.LOCAL:
+        if type(made.runner).__name__ in guards.LOCAL:
             for pattern in filter(open_files.is_local, self.input.split(",")):
                 read_rows.matched_files(pattern)
 

@@ -9,7 +9,7 @@ import re
 
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
-from beam_dp.results.local_release import own_text
+from beam_dp.results.release import own_text
 
 _FAILED = "the run failed with {}; its text may quote data: --show_errors shows it above this line"
 

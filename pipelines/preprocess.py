@@ -23,7 +23,7 @@ from beam_dp.beam_yaml.mappings import metric_of
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
-from beam_dp.transforms.steps.output_rows import shown_name
+from beam_dp.transforms.stages.output_names import shown_name
 from pipelines import command_line, releasing
 
 

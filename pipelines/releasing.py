@@ -13,11 +13,11 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 import beam_dp as dp
 from beam_dp.mechanisms.planning.shown_tables import wrapped
-from beam_dp.results.local_release import label, write_of
+from beam_dp.results.release import label, write_of
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
-from beam_dp.transforms.steps.output_rows import field_name
+from beam_dp.transforms.stages.output_names import field_name
 from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 

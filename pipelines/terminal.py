@@ -16,9 +16,9 @@ from typing import Any
 import apache_beam as beam
 
 import beam_dp as dp
-from beam_dp.results import local_release
+from beam_dp.results import release
 from beam_dp.transforms.io import open_files
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.stages import guards
 from pipelines import messages
 
 _FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
@@ -64,7 +64,7 @@ def hushed() -> Iterator[None]:
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), _STANDARD_ERROR)
     try:
-        with local_release.hushed():
+        with release.hushed():
             yield
     finally:
         kept = _terminal.pop()
@@ -89,7 +89,7 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
         reads: the files that are read; "" for none.
         runner: the name of the runner's class.
     """
-    if not reads or runner not in trial.LOCAL or not os.isatty(_terminal[-1]):
+    if not reads or runner not in guards.LOCAL or not os.isatty(_terminal[-1]):
         say(first)
         yield
         return

@@ -24,8 +24,8 @@ from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
-from beam_dp.transforms.steps import collect, draw
-from beam_dp.transforms.steps import settle as settling
+from beam_dp.transforms.stages import bound_and_summarise as settling
+from beam_dp.transforms.stages import draw_once
 
 KEY = bytes(range(32))
 THOUSANDTH = Fraction(1, 1000)
@@ -286,12 +286,12 @@ def views(
     bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
     listed = list(rows)
     packed = grouped(
-        bundle(collect.Collect(layout, bounder, shards), listed[place::bundles])
+        bundle(settling.Collect(layout, bounder, shards), listed[place::bundles])
         for place in range(bundles)
     )
     settle = settling.Settle(bounder, measures, (), buckets)
     settled = grouped(bundle(settle, [element]) for element in packed.items())
-    places = draw.BucketPartitions(layout, buckets)
+    places = draw_once.BucketPartitions(layout, buckets)
     found = [
         places.cells(bucket, *settling.open_bucket(blobs, measures))
         for bucket, blobs in settled.items()

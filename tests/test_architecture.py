@@ -31,7 +31,7 @@ def test_what_protects_a_person_is_where_the_pages_say() -> None:
         ("def settle(", "mechanisms/bounding/bounder.py"),
         ("getrandom|urandom|randbits|SystemRandom", "mechanisms/noise/sampling.py"),
         (r"def build\(.*\n(.*\n)*?.*account\.spend\(", "mechanisms/planning/builder.py"),
-        ("GroupByKey", "transforms/steps/barrier.py"),
+        ("GroupByKey", "transforms/stages/draw_once.py"),
     ):
         assert re.search(
             name.replace("settle(", r"settle\("), (ROOT / "beam_dp" / path).read_text()

@@ -135,7 +135,7 @@ DEPENDENT = {"docs/how_to/ledger.md", "docs/top_partitions.md"}
 
 
 @pytest.mark.sampled(11)
-@pytest.mark.filterwarnings("ignore::beam_dp.transforms.steps.trial.NotPrivate")
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.stages.noise_off.NotPrivate")
 @pytest.mark.parametrize("whole", WHOLE)
 @pytest.mark.parametrize("page", WITH_BLOCKS)
 def test_the_other_pages_run(

@@ -28,10 +28,6 @@ FLOORS = (
 """From the ground up: a package imports from itself and from packages before it."""
 
 LIBRARY = sorted(path for path in ROOT.glob("beam_dp/**/*.py") if path.name != "__init__.py")
-ONE_IDEA = {
-    "block_votes.py",  # of black boxes: the lines, and the step that asks the function
-}
-"""The names of files that stand twice, for the same idea on two floors."""
 TWICE = {"Released"}  # what was released: of one metric as numbers, and of all as a table
 """The public classes that stand twice, for the same idea on two floors."""
 
@@ -76,9 +72,9 @@ def test_no_public_class_stands_twice() -> None:
     assert {name for name, paths in places.items() if len(paths) > 1} == TWICE
 
 
-def test_no_file_name_stands_twice_but_for_one_idea() -> None:
+def test_no_file_name_stands_twice() -> None:
     counts = collections.Counter(path.name for path in LIBRARY)
-    assert {name for name, count in counts.items() if count > 1} == ONE_IDEA
+    assert {name for name, count in counts.items() if count > 1} == set()
 
 
 def test_the_test_of_floors_notices() -> None:

@@ -16,9 +16,9 @@ NOISY_MODULES = {"random", "logging", "warnings", "secrets"}
 MAY_USE = {
     ROOT / "beam_dp/lazy_names.py": {"logging"},
     ROOT / "beam_dp/transforms/known_columns.py": {"warnings"},
-    ROOT / "beam_dp/transforms/steps/trial.py": {"warnings"},
-    ROOT / "beam_dp/transforms/steps/guards.py": {"warnings"},
-    ROOT / "beam_dp/results/local_release.py": {"logging"},
+    ROOT / "beam_dp/transforms/stages/noise_off.py": {"warnings"},
+    ROOT / "beam_dp/transforms/stages/guards.py": {"warnings"},
+    ROOT / "beam_dp/results/release.py": {"logging"},
 }
 """The files that warn, when a pipeline is built or tried, in words of parameters; and those that
 hold back Beam's log: a remark of its import, and what quotes elements."""

@@ -15,9 +15,9 @@ from beam_dp.beam_yaml.mappings import (
     columns_of,
 )
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.transforms.aggregate import SelectPartitions
 from beam_dp.transforms.known_columns import fields_of
-from beam_dp.transforms.steps.output_rows import row_type
+from beam_dp.transforms.one_statistic import SelectPartitions
+from beam_dp.transforms.stages.output_names import row_type
 
 _KINDS = (bool, int, str, datetime.date)
 _PLAIN: dict[Any, type] = {

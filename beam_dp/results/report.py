@@ -27,7 +27,7 @@ from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import ShownMetric, View, label_of, positions_of
 from beam_dp.transforms.io import released_files, whole_files
-from beam_dp.transforms.release_record import said
+from beam_dp.transforms.run_record import said
 
 MOST_ROWS = 5_000
 """How many rows the table of a page has."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
-from beam_dp.transforms.release_record import COLUMNS
+from beam_dp.transforms.run_record import COLUMNS
 
 ROWS = 50
 """How many rows are shown where it is not a page."""

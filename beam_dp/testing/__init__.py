@@ -16,8 +16,8 @@ from beam_dp.testing.profiles import (
     check_profile,
 )
 from beam_dp.testing.sensitivity import check_sensitivity
-from beam_dp.transforms.steps import trial
-from beam_dp.transforms.steps.trial import NotPrivate
+from beam_dp.transforms.stages import noise_off
+from beam_dp.transforms.stages.noise_off import NotPrivate
 
 __all__ = [
     "Counterexample",
@@ -39,10 +39,10 @@ def without_noise() -> AbstractContextManager[None]:
     THE NUMBERS ARE NOT PRIVATE, and a `NotPrivate` warning says so at the start of the block.
     Build the pipeline in the block, and run it there: after its end, in another process and on
     another runner than the in-memory ones the run fails. Jobs of the command line refuse to start
-    in such a block, and nothing else switches it on (see `transforms.steps.trial`).
+    in such a block, and nothing else switches it on (see `transforms.stages.noise_off`).
 
     What comes out is what a budget of epsilon 1,000,000 releases when every noise is 0: sums,
     counts, means, extremes and quantiles as they are, up to the grid of their possible values.
     Bounds on contributions hold as always, and who is cut by them is random.
     """
-    return trial.block()
+    return noise_off.block()

@@ -1,11 +1,7 @@
-"""PrivateAggregate: release several metrics over several columns in one pass over the data.
+"""PrivateAggregate: release several metrics over several columns in one pass over the data."""
 
-SelectPartitions releases the keys of partitions alone, by the same steps.
-"""
-
-import abc
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -16,13 +12,11 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms import release_record
+from beam_dp.transforms import run_record
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -33,120 +27,15 @@ from beam_dp.transforms.partitions import (
     reach_of,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import (
-    barrier,
-    guards,
-    output_rows,
-    trial,
-)
-from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps import summarise as summarising
-from beam_dp.transforms.steps.kept_draws import Draws, draws_of
+from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
+from beam_dp.transforms.stages.bound_and_summarise import Summarise
+from beam_dp.transforms.stages.draws_folder import draws_of
 
 _OWNER = "PrivateAggregate"
 
 
-class PrivateTransform(RowsOfPeople):
-    """The base of what releases partitions: collect, bound, summarise, draw once, name the rows.
-
-    Its subclasses are dataclasses of public parameters, and call `_ready` when these are checked.
-    """
-
-    budget: Budget
-    metrics: Sequence[Metric]
-    batches: bool
-    _bounds: ContributionBounds
-
-    @abc.abstractmethod
-    def _compile(self, budget: Budget) -> Program:
-        """Return the program for a budget."""
-
-    def _ready(self) -> None:
-        """Compile the program, and check what it reads."""
-        self._drawn: barrier.Drawn | None = None
-        self._program = self._compile(self.budget)
-        self._cost = self.budget
-        self._check_read(column.name for column in self._program.columns)
-
-    def cost(self) -> Budget:
-        """Return what the output costs, for a `Ledger`: the budget that it was made with."""
-        return self._cost
-
-    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
-        """Collect, bound, summarise, draw, and put a barrier behind the draw."""
-        name = type(self).__name__
-        self._check_input(pcoll)
-        guards.warn_of_unusual(name, self.budget)
-        draws = draws_of(name, pcoll.pipeline)
-        checks.require(
-            self._drawn is None,
-            name,
-            "each object",
-            "be applied once, not twice: a second application spends the budget again",
-            "Make another object, with a budget of its own.",
-        )
-        layout = self._laid_out(self._program.columns)
-        partitions = drawing.BucketPartitions(
-            layout, drawing.bucket_count(layout, self._program.keep_rows)
-        )
-        noise = trial.noise_of(pcoll.pipeline)
-        if trial.is_on():
-            self._program = self._compile(trial.budget_of(self.budget))
-        summaries, chosen = self._summarised(pcoll, partitions, draws, noise)
-        draw = barrier.DrawOnce(self._program, partitions, noise, chosen=chosen, draws=draws)
-        released = summaries | "ReleaseNumbers" >> draw
-        self._drawn = draw.drawn
-        return output_rows.named(released, self.partition, self.metrics, layout, self.batches)
-
-    def _summarised(
-        self,
-        rows: beam.PCollection[Any],
-        partitions: drawing.BucketPartitions,
-        draws: Draws,
-        noise: Noise,
-    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
-        """Return the summaries by bucket, and what is chosen first, if anything is."""
-        program, layout = self._program, partitions.layout
-        bounds = self._bounds
-        if bounds.is_automatic:
-            bounds = bounds.up_to(program.edges[-1])
-        bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
-        if program.chooses:
-            return summarising.summarise_and_choose(
-                rows,
-                layout,
-                bounder,
-                program,
-                partitions.buckets,
-                self.shards,
-                noise=noise,
-                draws=draws,
-            )
-        measures, shared = program.measures, program.shared_measures
-        summarise = summarising.Summarise(
-            layout, bounder, measures, shared, partitions.buckets, self.shards
-        )
-        return rows | "Summarise" >> summarise, None
-
-    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
-        """Return a collection of one dict: what was spent on what, and how it was drawn.
-
-        It holds public parameters and released numbers only: the costs in the account, the noisy
-        histograms that chose the clips, the clips, the scales of the noise, the versions of the
-        libraries, a hash of the code of this package, and the date when the pipeline was built. So
-        it may be shown with the output: `WriteRows(path, record=release.record())`.
-
-        Args:
-            job: further public parameters of plain types, as the options of a command line.
-
-        Raises:
-            ValueError: if the release has not been applied to rows yet.
-        """
-        return release_record.of(self, self._drawn, self._program, job)
-
-
 @dataclasses.dataclass(eq=False)
-class PrivateAggregate(PrivateTransform):
+class PrivateAggregate(RowsOfPeople):
     """Release statistics about people per partition, without asking for clipping bounds.
 
     The whole output together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget`
@@ -185,7 +74,7 @@ class PrivateAggregate(PrivateTransform):
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
+            of the input and the number of workers (see `stages.shard_number`).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private partitions, whose
             keys can be of any type, nor with public keys of several types in one column.
@@ -211,12 +100,13 @@ class PrivateAggregate(PrivateTransform):
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
-        self.metrics = check_metrics(_OWNER, self.metrics)
+        self.partitions = check_partitions(_OWNER, self._partition, self.partitions)
+        if not isinstance(self.partitions, PrivatePartitions) or self.metrics != ():
+            self.metrics = check_metrics(_OWNER, self.metrics)
         if not self._others:
             self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
-        self.partitions = check_partitions(_OWNER, self._partition, self.partitions)
         if self._others:
             self.metrics = guards.check_several(_OWNER, self.metrics, self._bounds, self.partitions)
         if type(self.budget) is not Budget:
@@ -227,9 +117,71 @@ class PrivateAggregate(PrivateTransform):
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
         guards.check_functions(self.metrics)
-        output_rows.check_batches(_OWNER, self.batches, self.partitions)
-        output_rows.check_names(_OWNER, self.partition, self.metrics, self.batches)
-        self._ready()
+        output_names.check_batches(_OWNER, self.batches, self.partitions)
+        output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
+        self._drawn: draw_once.Drawn | None = None
+        self._program = self._compile(self.budget)
+        self._cost = self.budget
+
+    def cost(self) -> Budget:
+        """Return what the output costs, for a `Ledger`: the budget that it was made with."""
+        return self._cost
+
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
+        """Collect, bound, summarise, draw, and put a barrier behind the draw."""
+        self._check_input(pcoll, (column.name for column in self._program.columns))
+        guards.warn_of_unusual(_OWNER, self.budget)
+        draws = draws_of(_OWNER, pcoll.pipeline)
+        checks.require(
+            self._drawn is None,
+            _OWNER,
+            "each object",
+            "be applied once, not twice: a second application spends the budget again",
+            "Make another object, with a budget of its own.",
+        )
+        layout = self._laid_out(self._program.columns)
+        places = draw_once.BucketPartitions(
+            layout, draw_once.bucket_count(layout, self._program.keep_rows)
+        )
+        noise = noise_off.noise()
+        # A trial names the partitions that are likely to be with this budget.
+        if noise_off.applies() and self.metrics:
+            self._program = self._compile(noise_off.budget_of(self.budget))
+        program, bounds = self._program, self._bounds
+        if bounds.is_automatic:
+            bounds = bounds.up_to(program.edges[-1])
+        summarise = Summarise(
+            layout,
+            Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
+            program.measures,
+            program.shared_measures,
+            places.buckets,
+            self.shards,
+        )
+        if program.chooses:
+            summarise.program = program
+            summarise.choose = draw_once.ChooseFirst(program, noise, draws)
+        summaries = pcoll | "Summarise" >> summarise
+        draw = draw_once.DrawOnce(program, places, noise, summarise.chosen, draws)
+        released = summaries | "ReleaseNumbers" >> draw
+        self._drawn = draw.drawn
+        return draw_once.named(released, self.partition, self.metrics, layout, self.batches)
+
+    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
+        """Return a collection of one dict: what was spent on what, and how it was drawn.
+
+        It holds public parameters and released numbers only: the costs in the account, the noisy
+        histograms that chose the clips, the clips, the scales of the noise, the versions of the
+        libraries, and the date when the pipeline was built. So it may be shown with the output:
+        `WriteRows(path, record=release.record())`.
+
+        Args:
+            job: further public parameters of plain types, as the options of a command line.
+
+        Raises:
+            ValueError: if the release has not been applied to rows yet.
+        """
+        return run_record.of(self, self._drawn, self._program, job)
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
@@ -277,65 +229,3 @@ class PrivateAggregate(PrivateTransform):
         owners = several_owners([self._owner, *self._others])
         said = cautions(self.budget, people)
         return dataclasses.replace(plan, outlook=outlook, cautions=said, owners=owners)
-
-
-@dataclasses.dataclass(eq=False)
-class SelectPartitions(PrivateTransform):
-    """Release the keys of partitions that have enough people.
-
-    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
-    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
-
-    One `beam.Row` with the partition columns per kept partition.
-
-    Args:
-        person: the column that identifies a person.
-        partition: the columns whose values name a partition.
-        budget: with a delta above 0.
-        bounds: must limit the partitions of one person.
-        pre_threshold: never name a partition with fewer people than this.
-        shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
-        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
-
-    Raises:
-        TypeError, ValueError: when the pipeline is built.
-
-    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
-    (2020), Theorem 1.
-    """
-
-    person: str
-    partition: Sequence[str]
-    budget: Budget
-    bounds: ContributionBounds
-    pre_threshold: int = 1
-    shards: int | None = None
-    columns: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        self._check_names()
-        checks.require(
-            bool(self.partition), "SelectPartitions", "partition", "name a column, not none"
-        )
-        output_rows.check_names("SelectPartitions", self._partition, ())
-        if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
-            raise checks.ParameterTypeError(
-                "SelectPartitions",
-                "bounds",
-                "be ContributionBounds and budget a Budget",
-                "Write bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6).",
-            )
-        self._bounds = self.bounds
-        self.partitions, self.metrics, self.batches = (
-            PrivatePartitions(self.pre_threshold),
-            (),
-            False,
-        )
-        self._ready()
-
-    def _compile(self, budget: Budget) -> Program:
-        reach = reach_of("SelectPartitions", self.bounds, self.partitions)
-        selection = PrivatePartitions(self.pre_threshold).request()
-        # Also a trial without noise names the partitions that are likely to be with this budget.
-        return compile_program((), self.budget, reach, selection=selection)

@@ -32,24 +32,14 @@ from beam_dp.transforms.columns.row_fields import FieldLists
 from beam_dp.transforms.partitions import check_bounds, check_public
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import output_rows, quick_steps, shard_number
-from beam_dp.transforms.steps.output_rows import row_type
-from beam_dp.transforms.steps.settle import gather
+from beam_dp.transforms.stages import output_names, quick_steps, shard_number
+from beam_dp.transforms.stages.bound_and_summarise import gather
+from beam_dp.transforms.stages.output_names import row_type
 
 _OWNER = "BoundContributions"
+_Texts = dict[tuple[int, int], bytes]
+"""The encoding of each row by its digest."""
 _FORMAT = 2  # of marshal: one without references, so that equal rows have equal bytes
-
-
-@dataclasses.dataclass
-class _Lines:
-    """Contributions, one line per different row, with the encoding of each row."""
-
-    table: Table
-    rows: dict[tuple[int, int], bytes]
-
-    def reduced(self, bounder: Bounder) -> "_Lines":
-        table = bounder.reduce(self.table)
-        return _Lines(table, {digest: self.rows[digest] for digest in _digests(table)})
 
 
 def _digests(table: Table) -> list[tuple[int, int]]:
@@ -102,24 +92,23 @@ class _CollectRows(quick_steps.QuickStep):
         for table in self._layout.from_lists([*lists[: self._keys], indexes]):
             [chosen] = table.values
             table = dataclasses.replace(table, values=[digests[0, chosen], digests[1, chosen]])
-            rows = zip(_digests(table), (texts[index] for index in chosen.tolist()), strict=True)
-            lines = _Lines(table, dict(rows)).reduced(self._bounder)
-            yield from _packed(lines, self._bounder, self._shards)
+            chosen_texts = (texts[index] for index in chosen.tolist())
+            text_of = dict(zip(_digests(table), chosen_texts, strict=True))
+            yield from self._by_shard(self._bounder.reduce(table), text_of)
+
+    def _by_shard(self, table: Table, text_of: _Texts) -> Iterator[tuple[int, bytes]]:
+        person_hash = self._bounder.person_hash(table)
+        shard = (person_hash >> np.uint64(33)).astype(np.int64) % self._shards
+        for number in np.unique(shard).tolist():
+            part = table.take(shard == number)
+            texts = [text_of[digest] for digest in _digests(part)]
+            yield number, marshal.dumps((wire.pack(part), texts), _FORMAT)
 
 
-def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int, bytes]]:
-    person_hash = bounder.person_hash(lines.table)
-    shard = (person_hash >> np.uint64(33)).astype(np.int64) % shards
-    for number in np.unique(shard).tolist():
-        table = lines.table.take(shard == number)
-        texts = [lines.rows[digest] for digest in _digests(table)]
-        yield number, marshal.dumps((wire.pack(table), texts), _FORMAT)
-
-
-def _unpacked(blob: bytes) -> _Lines:
+def _unpacked(blob: bytes) -> tuple[Table, _Texts]:
     packed, texts = marshal.loads(blob)
     table = wire.unpack(packed)
-    return _Lines(table, dict(zip(_digests(table), texts, strict=True)))
+    return table, dict(zip(_digests(table), texts, strict=True))
 
 
 class _SettleRows(quick_steps.QuickStep):
@@ -137,29 +126,28 @@ class _SettleRows(quick_steps.QuickStep):
         if lines is None:
             return
         settled = self._bounder.settle(lines)
-        wanted = set(_digests(settled))
-        rows: dict[tuple[int, int], bytes] = {}
+        wanted, text_of = set(_digests(settled)), _Texts()
         for blob in element[1]:
-            found = _unpacked(blob).rows
-            rows.update((digest, found[digest]) for digest in wanted & found.keys())
-        yield from self._restore(settled, rows)
+            found = _unpacked(blob)[1]
+            text_of.update((digest, found[digest]) for digest in wanted & found.keys())
+        yield from self._restore(settled, text_of)
 
     def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
         """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
         pairs = dataclasses.replace(self._bounder, keep_rows=False)
-        kept: Table | None = None
+        kept: list[Table] = []
         for blob in packed:
-            table = dataclasses.replace(_unpacked(blob).table, values=[])
-            kept = pairs.reduce(tables.concatenate([kept, table] if kept else [table]))
-        chosen = set(_pairs(kept)) if kept is not None else set()
+            kept.append(dataclasses.replace(_unpacked(blob)[0], values=[]))
+            kept = [pairs.reduce(tables.concatenate(kept))]
+        chosen = set(_pairs(kept[0]))
         for blob in packed:
-            lines = _unpacked(blob)
-            stay = np.array([pair in chosen for pair in _pairs(lines.table)], bool)
-            yield from self._restore(lines.table.take(stay), lines.rows)
+            table, text_of = _unpacked(blob)
+            stay = np.array([pair in chosen for pair in _pairs(table)], bool)
+            yield from self._restore(table.take(stay), text_of)
 
-    def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
+    def _restore(self, table: Table, text_of: _Texts) -> Iterator[beam.Row]:
         for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
-            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
+            values = map(plain_values.restored, marshal.loads(text_of[digest])[self._skip :])
             row = beam.Row(**dict(zip(self._names, values, strict=True)))
             for _ in range(copies):
                 yield row
@@ -198,10 +186,8 @@ class BoundContributions(RowsOfPeople):
         bounds: at least one limit.
         values: further columns to keep.
         partitions: public partitions; rows of other partitions are dropped first.
-        key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
-            afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
+            of the input and the number of workers (see `stages.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -213,7 +199,6 @@ class BoundContributions(RowsOfPeople):
     bounds: ContributionBounds
     values: Sequence[str] = ()
     partitions: PublicPartitions | None = None
-    key: bytes | None = None
     shards: int | None = None
     columns: Sequence[str] | None = None
 
@@ -228,25 +213,21 @@ class BoundContributions(RowsOfPeople):
             "have at least one limit, not none",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
-        self._check_read(self.values)
-        output_rows.check_names(_OWNER, self._wanted, ())
-        if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
-            raise checks.ParameterError(
-                _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
-            )
+        self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *self.values)))
+        output_names.check_names(_OWNER, self._wanted, ())
         self.partitions = check_public(_OWNER, self._partition, self.partitions)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""
-        self._check_input(pcoll)
+        self._check_input(pcoll, self._wanted)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
-        layout = self._laid_out(index, self.key)
+        layout = self._laid_out(index)
         bounder = Bounder(self.bounds, (), layout.key, keep_rows=True)
         collect = _CollectRows(
             layout, self._wanted, bounder, shard_number.number_of(pcoll, self.shards)
         )
-        named = output_rows.field_names(self._wanted, ())
+        named = output_names.field_names(self._wanted, ())
         settle = _SettleRows(bounder, named, len(layout.names) - 1)
         kind = row_type([(name, Any) for name in named])
         return (

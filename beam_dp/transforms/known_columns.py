@@ -45,23 +45,6 @@ def remember(
     return rows
 
 
-def declared(owner: str, columns: Sequence[str] | None, wanted: Sequence[str]) -> None:
-    """Check the argument `columns`: a list of names, all wanted columns among them.
-
-    Args:
-        owner: the name that errors begin with.
-        columns: the columns that the caller says the rows have; None: not said.
-        wanted: the columns that are read.
-
-    Raises:
-        TypeError, ValueError: naming the column, and those that there are.
-    """
-    if columns is not None:
-        _compare(
-            owner, wanted, checks.columns(owner, "columns", columns), "that columns=[...] names"
-        )
-
-
 def check(
     owner: str, rows: beam.PCollection[Any], wanted: Sequence[str], given: Sequence[str] | None
 ) -> None:
@@ -71,7 +54,7 @@ def check(
         owner: the name that errors begin with.
         rows: the collection.
         wanted: the columns that are read.
-        given: the argument `columns`, checked by `declared`.
+        given: the columns that the caller says the rows have; None: not said.
 
     Raises:
         TypeError, ValueError: for a column that is missing, and for elements that are no rows.
@@ -85,6 +68,9 @@ def check(
             f"{_shown(kind)}",
             'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
         )
+    if given is not None:
+        there = checks.columns(owner, "columns", given)
+        _compare(owner, wanted, there, "that columns=[...] names")
     fields = fields_of(rows)
     if fields is not None:
         _compare(owner, wanted, [name for name, _ in fields], "of its rows")

@@ -1,5 +1,5 @@
-"""One statistic per transform, as `PrivateAggregate` releases it: ShiftedInverse,
-PreprocessSensitivity and PrivateRatio."""
+"""Transforms that are a `PrivateAggregate` of one statistic, or of none: ShiftedInverse,
+PreprocessSensitivity, PrivateRatio and SelectPartitions."""
 
 import abc
 import dataclasses
@@ -24,23 +24,32 @@ from beam_dp.mechanisms.planning.plan import Plan, Record
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import NO_SEARCHES, SearchKind
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.partitions import Partitions
+from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
 _TAKEN = ("column", "name", "unit", "weight", "sample")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
 
-class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
-    """The base of transforms that release one metric: `PrivateAggregate` with their fields."""
+@dataclasses.dataclass(eq=False, kw_only=True)
+class OneStatistic(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
+    """The base of these transforms: `PrivateAggregate` with their fields.
+
+    Args:
+        shards, columns: as of `PrivateAggregate`.
+    """
+
+    shards: int | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        metrics = self._metrics()
         shared = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
         fields = {name: vars(self)[name] for name in shared}
-        self._aggregate = PrivateAggregate(metrics=[self._metric()], **fields)
+        self._aggregate = PrivateAggregate(metrics=metrics, **fields)
 
     @abc.abstractmethod
-    def _metric(self) -> Metric:
-        """Return the metric that the fields ask for."""
+    def _metrics(self) -> Sequence[Metric]:
+        """Return the one metric that the fields ask for, or none."""
 
     def plan(
         self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
@@ -57,12 +66,12 @@ class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row
         return self._aggregate.cost()
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Release the one metric."""
+        """Release the statistic."""
         return rows | "Release" >> self._aggregate
 
 
 @dataclasses.dataclass(eq=False)
-class ShiftedInverse(OneMetric):
+class ShiftedInverse(OneStatistic):
     """Release one monotone statistic per partition by the shifted inverse mechanism.
 
     The steps are the removal loss of every partition, a search over it (one small step per
@@ -88,9 +97,7 @@ class ShiftedInverse(OneMetric):
             "auto" for the smallest proved shift; None: the search of the statistic, if it has one,
             else `AboveThreshold`.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
-        shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
-        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+        shards, columns: as of `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -108,10 +115,8 @@ class ShiftedInverse(OneMetric):
     candidates: Candidates | None = None
     search: SearchKind | None = None
     beta: float | None = None
-    shards: int | None = None
-    columns: Sequence[str] | None = None
 
-    def _metric(self) -> Metric:
+    def _metrics(self) -> Sequence[Metric]:
         """Return the statistic as a metric that is released by a search."""
         checks.require(
             self.search not in NO_SEARCHES,
@@ -128,7 +133,7 @@ class ShiftedInverse(OneMetric):
             name: value for name, value in fields.items() if value is not None
         }
         if isinstance(self.statistic, Profiled):
-            return dataclasses.replace(self.statistic, **options)
+            return [dataclasses.replace(self.statistic, **options)]
         names = names_of(lambda kind: issubclass(kind, Profiled))
         raise checks.ParameterTypeError(
             "ShiftedInverse",
@@ -146,7 +151,7 @@ def _is_of_people(kind: type[Metric]) -> bool:
 
 
 @dataclasses.dataclass(eq=False)
-class PreprocessSensitivity(OneMetric):
+class PreprocessSensitivity(OneStatistic):
     """Release one statistic per partition by sensitivity preprocessing.
 
     Each person becomes one number per partition (`person_value`), the statistic is replaced by the
@@ -177,9 +182,7 @@ class PreprocessSensitivity(OneMetric):
         epsilons: the public epsilons that may be in that column.
         last_by: for "last": the column that says when a row was (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
-        shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
-        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+        shards, columns: as of `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -198,15 +201,14 @@ class PreprocessSensitivity(OneMetric):
     last_by: str | None = None
     person_epsilon: str | None = None
     epsilons: Sequence[float] | None = None
-    shards: int | None = None
-    columns: Sequence[str] | None = None
 
-    def _metric(self) -> Metric:
+    def _metrics(self) -> Sequence[Metric]:
+        """Return the statistic of people."""
         names = ("person_value", "last_by", "sensitivity")
         options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
         statistic = self.statistic
         if self.person_epsilon is not None or self.epsilons is not None:
-            return personalised(statistic, self.person_epsilon, self.epsilons, options)
+            return [personalised(statistic, self.person_epsilon, self.epsilons, options)]
         if not isinstance(statistic, Metric) or not _is_of_people(type(statistic)):
             raise checks.ParameterTypeError(
                 "PreprocessSensitivity",
@@ -225,11 +227,11 @@ class PreprocessSensitivity(OneMetric):
                 name,
                 f"be left out: a {type(statistic).__name__} needs none",
             )
-        return dataclasses.replace(statistic, **options)
+        return [dataclasses.replace(statistic, **options)]
 
 
 @dataclasses.dataclass(eq=False)
-class PrivateRatio(OneMetric):
+class PrivateRatio(OneStatistic):
     """Release per partition which share of the rows, or people, has a given value.
 
     The share is a / b, with b the rows that have a value in `column`, and a those of them whose
@@ -247,9 +249,7 @@ class PrivateRatio(OneMetric):
         equals: the value that counts, or a function of a value that says whether it does.
         per: "row" or "person".
         method: as in `Ratio`.
-        shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
-        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
+        shards, columns: as of `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -266,14 +266,43 @@ class PrivateRatio(OneMetric):
     equals: Comparison = 1
     per: str = "row"
     method: str = "clip"
-    shards: int | None = None
-    columns: Sequence[str] | None = None
 
-    def _metric(self) -> Metric:
+    def _metrics(self) -> Sequence[Metric]:
         """Return the ratio."""
-        return Ratio(
-            self.column,
-            equals=self.equals,
-            per=self.per,
-            method=self.method,
-        )
+        return [Ratio(self.column, equals=self.equals, per=self.per, method=self.method)]
+
+
+@dataclasses.dataclass(eq=False)
+class SelectPartitions(OneStatistic):
+    """Release the keys of partitions that have enough people.
+
+    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
+    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
+
+    One `beam.Row` with the partition columns per kept partition.
+
+    Args:
+        person: the column that identifies a person.
+        partition: the columns whose values name a partition.
+        budget: with a delta above 0.
+        bounds: must limit the partitions of one person.
+        pre_threshold: never name a partition with fewer people than this.
+        shards, columns: as of `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
+    (2020), Theorem 1.
+    """
+
+    person: str
+    partition: Sequence[str]
+    budget: Budget
+    bounds: ContributionBounds
+    pre_threshold: int = 1
+
+    def _metrics(self) -> Sequence[Metric]:
+        """Return no metric: the keys are all that is released."""
+        self.partitions = PrivatePartitions(self.pre_threshold)
+        return ()

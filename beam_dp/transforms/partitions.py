@@ -56,7 +56,7 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
     partitions once more, `docs/maintainers/searches.md` why there is no other mechanism.
 
     Edge cases: rows without a number come last; of equal numbers, the row is kept whose text comes
-    first. With fewer than k rows all are kept.
+    last. With fewer than k rows all are kept.
 
     Args:
         k: how many partitions to keep.
@@ -86,25 +86,15 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
             f"not {self.by!r}",
         )
         first = functools.partial(_place, by=self.by)
-        best = beam.combiners.Top.Of(self.k, key=first, reverse=True).without_defaults()
-        taken = beam.FlatMap(_rows).with_output_types(released.element_type)
+        best = beam.combiners.Top.Of(self.k, key=first).without_defaults()
+        taken = beam.FlatMap(lambda rows: rows).with_output_types(released.element_type)
         return released | "KeepBest" >> best | "TakeRows" >> taken
 
 
 def _place(row: beam.Row, by: str) -> tuple[float, str]:
-    """Return what rows are ordered by, the best first."""
-    return -_number(getattr(row, by)), str(row)
-
-
-def _rows(rows: list[beam.Row]) -> list[beam.Row]:
-    return rows
-
-
-def _number(value: float | None) -> float:
-    """Return a number to rank by; none is below all."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return -math.inf
-    return value
+    """Return what rows are ordered by, the best last; a row without a number is below all."""
+    number = getattr(row, by)
+    return -math.inf if number is None or math.isnan(number) else number, str(row)
 
 
 def check_partitions(
@@ -145,17 +135,15 @@ def check_public(
     owner: str, columns: tuple[str, ...], partitions: PublicPartitions | None
 ) -> PublicPartitions | None:
     """Return the public partitions, if any; refuse private ones, which only a release selects."""
-    if partitions is not None and not isinstance(partitions, PublicPartitions):
-        raise checks.ParameterTypeError(
-            owner,
-            "partitions",
-            f"be PublicPartitions or left out, not {kind_of(partitions)}: nothing is released here",
-            "Write partitions=dp.PublicPartitions([1, 2, 3]).",
-        )
-    if partitions is None:
-        return None
-    ordered = check_partitions(owner, columns, partitions)
-    return ordered if isinstance(ordered, PublicPartitions) else None
+    checks.require(
+        not isinstance(partitions, PrivatePartitions),
+        owner,
+        "partitions",
+        "be PublicPartitions or left out: nothing is released here",
+        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
+    )
+    listed = None if partitions is None else check_partitions(owner, columns, partitions)
+    return listed if isinstance(listed, PublicPartitions) else None
 
 
 def check_bounds(

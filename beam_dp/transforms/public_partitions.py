@@ -76,15 +76,11 @@ class PublicPartitions:
             TypeError, ValueError: for a column without values, and for values that are no keys.
         """
         mend = 'Write PublicPartitions.product(day=range(1, 8), country=["DE", "FR"]).'
-        checks.require(bool(parts), f"{_OWNER}.product", "the columns", "not be none", mend)
-        lists: list[list[object]] = []
         for name, values in parts.items():
             if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
                 rule = f"be a list of values, not {checks.shown(values)}"
                 raise checks.ParameterTypeError(f"{_OWNER}.product", name, rule, mend)
-            lists.append(list(values))
-            checks.require(bool(lists[-1]), f"{_OWNER}.product", name, "not be empty", mend)
-        return cls(itertools.product(*lists), tuple(parts))
+        return cls(itertools.product(*parts.values()), tuple(parts))
 
     @classmethod
     def from_files(

@@ -10,7 +10,6 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown
-from beam_dp.mechanisms.metrics.released import Profiler
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -22,15 +21,9 @@ from beam_dp.transforms.partitions import (
 )
 from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.steps import (
-    draw,
-    guards,
-    output_rows,
-    quick_steps,
-    settle,
-    summarise,
-)
-from beam_dp.transforms.steps.output_rows import row_type
+from beam_dp.transforms.stages import draw_once, guards, output_names, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import Summarise, open_bucket
+from beam_dp.transforms.stages.output_names import row_type
 
 _OWNER = "RemovalLoss"
 
@@ -40,22 +33,20 @@ def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
     return (Measure(PEOPLE), *loss.profiler.measures) if loss.keep_rows else loss.profiler.measures
 
 
-class _Profiles(quick_steps.QuickStep):
+def _profiles(
+    element: tuple[int, Iterable[bytes]],
+    loss: Loss,
+    partitions: draw_once.BucketPartitions,
+    names: Sequence[str],
+) -> Iterator[beam.Row]:
     """Turn the summaries of a bucket into one profile per partition."""
-
-    def __init__(self, loss: Loss, partitions: draw.BucketPartitions, names: Sequence[str]) -> None:
-        self._loss, self._partitions, self._names = loss, partitions, tuple(names)
-        self._measures = measures_of(loss)
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
-        """Take all summaries of one bucket."""
-        bucket, packed = element
-        summary, lines = settle.open_bucket(packed, self._measures)
-        view, partitions = self._partitions.cells(bucket, summary, lines)
-        profiles = self._loss.profiler.profiles(view.at(len(self._measures) - 1))
-        for key, profile in zip(self._partitions.names(partitions), profiles, strict=True):
-            values = [float(value) for value in profile.values]
-            yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
+    bucket, packed = element
+    measures = measures_of(loss)
+    view, keys = partitions.cells(bucket, *open_bucket(packed, measures))
+    profiles = loss.profiler.profiles(view.at(len(measures) - 1))
+    for key, profile in zip(partitions.names(keys), profiles, strict=True):
+        values = [float(value) for value in profile.values]
+        yield beam.Row(**dict(zip(names, (*key, values), strict=True)))
 
 
 def _check_statistic(statistic: object) -> None:
@@ -100,7 +91,7 @@ class RemovalLoss(RowsOfPeople):
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
-            of the input and the number of workers (see `steps.shard_number`).
+            of the input and the number of workers (see `stages.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -135,37 +126,19 @@ class RemovalLoss(RowsOfPeople):
         if self._others:
             guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
         guards.check_functions([self.statistic])
-        output_rows.check_names(_OWNER, self.partition, ())
-        checks.require(
-            "profile" not in output_rows.field_names(self.partition, ()),
-            _OWNER,
-            "partition",
-            "not have a column named 'profile': the output has one",
-        )
+        output_names.check_names(_OWNER, (*self._partition, "profile"), ())
         self._loss = compile_loss(self.statistic, self.removals, self._others)
-        self._check_read(column.name for column in self._loss.columns)
-
-    @property
-    def profiler(self) -> Profiler:
-        """What makes the profiles."""
-        return self._loss.profiler
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise the rows, then compute the profiles."""
-        self._check_input(pcoll)
         loss = self._loss
+        self._check_input(pcoll, (column.name for column in loss.columns))
         layout = self._laid_out(loss.columns)
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
-        buckets = draw.bucket_count(layout, loss.keep_rows)
-        measures = measures_of(loss)
-        names = (*output_rows.field_names(self.partition, ()), "profile")
-        profiles = _Profiles(loss, draw.BucketPartitions(layout, buckets), names)
+        places = draw_once.BucketPartitions(layout, draw_once.bucket_count(layout, loss.keep_rows))
+        names = (*output_names.field_names(self.partition, ()), "profile")
         kinds = [Any for _ in self.partition] + [list[float]]
-        fields = list(zip(names, kinds, strict=True))
-        kind = row_type(fields)
-        return (
-            pcoll
-            | "Summarise"
-            >> summarise.Summarise(layout, bounder, measures, (), buckets, self.shards)
-            | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
-        )
+        kind = row_type(list(zip(names, kinds, strict=True)))
+        summarise = Summarise(layout, bounder, measures_of(loss), (), places.buckets, self.shards)
+        profiles = quick_steps.flat_mapped(_profiles, loss, places, names)
+        return pcoll | "Summarise" >> summarise | "Profiles" >> profiles.with_output_types(kind)

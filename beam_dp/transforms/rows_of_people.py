@@ -11,7 +11,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import guards, shard_number
+from beam_dp.transforms.stages import guards, shard_number
 
 
 class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
@@ -31,22 +31,17 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         self._owner, self._others = guards.check_person(name, self.person)
         self.person = (self._owner, *self._others) if self._others else self._owner
         self.partition = self._partition = checks.columns(name, "partition", self.partition)
-
-    def _check_read(self, read: Iterable[str]) -> None:
-        """Check the columns that are read, beside those of the person and the partition."""
-        name = type(self).__name__
-        self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *read)))
-        known_columns.declared(name, self.columns, self._wanted)
         shard_number.check(name, self.shards)
 
-    def _check_input(self, rows: beam.PCollection[Any]) -> None:
+    def _check_input(self, rows: beam.PCollection[Any], read: Iterable[str]) -> None:
         """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
-        guards.check_input(type(self).__name__, rows)
-        known_columns.check(type(self).__name__, rows, self._wanted, self.columns)
+        name = type(self).__name__
+        guards.check_input(name, rows)
+        wanted = tuple(dict.fromkeys((self._owner, *self._partition, *read)))
+        known_columns.check(name, rows, wanted, self.columns)
 
-    def _laid_out(self, columns: tuple[Column, ...], key: bytes | None = None) -> layouts.Layout:
-        """Return which columns hold what in one run, which has a fresh key if none is given."""
+    def _laid_out(self, columns: tuple[Column, ...]) -> layouts.Layout:
+        """Return which columns hold what in one run, which has a fresh key."""
         asked = self.partitions
         public = asked.index if isinstance(asked, PublicPartitions) else None
-        key = layouts.fresh_key() if key is None else key
-        return layouts.Layout(self._owner, self._partition, columns, public, key)
+        return layouts.Layout(self._owner, self._partition, columns, public, layouts.fresh_key())

@@ -44,7 +44,7 @@ from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 from beam_dp.mechanisms.summaries.histograms import partitions
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.steps.kept_draws import Barriers
+from beam_dp.transforms.stages.draws_folder import Barriers
 from tests import laws
 
 ROUNDING = Fraction(1, 10**9)

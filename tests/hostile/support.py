@@ -24,8 +24,8 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import draw, settle
-from beam_dp.transforms.steps import summarise as summarising
+from beam_dp.transforms.stages import bound_and_summarise as summarising
+from beam_dp.transforms.stages import draw_once
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -193,8 +193,8 @@ def summarise(found: Layout, bounds: ContributionBounds) -> summarising.Summaris
 def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[Key, Content]]:
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
-    places = draw.BucketPartitions(found, 1)
-    cells, names = places.cells(bucket, settle.open_bucket(packed, MEASURES)[0])
+    places = draw_once.BucketPartitions(found, 1)
+    cells, names = places.cells(bucket, summarising.open_bucket(packed, MEASURES)[0])
     return list(zip(places.names(names), _contents(cells), strict=True))
 
 

@@ -33,8 +33,8 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import block_votes, collect, draw
-from beam_dp.transforms.steps import settle as settling
+from beam_dp.transforms.stages import bound_and_summarise as settling
+from beam_dp.transforms.stages import draw_once
 from tests.doubles import ZeroNoise
 from tests.relations import KEY, bundle, grouped
 
@@ -182,15 +182,10 @@ def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, di
     """Return what a pipeline has behind its shuffles, by bucket."""
     layout = Layout("person", ("day",), program.columns, None, KEY)
     bounder = Bounder(case.bounds, program.fields, KEY, keep_rows=program.keep_rows)
-    packed = grouped([bundle(collect.Collect(layout, bounder, 4), rows)])
+    packed = grouped([bundle(settling.Collect(layout, bounder, 4), rows)])
     settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
-    found, asked = collections.defaultdict(list), collections.defaultdict(list)
-    for element in (one for shard in packed.items() for one in bundle(settle, [shard])):
-        # Votes are tagged, and windowed inside of their tag.
-        for_votes, pair = (False, element) if type(element) is tuple else (True, element.value)
-        (asked if for_votes else found)[pair[0]].append(pair[1])
-    ask = block_votes.Votes(program.measures, 1, KEY)
-    for bucket, blob in (one for group in asked.items() for one in ask.process(group)):
+    found = collections.defaultdict(list)
+    for bucket, blob in (one for shard in packed.items() for one in bundle(settle, [shard])):
         found[bucket].append(blob)
     return layout, found
 
@@ -206,7 +201,7 @@ def released(
         view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
     opened = settling.open_bucket(found[0], program.measures)
-    cells, names = draw.BucketPartitions(layout, 1).cells(0, *opened)
+    cells, names = draw_once.BucketPartitions(layout, 1).cells(0, *opened)
     drawn = program.release(cells, clips, noise)
     columns = program.combine(drawn, program.sums(drawn))
     by_day = zip(names, zip(*(map(float, column) for column in columns), strict=True), strict=True)

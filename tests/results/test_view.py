@@ -11,7 +11,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.results.shown_numbers import width
 from beam_dp.results.view import ROWS, View, positions_of
-from beam_dp.transforms import release_record
+from beam_dp.transforms import run_record
 from tests.results.releases import HOSTILE_KEYS, made
 
 INF, NAN = math.inf, math.nan
@@ -45,7 +45,7 @@ def view(rows: list[tuple[Any, ...]] = LINES, **changed: Any) -> View:
 
 def test_every_metric_has_its_numbers() -> None:
     release = dp.PrivateAggregate("who", METRICS, dp.Budget(1.0, 1e-6), ["day"])
-    record = release_record.facts(release, None)
+    record = run_record.facts(release, None)
     names = [*record["columns"]["keys"], *chain(*record["columns"]["numbers"])]
     seen = View.of(pa.table({name: [float(at)] for at, name in enumerate(names)}), record)
     assert [

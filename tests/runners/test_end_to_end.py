@@ -16,10 +16,8 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import collect as collecting
-from beam_dp.transforms.steps import settle as settling
-from beam_dp.transforms.steps.settle import SHARED
-from beam_dp.transforms.steps.summarise import Summarise
+from beam_dp.transforms.stages import bound_and_summarise as settling
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, Summarise
 
 KEY = bytes(range(32))
 GRID = (1 << 10, 1 << 20, 1 << 24, 1 << 200)
@@ -61,7 +59,7 @@ def in_this_process(
 ) -> list[tuple[int, str]]:
     """Return what the pipeline must make of the rows: its steps called by hand, in one bundle."""
     whole = prepared(bounds)
-    collect = collecting.Collect(whole.layout, whole.bounder, whole.shards)
+    collect = settling.Collect(whole.layout, whole.bounder, whole.shards)
     settle = settling.Settle(whole.bounder, whole.measures, whole.shared, whole.buckets)
     collect.setup()
     collect.start_bundle()

@@ -172,7 +172,7 @@ def test_the_table_names_who_spent_what(path: Path) -> None:
     )
 
 
-@pytest.mark.filterwarnings("ignore::beam_dp.transforms.steps.trial.NotPrivate")
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.stages.noise_off.NotPrivate")
 def test_a_trial_is_charged_with_what_the_release_costs(path: Path) -> None:
     """A trial computes with a large budget; its user's tests charge what their code would."""
     made = release()

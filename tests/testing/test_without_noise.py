@@ -12,13 +12,12 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.runners.runner import PipelineRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.testing import NotPrivate, without_noise
-from beam_dp.transforms.steps import guards, trial
+from beam_dp.transforms.stages import noise_off
 from pipelines import aggregate
 
 ROOT = Path(__file__).parents[2]
@@ -133,21 +132,10 @@ def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it() -> No
             _ = beam.Pipeline("FnApiRunner") | beam.Create(ROWS) | again
 
 
-class PrismRunner(PipelineRunner):
-    """A runner whose workers are other processes."""
-
-
-def test_a_pipeline_of_another_runner_is_refused_when_it_is_built() -> None:
-    rows = beam.Pipeline(PrismRunner()) | beam.Create(ROWS)
-    with without_noise(), pytest.raises(ValueError, match="in this process, not PrismRunner"):
-        _ = rows | release()
-    assert {*guards.RUNNERS} > {*trial.LOCAL} == {*guards.RUNNERS[:3]}
-
-
 @pytest.mark.parametrize("draw", DRAWS, ids=range(len(DRAWS)))
 def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any) -> None:
     with without_noise():
-        noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
+        noise = noise_off.noise()
         draw(noise)
         packed = pickle.dumps(noise)
         draw(pickle.loads(packed))
@@ -159,7 +147,7 @@ def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any
 def test_another_process_knows_no_token() -> None:
     """Not even a fork."""
     with without_noise():
-        noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
+        noise = noise_off.noise()
         child = os.fork()
         if not child:
             try:
@@ -174,20 +162,20 @@ def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:
     """As the end of an asynchronous fixture may be; what is built there then draws nothing."""
     block, inside = without_noise(), contextvars.copy_context()
     inside.run(block.__enter__)
-    noise = inside.run(trial.noise_of, beam.Pipeline(runner="FnApiRunner"))
+    noise = inside.run(noise_off.noise)
     assert noise.discrete_laplace(1, 3).tolist() == [0, 0, 0]
     block.__exit__(None, None, None)
-    later = inside.run(trial.noise_of, beam.Pipeline(runner="FnApiRunner"))
+    later = inside.run(noise_off.noise)
     for each in (noise, later):
         with pytest.raises(ValueError, match="run in the same block"):
             each.discrete_laplace(1, 3)
-    assert type(trial.noise_of(beam.Pipeline(runner="FnApiRunner"))) is Noise
+    assert type(noise_off.noise()) is Noise
 
 
 def test_the_block_ends_after_an_error_too() -> None:
     with pytest.raises(KeyError), without_noise():
         raise KeyError
-    assert not trial.is_on() and trial._processes == {}
+    assert not noise_off.applies() and noise_off._processes == {}
 
 
 def test_a_job_does_not_start_in_the_block(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,11 +190,11 @@ def test_nothing_that_is_shipped_switches_it_on() -> None:
         str(path.relative_to(ROOT))
         for folder in ("beam_dp", "pipelines")
         for path in ROOT.glob(f"{folder}/**/*.py")
-        if re.search(r"trial\.block|NoNoise\(|import .*without_noise", path.read_text())
+        if re.search(r"noise_off\.block|NoNoise\(|import .*without_noise", path.read_text())
     ]
     assert sorted(users) == [
         "beam_dp/testing/__init__.py",
-        "beam_dp/transforms/steps/trial.py",
+        "beam_dp/transforms/stages/noise_off.py",
     ]
-    source = (ROOT / "beam_dp/transforms/steps/trial.py").read_text()
+    source = (ROOT / "beam_dp/transforms/stages/noise_off.py").read_text()
     assert "os.environ" not in source and "getenv" not in source and "open(" not in source

@@ -108,7 +108,7 @@ def test_dicts_are_compared_with_the_columns_that_are_declared(
     there = ["who", "day", "spent"]
     [wrong] = {*names} - {*there}
     with pytest.raises(ValueError, match=f"column {wrong!r} must be one of the columns that colum"):
-        transform(*names, columns=there)
+        built([ROW], None, transform(*names, columns=there))
     assert built([ROW], None, transform(*there, columns=there)) == []
 
 

@@ -16,10 +16,10 @@ from tests.hostile import support
 ROWS = [{"p": f"{day}/{n}", "day": f"d{day}", "x": 1} for day in range(1, 9) for n in range(day)]
 
 
-def test_it_keeps_the_largest_and_names_without_a_number_come_last() -> None:
+def test_it_keeps_the_largest_and_a_row_without_a_number_is_below_all() -> None:
     rows = [beam.Row(d=d, x=x) for d, x in zip("abcdef", [3, math.nan, 7.5, -math.inf, 3, None])]
     ordered = sorted(rows, key=lambda row: partitions._place(row, "x"))
-    assert "".join(row.d for row in ordered) == "caebdf"
+    assert "".join(row.d for row in ordered) == "bdfaec"
 
 
 def days(transform: beam.PTransform, **options: object) -> list[str]:

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.numerics import checks, value_types
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import plain_values
 from beam_dp.transforms.io import open_files, parquet
-from beam_dp.transforms.steps import quick_steps
+from beam_dp.transforms.stages import quick_steps
 
 STREAM = "__arrow_c_stream__"
 _ROWS = 1 << 16

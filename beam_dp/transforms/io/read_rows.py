@@ -27,7 +27,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import csv_files, json_lines, open_files, parquet
-from beam_dp.transforms.steps import quick_steps
+from beam_dp.transforms.stages import quick_steps
 
 EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 MOST = 100

@@ -12,7 +12,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io import csv_files, json_lines, parquet, table_files, whole_files
-from beam_dp.transforms.release_record import COLUMNS
+from beam_dp.transforms.run_record import COLUMNS
 
 _WHOLE = re.compile(r"-?\d{1,18}")
 EXTENSIONS = (".parquet", ".csv", ".jsonl")

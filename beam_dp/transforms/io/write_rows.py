@@ -16,7 +16,7 @@ from apache_beam.typehints import typehints
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import table_files, whole_files
-from beam_dp.transforms.steps import quick_steps, runtime
+from beam_dp.transforms.stages import quick_steps, threads_and_memory
 
 _KEYED = tuple[int, Any]
 """What is written, under the one key of all; None is no part of the table."""
@@ -167,7 +167,7 @@ def _table(
     parts: Iterable[Any], names: Sequence[str] | None, kinds: Sequence[Any] | None
 ) -> pa.Table:
     """Return rows or batches as one sorted table."""
-    runtime.give_back()
+    threads_and_memory.give_back()
     if kinds is None:
         return table_files.ordered(_joined(parts, names))
     return table_files.ordered(table_files.table_of(names or (), kinds, list(parts)))

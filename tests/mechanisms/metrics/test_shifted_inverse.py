@@ -27,7 +27,7 @@ from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps.output_rows import output_type
+from beam_dp.transforms.stages.output_names import output_type
 from tests.doubles import ZeroNoise, choices
 from tests.relations import (
     KEY,

@@ -26,17 +26,15 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import barrier, guards
-from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps.draw import Block
-from beam_dp.transforms.steps.kept_draws import Barriers
-from beam_dp.transforms.steps.summarise import (
+from beam_dp.transforms.stages import draw_once, guards
+from beam_dp.transforms.stages.bound_and_summarise import (
     VOTES,
     ReduceShards,
     Summarise,
     pieces,
-    summarise_and_choose,
 )
+from beam_dp.transforms.stages.draw_once import Block
+from beam_dp.transforms.stages.draws_folder import Barriers
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
@@ -89,9 +87,10 @@ def parts() -> tuple[Layout, Program, Bounder]:
 def chosen_in(given: Any, noise: Noise) -> Any:
     """Return the summaries, and the choice."""
     layout, program, bounder = parts()
-    return summarise_and_choose(
-        given, layout, bounder, program, 2, 8, noise=noise, draws=Barriers()
-    )
+    choose = draw_once.ChooseFirst(program, noise, Barriers())
+    measures = program.measures, program.shared_measures
+    whole = Summarise(layout, bounder, *measures, 2, 8, program, choose)
+    return given | whole, whole.chosen
 
 
 def run(
@@ -100,11 +99,11 @@ def run(
     """Return the release with a bound that is chosen, and the choice, without noise."""
     layout, program, _ = parts()
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    places = drawing.BucketPartitions(layout, 2)
+    places = draw_once.BucketPartitions(layout, 2)
     with beam.Pipeline(options=flags) as pipeline:
         given = pipeline | beam.Create(rows)
         summaries, choice = chosen_in(given, ZeroNoise())
-        drawn = summaries | barrier.DrawOnce(program, places, ZeroNoise(), choice)
+        drawn = summaries | draw_once.DrawOnce(program, places, ZeroNoise(), choice)
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
         _ = choice | "Choice" >> beam.Map(see, "choice")
     return sorted(seen("rows")), [each.reach for each in seen("choice")]
@@ -120,8 +119,8 @@ def given_bound(rows: list[dict[str, Any]], program: Program) -> list[tuple[Any,
             layout, narrow, program.measures, program.shared_measures, 2, shards=8
         )
         summaries = pipeline | beam.Create(rows) | summarise
-        drawn = summaries | barrier.DrawOnce(
-            program, drawing.BucketPartitions(layout, 2), ZeroNoise()
+        drawn = summaries | draw_once.DrawOnce(
+            program, draw_once.BucketPartitions(layout, 2), ZeroNoise()
         )
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
     return sorted(seen("rows"))
@@ -308,7 +307,7 @@ def reduced_of(blobs: list[bytes], bounds: ContributionBounds) -> tuple[list[byt
     lines = [blob for _, blob in step.process((3, blobs))]
     [counted] = step.finish_bundle()
     assert counted.tag == VOTES
-    return lines, votes.people_per_step(wire.unpack(counted.value.value[1]))
+    return lines, votes.people_per_step(wire.unpack(counted.value.value))
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])

@@ -5,14 +5,11 @@ The date is that of building the pipeline: when a run ends depends on its data.
 
 import dataclasses
 import datetime
-import functools
-import hashlib
 import importlib.metadata
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -25,16 +22,14 @@ from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import quick_steps, trial
-from beam_dp.transforms.steps.barrier import Drawn
-from beam_dp.transforms.steps.draw import Block
-from beam_dp.transforms.steps.output_rows import output_names
+from beam_dp.transforms.stages import noise_off, quick_steps
+from beam_dp.transforms.stages.draw_once import Block, Drawn
+from beam_dp.transforms.stages.output_names import output_names
 
 FORMAT = 1
 COLUMNS = "columns"
 """The entry that says which columns the output has."""
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
@@ -49,7 +44,6 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         "transform": type(release).__name__,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "code": f"sha256:{code()}",
         "parameters": plain(_fields(release)),
         COLUMNS: columns(release),
     }
@@ -73,17 +67,6 @@ def versions() -> dict[str, str]:
         for distribution in importlib.metadata.distributions(name=name):
             by_name[name] = distribution.version
     return by_name
-
-
-@functools.cache
-def code() -> str:
-    """Return the hash of this package's own sources, by their paths and contents."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()
 
 
 def plain(value: object) -> Any:
@@ -159,8 +142,9 @@ def of(
     source = drawn.source
     label = f"Record of {source.producer.full_label}"
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
-    known = facts(release, job) | trial.mark(drawn.noise)
-    complete = quick_steps.mapped(_complete, program, known, drawn.blocks, *drawn.sides)
+    known = facts(release, job) | noise_off.mark(drawn.noise)
+    blocks = beam.pvalue.AsIter(source)
+    complete = quick_steps.mapped(_complete, program, known, blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
 

@@ -32,7 +32,6 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filebasedsource import FileBasedSource
-from apache_beam.options.pipeline_options import DirectOptions, FlinkRunnerOptions, WorkerOptions
 from apache_beam.pipeline import AppliedPTransform
 
 from beam_dp.mechanisms.numerics import checks
@@ -40,6 +39,8 @@ from beam_dp.mechanisms.numerics import checks
 FEWEST, MOST = 64, 1 << 16
 BYTES = 32 << 20
 PER_WORKER = 4
+WORKERS = ("direct_num_workers", "parallelism", "num_workers", "max_num_workers")
+"""The options of runners that say how many workers there are."""
 UNKNOWN = (OSError, RuntimeError, ValueError, ImportError)
 """What file systems and sources raise whose size cannot be known when the pipeline is built."""
 
@@ -64,57 +65,33 @@ def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
     """
     if given is not None:
         return given
-    wanted = max(math.ceil(size_of(rows) / BYTES), PER_WORKER * workers_of(rows.pipeline))
+    wanted = max(math.ceil(size_of(rows.pipeline) / BYTES), PER_WORKER * workers_of(rows.pipeline))
     return min(MOST, 1 << (max(FEWEST, wanted) - 1).bit_length())
 
 
 def workers_of(pipeline: beam.Pipeline) -> int:
     """Return how many workers the options of a pipeline name, 0 if none do."""
-    options = pipeline.options
-    on_cloud = options.view_as(WorkerOptions)
-    named: tuple[int | None, ...] = (
-        options.view_as(DirectOptions).direct_num_workers,
-        options.view_as(FlinkRunnerOptions).parallelism,
-        on_cloud.num_workers,
-        on_cloud.max_num_workers,
-    )
-    return max([0, *(number for number in named if number is not None)])
+    options = pipeline.options.get_all_options()
+    return max([0, *(options.get(name) or 0 for name in WORKERS)])
 
 
-def size_of(rows: beam.PCollection[Any]) -> int:
-    """Return the bytes of what rows are made of, as far as that is known."""
-    seen: set[AppliedPTransform] = set()
-    waiting: list[Any] = [rows]
-    size = 0
-    while waiting:
-        applied: AppliedPTransform | None = waiting.pop().producer
-        source = next(filter(_is_source, _with_parents(applied)), applied)
-        if source is None or source in seen:
-            continue
-        seen.add(source)
-        if _is_source(source):
-            size += _bytes_of(source.transform)
-        else:
-            waiting += source.inputs
-    return size
+def size_of(pipeline: beam.Pipeline) -> int:
+    """Return the bytes of all that a pipeline reads so far, as far as that is known."""
+    return sum(map(_bytes_of, _below(pipeline.transforms_stack[0])))
 
 
-def _with_parents(applied: AppliedPTransform | None) -> Iterator[AppliedPTransform]:
-    while applied is not None:
-        yield applied
-        applied = applied.parent
+def _below(applied: AppliedPTransform) -> Iterator[AppliedPTransform]:
+    yield applied
+    for part in applied.parts:
+        yield from _below(part)
 
 
-def _is_source(applied: AppliedPTransform) -> bool:
+def _bytes_of(applied: AppliedPTransform) -> int:
     made = applied.transform
-    return hasattr(made, "size_in_bytes") or isinstance(
-        getattr(made, "source", None), FileBasedSource
-    )
-
-
-def _bytes_of(made: Any) -> int:
     with contextlib.suppress(*UNKNOWN):
         if hasattr(made, "size_in_bytes"):
             return int(made.size_in_bytes())
-        return int(made.source.estimate_size() or 0)
+        source = getattr(made, "source", None)
+        if isinstance(source, FileBasedSource):
+            return int(source.estimate_size() or 0)
     return 0

@@ -1,6 +1,6 @@
 """Processes that commit the same draws to a folder, and are killed at random moments.
 
-    python -m tests.transforms.steps.killed_attempts KILLS FOLDER
+    python -m tests.transforms.stages.killed_attempts KILLS FOLDER
 
 FOLDER is a pickled `DrawsFolder` in hexadecimal digits. Each line that is printed is what one
 process read of one draw before it was killed: the draw, the first bytes, the length.
@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from beam_dp.transforms.steps.kept_draws import DrawsFolder
+from beam_dp.transforms.stages.draws_folder import DrawsFolder
 
 ALIVE = 3
 LONGEST = 0.03

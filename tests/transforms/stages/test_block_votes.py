@@ -12,7 +12,7 @@ from apache_beam.internal import pickler
 
 import beam_dp as dp
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.steps import block_votes
+from beam_dp.transforms.stages import fresh_functions
 from tests.hostile import support
 
 MANY = dp.Budget(10_000.0)
@@ -90,7 +90,7 @@ def remembering(values, seen=SEEN, *, more=MORE):
 
 def test_default_arguments_of_a_function_of_a_module_are_new_for_each_block():
     content = pickler.dumps(remembering)
-    assert [block_votes.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3
+    assert [fresh_functions.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3
     assert (SEEN, MORE) == ([], {})  # the function of the module is never called
     found = released(black_box(remembering, blocks=9))
     assert {found[day]["black_box_value"] for day in range(3)} == {2.0}

@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.steps import guards
+from beam_dp.transforms.stages import guards
 from pipelines import aggregate
 
 

@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.steps import output_rows
+from beam_dp.transforms.stages import output_names
 from tests.hostile import support
 
 ONE = dp.Budget(1, 1e-6)
@@ -24,18 +24,18 @@ def release(partition: str = "day", metric: Any = None, **options: Any) -> dp.Pr
 def test_fields_are_kept(name: str) -> None:
     made = release(name, dp.Sum(name))
     kept = (name, *(f"sum_{name}{end}" for end in ("", "_low", "_high")))
-    assert output_rows.output_names(made.partition, made.metrics) == kept
-    assert output_rows.field_names(made.partition, made.metrics) == kept
+    assert output_names.output_names(made.partition, made.metrics) == kept
+    assert output_names.field_names(made.partition, made.metrics) == kept
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_names_become_fields_of_rows_and_are_kept_in_batches(name: str) -> None:
     made = release(name, dp.Sum(name))
-    fields = output_rows.field_names(made.partition, made.metrics)
+    fields = output_names.field_names(made.partition, made.metrics)
     with beam.Pipeline() as pipeline:
         seen = support.keep(support.start(pipeline, []) | made)
     assert set(seen[0].as_dict()) == set(fields) and all(map(str.isidentifier, fields))
-    assert output_rows.output_names(made.partition, made.metrics)[0] == name
+    assert output_names.output_names(made.partition, made.metrics)[0] == name
 
 
 def test_two_columns_with_one_field_are_refused() -> None:
@@ -47,4 +47,4 @@ def test_two_columns_with_one_field_are_refused() -> None:
 
 def test_what_a_metric_puts_into_its_own_name_is_plain() -> None:
     made = release(metric=dp.Quantile("age", 0.9))
-    assert output_rows.output_names((), made.metrics)[0] == "quantile_0_9_age"
+    assert output_names.output_names((), made.metrics)[0] == "quantile_0_9_age"

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from beam_dp.results import local_release
+from beam_dp.results import release
 from beam_dp.testing import without_noise
 
 CANARY = "canary-90f1"
@@ -151,7 +151,7 @@ def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
     assert ledger.balance.charges == ()
     dp.release(TABLE, **ASKED, ledger=ledger)
     path = written(tmp_path / "in.csv")
-    monkeypatch.setattr(local_release, "run", fail)
+    monkeypatch.setattr(release, "run", fail)
     with pytest.raises(dp.RunFailed):
         dp.release(path, **ASKED, ledger=ledger)
     charges = ledger.balance.charges
@@ -186,7 +186,7 @@ def cry(element: str) -> str:
 
 
 def failing() -> beam.Pipeline:
-    made = beam.Pipeline(local_release.RUNNER)
+    made = beam.Pipeline(release.RUNNER)
     _ = made | beam.Create([CANARY]) | beam.Reshuffle() | beam.Map(cry)
     return made
 
@@ -195,7 +195,7 @@ def test_a_failure_shows_no_data(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(dp.RunFailed) as failed:
-        local_release.run(failing())
+        release.run(failing())
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
     assert "release: the run failed with " in said and "Write show_errors=True" in said
     assert CANARY not in f"{said}{capfd.readouterr()}{caplog.text}"
@@ -203,21 +203,21 @@ def test_a_failure_shows_no_data(
 
 def test_who_asks_for_the_error_gets_it() -> None:
     with pytest.raises(Exception, match=CANARY) as failed:
-        local_release.run(failing(), show_errors=True)
+        release.run(failing(), show_errors=True)
     assert not isinstance(failed.value, dp.RunFailed)
 
 
 def test_our_own_errors_are_passed_on() -> None:
-    made = beam.Pipeline(local_release.RUNNER)
+    made = beam.Pipeline(release.RUNNER)
     _ = made | dp.ReadRows("none/*.csv", ["a"])
     with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):
-        local_release.run(made)
+        release.run(made)
 
 
 def test_the_log_is_given_back(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("apache_beam")
     before = (log.propagate, list(log.handlers), sys.stderr)
-    with local_release.hushed():
+    with release.hushed():
         log.error(CANARY)
     assert caplog.text == "" and before == (log.propagate, log.handlers, sys.stderr)
     log.error(CANARY)

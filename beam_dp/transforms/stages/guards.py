@@ -16,7 +16,7 @@ from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.worker_limits import OWNERS
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.steps.block_votes import made
+from beam_dp.transforms.stages.fresh_functions import made
 
 RUNNERS = (
     "FnApiRunner",
@@ -29,6 +29,8 @@ RUNNERS = (
     "DataflowRunner",
 )
 """Runners whose GroupByKey is a barrier and whose bundles finish: the transforms rely on both."""
+LOCAL = RUNNERS[:3]
+"""Runners that work in the process that builds the pipeline."""
 RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 
@@ -160,19 +162,16 @@ def check_several(
         "be public where rows have several owners",
         "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
-    return tuple(_as_released(owner, metric) for metric in asked)
-
-
-def _as_released(owner: str, metric: Metric) -> Metric:
-    if metric.several_owners:
-        return metric.for_several_owners()
-    names = names_of(lambda kind: kind.several_owners)
-    raise checks.ParameterTypeError(
-        owner,
-        "a metric of rows with several owners",
-        f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
-        "most 1 when any owner is removed",
-    )
+    for metric in asked:
+        if not metric.several_owners:
+            names = names_of(lambda kind: kind.several_owners)
+            raise checks.ParameterTypeError(
+                owner,
+                "a metric of rows with several owners",
+                f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
+                "most 1 when any owner is removed",
+            )
+    return tuple(metric.for_several_owners() for metric in asked)
 
 
 def check_functions(asked: Sequence[Metric]) -> None:

@@ -1,19 +1,15 @@
-"""Turn released numbers into `beam.Row`s with a schema, or into column batches.
+"""The names and the types of the output columns.
 
 Flink's and Spark's runners, which are written in Java, read the schema of all rows that cross a
 shuffle, and fail at a column of type `Any` ("Unexpected type_info: TYPEINFO_NOT_SET"). `row_type`
 makes rows with such a column bytes to these runners; to Python they are rows with a schema.
 """
 
-import dataclasses
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import apache_beam as beam
-import numpy as np
-import pyarrow as pa
 from apache_beam.coders import Coder, registry
 from apache_beam.coders.row_coder import RowCoder
 from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
@@ -21,11 +17,8 @@ from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowT
 from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps import quick_steps
-from beam_dp.transforms.steps.draw import Block
 
 
 class _OpenRow(GeneratedClassRowTypeConstraint):
@@ -59,7 +52,6 @@ def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
     return _OpenRow(fields) if unknown else RowTypeConstraint.from_fields(fields)
 
 
-_LARGEST = 2**63 - 1
 _TAKEN = ("self", "")
 _BEFORE = "of_"
 """What stands for the word that a metric puts before the name of a column."""
@@ -120,18 +112,14 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)
     checks.require(
-        not (batches and isinstance(partitions, PrivatePartitions)),
+        not batches
+        or partitions is None
+        or (isinstance(partitions, PublicPartitions) and partitions.keys.plain),
         owner,
         "batches",
-        "be False with private partitions: their keys can be of any types",
-        "Leave it out, or list public partitions.",
-    )
-    checks.require(
-        not (batches and isinstance(partitions, PublicPartitions)) or partitions.keys.plain,
-        owner,
-        "batches",
-        "be False where public keys of one column have several types",
-        "Leave it out, or give all of them as text.",
+        "be False with private partitions, whose keys can be of any type, and with public keys of "
+        "several types in one column",
+        "Leave it out, or list public partitions, all keys of a column as text.",
     )
 
 
@@ -173,69 +161,3 @@ def _key_type(index: int, layout: Layout) -> Any:
     """
     kinds = layout.public.keys.kinds(index) if layout.public is not None else set()
     return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
-
-
-def named(
-    blocks: beam.PCollection[Block],
-    partition: Sequence[str],
-    metrics: Sequence[Metric],
-    layout: Layout,
-    batches: bool = False,
-) -> beam.PCollection[beam.Row | pa.RecordBatch]:
-    """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
-
-    Args:
-        blocks: what was released.
-        partition: the partition columns.
-        metrics: the metrics.
-        layout: which columns hold what.
-        batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
-    """
-    wholes = [output.whole for output in outputs_of(metrics)]
-    if batches:
-        step = quick_steps.mapped(as_batch, output_names(partition, metrics), wholes, layout.public)
-        return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
-    step = quick_steps.flat_mapped(as_rows, field_names(partition, metrics), wholes, layout.public)
-    return blocks | "MakeRows" >> step.with_output_types(output_type(partition, metrics, layout))
-
-
-def as_rows(
-    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
-) -> Iterator[beam.Row]:
-    """Yield each row of a block under its names."""
-    for key, numbers in _typed(block, wholes).rows(public):
-        yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
-
-
-def as_batch(
-    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
-) -> pa.RecordBatch:
-    """Return a block as a batch under its names; it has public keys, or none."""
-    keys = public.keys.columns if public is not None else ()
-    indexes = pa.array(block.keys)
-    numbers = map(pa.array, _typed(block, wholes).numbers)
-    return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
-
-
-def _part(keys: pa.Array, indexes: pa.Array) -> pa.Array:
-    """Return one part of the keys at these indexes, with the type that a file of rows has."""
-    taken = keys.take(indexes)
-    return taken.cast(pa.string()) if pa.types.is_large_string(taken.type) else taken
-
-
-def typed(column: np.ndarray, whole: bool) -> np.ndarray:
-    """Return released numbers as int64, where they are whole, or as float64.
-
-    Whole numbers saturate at 64 bits: a default grid ends at 2^63, and noise may pass it. That
-    happens after the noise, so it tells nothing.
-    """
-    if not whole:
-        return column.astype(np.float64)
-    if column.dtype == np.int64:
-        return column
-    return np.array([max(-_LARGEST, min(_LARGEST, int(number))) for number in column], np.int64)
-
-
-def _typed(block: Block, wholes: Sequence[bool]) -> Block:
-    numbers = tuple(map(typed, block.numbers, wholes))
-    return dataclasses.replace(block, numbers=numbers)

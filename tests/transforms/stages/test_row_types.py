@@ -12,7 +12,7 @@ from apache_beam.runners.pipeline_context import PipelineContext
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
-from beam_dp.transforms.steps.output_rows import row_type
+from beam_dp.transforms.stages.output_names import row_type
 
 ROW = common_urns.coders.ROW.urn
 PUBLIC = dp.PublicPartitions(["a", "b"])

@@ -4,7 +4,6 @@ What a trial draws is not private. So it must be impossible to leave it on:
 
 * It is on in a block of code (`beam_dp.testing.without_noise`), in the thread that runs the block.
   No option, environment variable or file switches it on, and no transform has a parameter for it.
-* A pipeline that is built in the block must have a runner that works in this process.
 * What is sent to the steps is a token, and noise that is 0 only as long as this very process has
   the token. It is drawn at random and forgotten at the end of the block. So a pipeline that was
   built in the block and runs after it, a pickle of it, a template, or a worker in another process
@@ -19,7 +18,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-import apache_beam as beam
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -27,8 +25,6 @@ from beam_dp.mechanisms.noise.sampling import Integers, Noise, Stop
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import Bound
 
-LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
-"""Runners that work in the process that builds the pipeline."""
 _OWNER = "without_noise"
 _LARGE = 1_000_000
 _WORD = 0x9E3779B97F4A7C15
@@ -60,35 +56,21 @@ def block() -> Iterator[None]:
             _token.reset(before)
 
 
-def is_on() -> bool:
+def applies() -> bool:
     """Return whether this is in such a block."""
     return _token.get() is not None
 
 
-def noise_of(pipeline: beam.Pipeline) -> Noise:
-    """Return the noise of a pipeline that is being built: in such a block, none.
-
-    Raises:
-        ValueError: in such a block, for a runner that works elsewhere.
-    """
+def noise() -> Noise:
+    """Return the noise of a pipeline that is being built: in such a block, none."""
     token = _token.get()
-    if token is None:
-        return Noise()
-    runner = type(pipeline.runner).__name__
-    checks.require(
-        runner in LOCAL,
-        _OWNER,
-        "the runner",
-        f"be one of {', '.join(LOCAL)}, which work in this process, not {runner}",
-        "Release with noise everywhere else.",
-    )
-    return NoNoise(token)
+    return Noise() if token is None else NoNoise(token)
 
 
-def mark(noise: Noise) -> dict[str, str]:
+def mark(drawn_with: Noise) -> dict[str, str]:
     """Return what a record says of a release that drew with this noise, wherever it is asked."""
     said = "a trial in without_noise(): no noise was drawn"
-    return {"NOT PRIVATE": said} if isinstance(noise, NoNoise) else {}
+    return {"NOT PRIVATE": said} if isinstance(drawn_with, NoNoise) else {}
 
 
 def budget_of(budget: Budget) -> Budget:

@@ -7,8 +7,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.testing import without_noise
-from beam_dp.transforms.steps.kept_draws import RESTARTING, DrawsFolder, draws_of
-from tests.transforms.steps.test_barrier import (
+from beam_dp.transforms.stages.draws_folder import RESTARTING, DrawsFolder, draws_of
+from tests.transforms.stages.test_draw_once import (
     RELEASES,
     ROWS,
     WithoutBarrier,
@@ -52,7 +52,7 @@ def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-@pytest.mark.filterwarnings("ignore::beam_dp.transforms.steps.trial.NotPrivate")
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.stages.noise_off.NotPrivate")
 def test_a_trial_keeps_no_draws(name: str, tmp_path: Path) -> None:
     options = PipelineOptions([f"--draws_folder={tmp_path}/kept"])
     rows = beam.Pipeline(runner="FnApiRunner", options=options) | beam.Create(ROWS)

@@ -1,6 +1,6 @@
 """Draws that are kept: what a run draws, in a folder before anything reads it; and its options.
 
-A barrier (`steps.barrier`) makes the steps behind a draw read what was stored. A runner that loses
+A barrier (`stages.draw_once`) makes the steps behind a draw read what was stored. A runner that loses
 what it stored, and begins again, draws again: a second release, which nobody paid for. With a
 folder that outlives every process the draw is *committed*: its content goes to a file of another
 name, is forced to the disk, and is then linked under the name of the draw. A link is made whole or
@@ -45,11 +45,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import fresh_key
-from beam_dp.transforms.steps import trial
+from beam_dp.transforms.stages import noise_off
 
 OWNER = "the pipeline option --draws_folder"
-_MADE = "made"
-"""The name of the file by which workers know the folder of the run."""
 _TAG_BYTES = 32
 _Drawn = TypeVar("_Drawn")
 
@@ -97,7 +95,7 @@ class DrawsFolder:
             os.makedirs(folder, exist_ok=True)
             path = tempfile.mkdtemp(prefix="run-", dir=os.path.abspath(folder))
             made = cls(path, fresh_key())
-            made.once(_MADE, lambda: None)
+            made.once("made", lambda: None)
         except OSError as error:
             raise checks.ParameterError(
                 OWNER,
@@ -116,10 +114,10 @@ class DrawsFolder:
             draw: draws; it is called once at most.
 
         Raises:
-            RuntimeError: if the file was not written by this run, or the folder is not there.
+            RuntimeError: if the file was not written by this run.
+            FileNotFoundError: on a worker that does not share the folder.
         """
         if not os.path.exists(self._file(name)):
-            self._check_is_there(name)
             self._commit(name, pickle.dumps(draw(), pickle.HIGHEST_PROTOCOL))
         with open(self._file(name), "rb") as file:
             tag, content = file.read(_TAG_BYTES), file.read()
@@ -127,13 +125,6 @@ class DrawsFolder:
             raise RuntimeError(f"A file in {self.path} was not written by this run.")
         drawn: _Drawn = pickle.loads(content)
         return drawn
-
-    def _check_is_there(self, name: str) -> None:
-        if name != _MADE and not os.path.exists(self._file(_MADE)):
-            raise RuntimeError(
-                f"{self.path} is not there: --draws_folder must name a folder that all workers "
-                "share with the machine that builds the pipeline."
-            )
 
     def _commit(self, name: str, content: bytes) -> None:
         """Put the content under the name, unless another attempt was first."""
@@ -234,12 +225,12 @@ def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
     """
     options = pipeline.options.view_as(DrawsOptions)
     if options.draws_folder is not None:
-        checks.require(not trial.is_on(), owner, *_TRIAL)
+        checks.require(not noise_off.applies(), owner, *_TRIAL)
         return DrawsFolder.made_in(options.draws_folder)
     runner = type(pipeline.runner).__name__
     is_safe = runner not in RESTARTING or options.cluster_never_restarts
     checks.require(is_safe, owner, "the pipeline", _RULE.format(runner), _MEND)
-    if not trial.is_on() and not isinstance(pipeline.run, _RunOnce):
+    if not noise_off.applies() and not isinstance(pipeline.run, _RunOnce):
         vars(pipeline)["run"] = _RunOnce(owner, pipeline.run)
     return Barriers()
 

@@ -29,13 +29,13 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.report import report
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
-from beam_dp.transforms import release_record
+from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions
-from beam_dp.transforms.steps.output_rows import field_names, output_names
+from beam_dp.transforms.stages.output_names import field_names, output_names
 
 RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""
@@ -44,7 +44,7 @@ _PATIENCE = 1.0
 _COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
 # The errors of this package name parameters, columns and types, those of files their path.
-_OWNERS = "ReadRows|WriteRows|PrivateAggregate|PublicPartitions|LocalSensitivity"
+_OWNERS = "ReadRows|WriteRows|PrivateAggregate|PublicPartitions"
 _KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
 _START = rf"(?:(?:{_OWNERS}): |column '|\[Errno \d+\] )"
 _OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTILINE)
@@ -170,7 +170,7 @@ def release(
         if ledger is not None:
             ledger.charge(aggregate, label("dp.release", pattern))
         name = pattern or type(data).__name__
-        job = {"program": "beam_dp.release", "input": release_record.file_names(name)}
+        job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
         _ = rows | "Write" >> write_of(aggregate, path, job)
         run(made, show_errors)
         return Released.read(path)
@@ -205,7 +205,7 @@ def _read_of(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> f
 
 def label(program: str, path: str) -> str:
     """Return what a ledger says of a run: its program, and the name of its files, if it has one."""
-    name = "".join(letter for letter in release_record.file_names(path) if letter.isprintable())
+    name = "".join(letter for letter in run_record.file_names(path) if letter.isprintable())
     return f"{program}: {name}" if name else program
 
 

@@ -18,10 +18,8 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.steps import runtime, settle
-from beam_dp.transforms.steps.collect import Collect
-from beam_dp.transforms.steps.settle import SHARED, Settle
-from beam_dp.transforms.steps.summarise import Summarise
+from beam_dp.transforms.stages import bound_and_summarise, threads_and_memory
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
 
 KEY = bytes(range(32))
 TOP = (1 << 200,)
@@ -55,7 +53,7 @@ def visits(size: int = 400) -> list[Visit]:
 
 def facts(packed: Sequence[bytes], measures: Sequence[Measure]) -> list[tuple[Any, ...]]:
     """Return the merged, reduced summary of a bucket as plain lines."""
-    found = settle.open_bucket(packed, measures)[0]
+    found = bound_and_summarise.open_bucket(packed, measures)[0]
     columns = [found.measure, found.bucket, found.people, found.total]
     return sorted(
         (tuple(partition), *line)
@@ -194,8 +192,8 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
         for days in (["a", "b", "c"], ["d", "e", "f"])
     ]
     parts = [wire.pack(bounder.reduce(bounder.prepare(table))) for table in days]
-    right = bounder.settle(settle.gather(parts, bounder))
-    wrong = [bounder.settle(settle.gather([part], bounder)) for part in parts]
+    right = bounder.settle(bound_and_summarise.gather(parts, bounder))
+    wrong = [bounder.settle(bound_and_summarise.gather([part], bounder)) for part in parts]
     assert right is not None and len(right) == 2
     assert sum(len(table) for table in wrong if table is not None) == 4
 
@@ -219,7 +217,7 @@ def hostile_batches() -> list[pa.RecordBatch]:
 def test_a_batch_that_fails_ends_the_bundle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(runtime.THREADS, "2")
+    monkeypatch.setenv(threads_and_memory.THREADS, "2")
     collect = Collect(layout(), Bounder(BOUNDS, FIELDS, KEY), 4)
     collect.start_bundle()
     wrong = pa.RecordBatch.from_pylist([{"person": 1, "day": "x"}])

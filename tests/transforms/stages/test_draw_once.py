@@ -21,11 +21,9 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.steps import barrier as barriers
-from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps import guards
-from beam_dp.transforms.steps.draw import Block
-from beam_dp.transforms.steps.summarise import Summarise
+from beam_dp.transforms.stages import draw_once, guards, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import Summarise
+from beam_dp.transforms.stages.draw_once import Block
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal
 # by chance, for all of 8 partitions, has probability below 2^-150.
@@ -88,21 +86,22 @@ def test_two_consumers_and_repeated_bundles_see_the_same_numbers(repeats: int) -
 class WithoutBarrier(beam.PTransform):
     """A broken twin: the release, and nothing behind the draw."""
 
-    def __init__(self, whole: barriers.DrawOnce) -> None:
+    def __init__(self, whole: draw_once.DrawOnce) -> None:
         super().__init__()
         self._whole = whole
 
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
         whole = self._whole
-        draw = drawing.Draw(whole.program, whole.partitions, whole.noise, whole.draws)
-        return summaries | "Draw" >> beam.ParDo(draw) | beam.Values()
+        given = whole.program, whole.partitions, whole.noise, whole.draws
+        draw = quick_steps.flat_mapped(draw_once.draw_bucket, *given)
+        return summaries | "Draw" >> draw | beam.Values()
 
 
-def pieces() -> tuple[Summarise, barriers.DrawOnce]:
+def pieces() -> tuple[Summarise, draw_once.DrawOnce]:
     program = compile_program([dp.PeopleCount()], FAINT, 8)
     layout = Layout("person", ("day",), (), PUBLIC_KEYS, bytes(32))
     bounder = Bounder(ContributionBounds(None), program.fields, layout.key)
-    whole = barriers.DrawOnce(program, drawing.BucketPartitions(layout, 1))
+    whole = draw_once.DrawOnce(program, draw_once.BucketPartitions(layout, 1))
     return Summarise(layout, bounder, program.measures), whole
 
 
@@ -250,7 +249,7 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
     stored, start = list(above(sides[0], made_by)), list(above(mains[0], made_by))
     assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["StartCombining"]
     assert stored[-1].spec.urn == GROUP_BY_KEY and stored[-1] == start[-1]
-    assert barriers.started((0, [])) == b""
+    assert draw_once.started((0, [])) == b""
 
 
 def test_a_group_by_key_stands_between_the_clips_and_the_draw() -> None:
@@ -283,11 +282,13 @@ def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
 
 def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     _, whole = pieces()
-    draw = drawing.Draw(whole.program, whole.partitions, whole.noise, whole.draws)
-    assert list(random_attributes(draw)) == [] and dataclasses.fields(Noise) == ()
-    copies = [pickle.loads(pickle.dumps(draw)) for _ in range(2)]
-    first, second = ([list(block.rows(PUBLIC_KEYS)) for _, block in copy.process((0, []))]
-                     for copy in copies)  # fmt: skip
+    given = whole.program, whole.partitions, whole.noise, whole.draws
+    assert list(random_attributes(given)) == [] and dataclasses.fields(Noise) == ()
+    copies = [pickle.loads(pickle.dumps(given)) for _ in range(2)]
+    first, second = (
+        [list(block.rows(PUBLIC_KEYS)) for _, block in draw_once.draw_bucket((0, []), *copy)]
+        for copy in copies
+    )
     assert first != second
 
 
@@ -351,10 +352,10 @@ def fail(_: Any) -> None:
 
 def test_sums_over_blocks_do_not_depend_on_their_order() -> None:
     tables = [np.full((3, 2), each) for each in (1e16, 1.0, 1.0, 1e-3, 3e15, 1.0, 7.7)]
-    wanted = barriers.added(tables)
+    wanted = draw_once.added(tables)
     assert wanted.shape == (3, 2)
-    found = [barriers.added(list(each)) for each in itertools.permutations(tables, 7)][::97]
+    found = [draw_once.added(list(each)) for each in itertools.permutations(tables, 7)][::97]
     assert all((each == wanted).all() for each in found)
     naive = {float(sum(table[0, 0] for table in each)) for each in itertools.permutations(tables)}
     assert len(naive) > 1  # plain sums differ
-    assert barriers.added([np.zeros((0, 2))]).shape == (0, 2)
+    assert draw_once.added([np.zeros((0, 2))]).shape == (0, 2)

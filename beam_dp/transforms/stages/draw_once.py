@@ -1,0 +1,478 @@
+"""Draw what is released, once: the choices that come first, the shared clips, then all numbers.
+
+Elements are blocks of rows in columns, so that a row costs little where it passes a barrier.
+
+Beam may compute a collection again for every consumer and every retry. Noise that is drawn again is
+a second release, so each draw is followed by a GroupByKey over the number of the block: the steps
+behind it compute from stored elements, on every runner of `guards.RUNNERS`. (A Reshuffle is the
+same with more steps.)
+
+Two runners need more. Spark stores shuffles with its executors: when an executor is lost, Spark
+draws again for the consumers that have not run yet, while another consumer may have written its
+file. On Spark a side input survives: the driver collects it once (`BoundedDataset.getBytes` of
+Beam's runner) and keeps it as long as the job lives. Flink, told to restart, runs again all steps
+that are joined by exchanges that it does not store; it stores the exchanges of a step whose input
+and side input have one origin. So on `guards.RECOMPUTING` everything that is released comes from a
+side input. One empty element from the same GroupByKey, and so nothing that was drawn, starts the
+step that reads it. No step helps where Flink restarts after the loss of a worker: a folder does, in
+which draws are kept (`stages.draws_folder`).
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from beam_dp.mechanisms.histogram_choice import reach
+from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.released import Released
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import Summary, partitions
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.transforms.columns import partition_keys
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.stages import guards, output_names, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, bucket_of, open_bucket
+from beam_dp.transforms.stages.draws_folder import Barriers, Draws
+
+BLOCK_ROWS = 1 << 13
+_FEW_PARTITIONS = 1 << 14
+_MANY = 64
+_LARGEST = 2**63 - 1
+_TOGETHER = tuple[int, tuple[int, "Block"]]
+_Bucket = tuple[int, Iterable[bytes]]
+"""The number of a bucket, and its packed summaries."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """Some released rows.
+
+    Attributes:
+        keys: the partition of each row: its key (objects), or its index in the public list.
+        numbers: the columns of numbers: before they are combined, those of every step's `Released`.
+        cuts: for each step what people lose at a shared clip, before they are combined.
+        chosen: how the bound on partitions per person was chosen; None: it was given.
+    """
+
+    keys: np.ndarray
+    numbers: tuple[np.ndarray, ...]
+    cuts: tuple[Cut | None, ...] = ()
+    chosen: Chosen | None = None
+
+    @classmethod
+    def of(
+        cls, keys: np.ndarray, drawn: Sequence[Released], chosen: Chosen | None = None
+    ) -> "Block":
+        """Return the block of what every step drew."""
+        numbers = tuple(column for step in drawn for column in step.columns)
+        return cls(keys, numbers, tuple(step.cut for step in drawn), chosen)
+
+    @property
+    def drawn(self) -> list[Released]:
+        """What every step drew, before it is combined."""
+        return Released.from_columns(self.numbers, self.cuts)
+
+    def named(self, public: PublicKeys | None) -> Sequence[Key]:
+        """Return the key of each row."""
+        if self.keys.dtype == object:
+            keys: list[Key] = self.keys.tolist()
+            return keys
+        return public.keys.take(self.keys) if public is not None else [()] * len(self.keys)
+
+    def rows(self, public: PublicKeys | None) -> Iterator[tuple[Key, tuple[Any, ...]]]:
+        """Yield the key and the numbers of each row."""
+        names = self.named(public)
+        columns = [column.tolist() for column in self.numbers]
+        numbers = zip(*columns, strict=True) if columns else (() for _ in names)
+        return zip(names, numbers, strict=True)
+
+
+def cut(block: Block, size: int) -> Iterator[Block]:
+    """Yield the rows of a block in blocks of `size`."""
+    for start in range(0, len(block.keys), size):
+        part = slice(start, start + size)
+        numbers = tuple(column[part] for column in block.numbers)
+        yield Block(block.keys[part], numbers, block.cuts, block.chosen)
+
+
+def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
+    """Return how many buckets the partitions are cut into: several where many workers help.
+
+    Args:
+        layout: which columns hold what.
+        keep_rows: whether a partition has owner lines, not a summary only.
+    """
+    if not layout.partition:
+        return 1
+    if keep_rows:
+        return _MANY if layout.public is None else min(_MANY, len(layout.public))
+    return 8 if layout.public is None or len(layout.public) > _FEW_PARTITIONS else 1
+
+
+@dataclasses.dataclass(frozen=True)
+class BucketPartitions:
+    """The partitions that each bucket releases, and their keys.
+
+    Attributes:
+        layout: which columns hold what.
+        buckets: how many parts the partitions are cut into.
+    """
+
+    layout: Layout
+    buckets: int
+
+    def cells(
+        self, bucket: int, summary: Summary, lines: Owned | None = None
+    ) -> tuple[PartitionView, np.ndarray]:
+        """Return the view of the partitions of a bucket, and their keys or public indexes."""
+        public = self._public(bucket)
+        if public is None:
+            identities = partitions(summary)
+            pairs = zip(identities[0].tolist(), _second(identities), strict=True)
+            return PartitionView.of_all(summary, lines), _listed(
+                [partition_keys.name_of(pair, summary.names) for pair in pairs]
+            )
+        indexes = _indexes(summary.partition[0], public)
+        owned_indexes = _indexes(lines.partition[0], public) if lines is not None else None
+        view = PartitionView(summary, indexes, len(public), lines, owned_indexes)
+        return view, public.astype(np.int64)
+
+    def names(self, keys_: np.ndarray) -> Sequence[Key]:
+        """Return the keys of what `cells` returned."""
+        return Block(keys_, ()).named(self.layout.public)
+
+    def total(self, kept: int, chosen: Chosen | None) -> int:
+        """Return about how many partitions are released, if one bucket releases so many.
+
+        Args:
+            kept: how many that are.
+            chosen: what was chosen first: the bound on partitions has a guess.
+        """
+        if self.layout.public is not None:
+            return len(self.layout.public)
+        found = None if chosen is None else chosen.reach
+        guess = reach.ABOUT if found is None else found.guess
+        return reach.partitions_about(kept, self.buckets, guess) if self.layout.partition else 1
+
+    def _public(self, bucket: int) -> np.ndarray | None:
+        """Return the indexes in the public list that belong to the bucket; None if private."""
+        if self.layout.partition and self.layout.public is None:
+            return None
+        size = len(self.layout.public) if self.layout.public is not None else 1
+        indexes = np.arange(size, dtype=np.uint64)
+        buckets = bucket_of(indexes[None], self.buckets, self.layout.key)
+        return np.asarray(indexes[buckets == bucket])
+
+
+def _listed(names: list[Key]) -> np.ndarray:
+    """Return keys as an array of tuples, which numpy alone would take for a table."""
+    listed = np.empty(len(names), object)
+    listed[:] = names
+    return listed
+
+
+def _indexes(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
+    """Return the index of each line's partition in a sorted list; -1 where it is not listed."""
+    if not len(public):
+        return np.full(len(partition), -1, np.int64)
+    nearest = np.minimum(np.searchsorted(public, partition), len(public) - 1)
+    return np.where(public[nearest] == partition, nearest, -1)
+
+
+def _second(identities: np.ndarray) -> list[int]:
+    return identities[1].tolist() if len(identities) > 1 else [0] * identities.shape[1]
+
+
+def choose_first(
+    _: bytes, packed: Iterable[bytes], program: Program, noise: Noise, draws: Draws
+) -> tuple[int, Chosen]:
+    """Draw the bound and the centres from the votes of all bundles."""
+    votes = program.votes.merged([wire.unpack(blob) for blob in packed])
+    return 0, draws.once("first", lambda: program.choose(votes, noise))
+
+
+def choose_clips(
+    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Chosen | None = None
+) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
+    """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
+    if element[0] != SHARED:
+        return
+    program = program.at(chosen)
+    summary, _ = open_bucket(element[1], program.shared_measures)
+    view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+    yield SHARED, draws.once("clips", lambda: program.choose_clips(view, noise))
+
+
+def draw_bucket(
+    element: _Bucket,
+    program: Program,
+    places: BucketPartitions,
+    noise: Noise,
+    draws: Draws,
+    clips: tuple[np.ndarray, ...] = (),
+    chosen: Chosen | None = None,
+) -> Iterator[tuple[int, Block]]:
+    """Draw the partitions of a bucket that are kept, and their numbers; yield numbered blocks.
+
+    Args:
+        element: all summaries of one bucket.
+        program: the run's program.
+        places: the partitions of each bucket.
+        noise: the randomness.
+        draws: what keeps the draws of the run.
+        clips: those that all partitions share.
+        chosen: what was chosen first.
+    """
+    bucket, packed = element
+    if bucket == SHARED:
+        return
+    program = program.at(chosen)
+
+    def released() -> Block:
+        summary, lines = open_bucket(packed, program.measures)
+        view, names = places.cells(bucket, summary, lines)
+        kept = program.select(view, noise)
+        asked = view.select(kept).of_about(places.total(len(kept), chosen))
+        return Block.of(names[kept], program.release(asked, clips, noise), chosen)
+
+    for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released), BLOCK_ROWS)):
+        yield number * places.buckets + bucket, block
+
+
+def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
+    """Return the one element behind a barrier: one draw, however often noise was drawn."""
+    return next(iter(numbered[1]))
+
+
+def behind_a_barrier(drawn: beam.PCollection[tuple[int, Any]], what: str) -> beam.PCollection[Any]:
+    """Return the elements that were drawn, as they were stored."""
+    grouped = drawn | f"Store{what}" >> beam.GroupByKey()
+    return grouped | f"TakeStored{what}" >> quick_steps.mapped(stored)
+
+
+def stored_together(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[Block]:
+    """Yield one block of each number, in the order of the numbers."""
+    blocks: dict[int, Block] = {}
+    for number, block in grouped[1]:
+        blocks.setdefault(number, block)
+    yield from (blocks[number] for number in sorted(blocks))
+
+
+def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
+    """Return an empty element for a group, with nothing of its content."""
+    return b""
+
+
+def sums_of(block: Block, program: Program) -> np.ndarray:
+    """Return what the blocks of all partitions add up, so that they can be combined."""
+    return program.at(block.chosen).sums(block.drawn)
+
+
+def combined(block: Block, program: Program, sums: Iterable[np.ndarray] = ()) -> Block:
+    """Return the output columns of a block of drawn numbers: a function of what was released.
+
+    Args:
+        block: what every step drew.
+        program: the run's program.
+        sums: `sums_of` every block.
+    """
+    taken = program.at(block.chosen)
+    whole = added([np.zeros((len(taken.steps), 2)), *sums])
+    return Block(block.keys, taken.combine(block.drawn, whole))
+
+
+def added(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of tables, rounded once: a side input has no order, and may be read again."""
+    cells = np.array(tables).reshape(len(tables), -1).T
+    return np.array([math.fsum(cell) for cell in cells]).reshape(tables[0].shape)
+
+
+def combined_all(_: bytes, blocks: Iterable[Block], program: Program) -> Iterator[Block]:
+    """Yield every block, combined."""
+    every = list(blocks)
+    sums = [sums_of(block, program) for block in every]
+    for block in every:
+        yield combined(block, program, sums)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """What was drawn, behind the barrier: for the record of the release.
+
+    Attributes:
+        source: the collection of all blocks, before they are combined.
+        sides: the side inputs of the draw: what chose the shared clips (or none), and the choice of
+            the bound on partitions where that was not given.
+        noise: what the draw draws with.
+    """
+
+    source: beam.PCollection[Block]
+    sides: list[Any]
+    noise: Noise
+
+
+@dataclasses.dataclass(eq=False)
+class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chosen]]):
+    """Turn the votes of people into the one choice, behind a barrier, even where nobody votes.
+
+    Attributes:
+        program: the run's program.
+        noise: the randomness.
+        draws: what keeps the draws of the run.
+    """
+
+    program: Program
+    noise: Noise
+    draws: Draws
+
+    def expand(self, votes: beam.PCollection[bytes]) -> beam.PCollection[Chosen]:
+        """Gather the votes of all bundles, and draw."""
+        given = beam.pvalue.AsIter(votes), self.program, self.noise, self.draws
+        choose = quick_steps.mapped(choose_first, *given).with_output_types(tuple[int, Chosen])
+        start = votes.pipeline | "StartFirst" >> beam.Impulse()
+        return behind_a_barrier(start | "ChooseFirst" >> choose, "First")
+
+
+@dataclasses.dataclass(eq=False)
+class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block]]):
+    """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
+
+    Attributes:
+        program: the run's program.
+        partitions: the partitions of each bucket.
+        noise: the randomness; only tests pass another.
+        chosen: the choice of the bound, behind a barrier; None: the bound was given.
+        draws: what keeps the draws of the run.
+        drawn: what was drawn, once this is applied.
+    """
+
+    program: Program
+    partitions: BucketPartitions
+    noise: Noise = dataclasses.field(default_factory=Noise)
+    chosen: beam.PCollection[Chosen] | None = None
+    draws: Draws = dataclasses.field(default_factory=Barriers)
+    drawn: Drawn = dataclasses.field(init=False)
+
+    def expand(self, summaries: beam.PCollection[_Bucket]) -> beam.PCollection[Block]:
+        """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
+        how = self.noise, self.draws
+        first = [] if self.chosen is None else [beam.pvalue.AsSingleton(self.chosen)]
+        clips: Any = ()
+        if self.program.shared_measures:
+            choose = quick_steps.flat_mapped(choose_clips, self.program, *how, *first)
+            typed = choose.with_output_types(tuple[int, tuple[np.ndarray, ...]])
+            chosen = summaries | "ChooseClips" >> typed
+            clips = beam.pvalue.AsSingleton(behind_a_barrier(chosen, "Clips"))
+        sides = [clips, *first]
+        draw = quick_steps.flat_mapped(draw_bucket, self.program, self.partitions, *how, *sides)
+        numbered = summaries | "DrawNumbers" >> draw.with_output_types(tuple[int, Block])
+        if guards.may_recompute(summaries.pipeline):
+            return self._kept_by_the_driver(numbered, sides)
+        blocks = behind_a_barrier(numbered, "Numbers")
+        self.drawn = Drawn(blocks, sides, self.noise)
+        sums = []
+        if self.program.spreads:
+            added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
+            sums = [beam.pvalue.AsIter(added_up)]
+        return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)
+
+    def _kept_by_the_driver(
+        self, numbered: beam.PCollection[tuple[int, Block]], sides: list[Any]
+    ) -> beam.PCollection[Block]:
+        """Combine all blocks, read from a side input.
+
+        All have one key, so that one task passes them on: of each bucket the blocks of one draw.
+        """
+        together = quick_steps.mapped(lambda block: (0, block)).with_output_types(_TOGETHER)
+        keyed = numbered | "KeyBlocksTogether" >> together
+        grouped = keyed | "StoreNumbers" >> beam.GroupByKey()
+        source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
+        self.drawn = Drawn(source, sides, self.noise)
+        start = grouped | "StartCombining" >> quick_steps.mapped(started)
+        return start | "CombineNumbers" >> quick_steps.flat_mapped(
+            combined_all, beam.pvalue.AsIter(source), self.program
+        )
+
+
+def named(
+    blocks: beam.PCollection[Block],
+    partition: Sequence[str],
+    metrics: Sequence[Metric],
+    layout: Layout,
+    batches: bool = False,
+) -> beam.PCollection[beam.Row | pa.RecordBatch]:
+    """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
+
+    Args:
+        blocks: what was released.
+        partition: the partition columns.
+        metrics: the metrics.
+        layout: which columns hold what.
+        batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
+    """
+    wholes = [output.whole for output in output_names.outputs_of(metrics)]
+    if batches:
+        step = quick_steps.mapped(
+            as_batch, output_names.output_names(partition, metrics), wholes, layout.public
+        )
+        return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
+    step = quick_steps.flat_mapped(
+        as_rows, output_names.field_names(partition, metrics), wholes, layout.public
+    )
+    return blocks | "MakeRows" >> step.with_output_types(
+        output_names.output_type(partition, metrics, layout)
+    )
+
+
+def as_rows(
+    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+) -> Iterator[beam.Row]:
+    """Yield each row of a block under its names."""
+    for key, numbers in _typed(block, wholes).rows(public):
+        yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
+
+
+def as_batch(
+    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+) -> pa.RecordBatch:
+    """Return a block as a batch under its names; it has public keys, or none."""
+    keys = public.keys.columns if public is not None else ()
+    indexes = pa.array(block.keys)
+    numbers = map(pa.array, _typed(block, wholes).numbers)
+    return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
+
+
+def _part(keys: pa.Array, indexes: pa.Array) -> pa.Array:
+    """Return one part of the keys at these indexes, with the type that a file of rows has."""
+    taken = keys.take(indexes)
+    return taken.cast(pa.string()) if pa.types.is_large_string(taken.type) else taken
+
+
+def typed(column: np.ndarray, whole: bool) -> np.ndarray:
+    """Return released numbers as int64, where they are whole, or as float64.
+
+    Whole numbers saturate at 64 bits: a default grid ends at 2^63, and noise may pass it. That
+    happens after the noise, so it tells nothing.
+    """
+    if not whole:
+        return column.astype(np.float64)
+    if column.dtype == np.int64:
+        return column
+    return np.array([max(-_LARGEST, min(_LARGEST, int(number))) for number in column], np.int64)
+
+
+def _typed(block: Block, wholes: Sequence[bool]) -> Block:
+    numbers = tuple(map(typed, block.numbers, wholes))
+    return dataclasses.replace(block, numbers=numbers)

@@ -1,0 +1,48 @@
+"""Memory and threads of a worker: return freed memory, and work on columns in several threads.
+
+The allocators of C and Arrow keep freed memory, in pieces, for each thread that allocated it. A
+stage that read and sorted columns leaves some hundred MiB of it. The next stage, with other threads
+and other sizes, would not use that memory but add to it. A worker's machine must have as much
+memory as the peak, so returning it is worth some milliseconds.
+"""
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from concurrent import futures
+
+import pyarrow as pa
+
+THREADS = "BEAM_DP_THREADS"
+"""The environment variable that says how many threads a process uses for its columns."""
+MOST_CORES = 8
+
+
+def give_back() -> None:
+    """Return freed memory to the system, where its allocator can; values never change."""
+    pa.default_memory_pool().release_unused()
+    _trim()(0)
+
+
+@functools.cache
+def _trim() -> Callable[[int], object]:
+    """Return `malloc_trim` of glibc; elsewhere a function that does nothing."""
+    if os.name != "posix":
+        return lambda keep: None
+    return getattr(ctypes.CDLL(None), "malloc_trim", lambda keep: None)
+
+
+def threads() -> int:
+    """Return how many threads a process uses for its columns: `THREADS`, or its cores, up to 8."""
+    given = os.environ.get(THREADS, "")
+    if given.isascii() and given.isdigit() and int(given):
+        return int(given)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return min(len(affinity(0)) if affinity is not None else os.cpu_count() or 1, MOST_CORES)
+
+
+def pool() -> futures.ThreadPoolExecutor | None:
+    """Return threads for a bundle, which end when it holds them no more; None for one thread."""
+    count = threads()
+    return futures.ThreadPoolExecutor(count, "beam_dp") if count > 1 else None
