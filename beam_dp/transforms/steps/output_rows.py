@@ -23,7 +23,6 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import quick_steps
 from beam_dp.transforms.steps.draw import Block
 
@@ -126,13 +125,6 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
         "be False with private partitions: their keys can be of any types",
         "Leave it out, or list public partitions.",
     )
-    checks.require(
-        not (batches and isinstance(partitions, PublicPartitions)) or partitions.keys.plain,
-        owner,
-        "batches",
-        "be False where public keys of one column have several types",
-        "Leave it out, or give all of them as text.",
-    )
 
 
 def outputs_of(metrics: Sequence[Metric]) -> tuple[Output, ...]:
@@ -171,8 +163,8 @@ def _key_type(index: int, layout: Layout) -> Any:
     Private keys come out as they are in the data, whatever the input's schema says: a coder that
     relied on the schema would fail on the first row that does not keep to it.
     """
-    kinds = layout.public.keys.kinds(index) if layout.public is not None else set()
-    return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
+    kind = layout.public.keys.kind(index) if layout.public is not None else None
+    return kind if kind in (int, str, bool) else Any
 
 
 def named(
