@@ -20,6 +20,7 @@ from beam_dp.beam_yaml.mappings import keys_of, number
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import as_written
+from beam_dp.transforms.io.formats import FORMATS
 from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages
 
@@ -44,7 +45,7 @@ _FLAGS = {
 }
 _ONCE = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
-    "input": ("FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"),
+    "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
     "person": ("COLUMN", "who a person is; a,b: 2 to 8 owners, a row disappears with any of them"),

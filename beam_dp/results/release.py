@@ -147,7 +147,7 @@ def release(
         partition,
         bounds,
         partitions,
-        batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
+        batches=isinstance(partitions, PublicPartitions),
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"

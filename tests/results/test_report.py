@@ -18,7 +18,7 @@ from beam_dp.results import report
 from beam_dp.results.report import Figure
 from beam_dp.results.shown_numbers import shown
 from beam_dp.results.view import Series, ShownMetric, View
-from beam_dp.transforms.io import table_files
+from beam_dp.transforms.io.formats import FORMATS
 from tests.results.releases import HOSTILE, HOSTILE_KEYS, METRICS, made, record
 
 TRIAL = {"NOT PRIVATE": "a trial: no noise was drawn"}
@@ -213,7 +213,7 @@ def test_a_page_is_returned_and_written_whole(tmp_path: Path) -> None:
 def test_a_released_file_has_the_same_page(tmp_path: Path) -> None:
     release, path = made(["a", "b"]), tmp_path / "out.parquet"
     with path.open("wb") as file:
-        table_files.write(file, ".parquet", release.table)
+        FORMATS[".parquet"].write(file, release.table)
     Path(f"{path}.json").write_text(json.dumps(release.record))
     assert dp.report(str(path)) == dp.report(release) == dp.Released.read(path).report()
 

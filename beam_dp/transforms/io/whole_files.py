@@ -2,7 +2,6 @@
 
 import contextlib
 import glob
-import hashlib
 import itertools
 import os
 import uuid
@@ -41,15 +40,10 @@ def beside(path: str) -> str:
 
 
 def remove_unfinished(path: str, processes: Collection[int]) -> None:
-    """Delete the unfinished files for `path`, and for its record, of processes that were ended."""
+    """Delete the unfinished local files for `path`, and its record, of processes that were ended."""
     for process, name in itertools.product(processes, (path, beside(path))):
-        prefix = _prefix(name, process)
-        if open_files.is_local(path):
-            for partial in glob.glob(f"{glob.escape(prefix)}*.partial"):
-                os.remove(partial)
-        else:
-            partials = FileSystems.match([f"{prefix}*.partial"])[0].metadata_list
-            FileSystems.delete([partial.path for partial in partials])
+        for partial in glob.glob(f"{glob.escape(_prefix(name, process))}*.partial"):
+            os.remove(partial)
 
 
 def check(owner: str, path: str) -> None:
@@ -79,7 +73,5 @@ def check(owner: str, path: str) -> None:
 
 
 def _prefix(path: str, process: int) -> str:
-    name = os.path.basename(path)
-    # The whole name by its hash: names may differ behind what is kept of them.
-    whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
-    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{whole}.{process}."
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f"{name[:_SHORT]}.{process}.")
