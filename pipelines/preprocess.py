@@ -14,7 +14,6 @@ statistic. How far the preprocessed statistic is from the true one is not known:
 <name>_high are infinite. A median has <name>_rank_error instead, a number of people.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -23,52 +22,36 @@ from beam_dp.beam_yaml.mappings import metric_of
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
-from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines import command_line, releasing
+
+_OPTIONS = {
+    "person_value": ("NAME", f"what the values of a person become: {', '.join(PERSON_VALUES)}"),
+    "sensitivity": ("DELTA", "the most that one person may move it; left out: found privately"),
+}
 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command_line.parser("preprocess", __doc__)
-    command_line.add_metrics(made, _is_of_people)
-    value = "what a person's values in a partition become (default mean; of a max or min, that)"
-    made.add_argument("--person_value", choices=PERSON_VALUES, help=value)
-    delta = "the most that one person may move each statistic; left out: found privately"
-    made.add_argument("--sensitivity", metavar="DELTA", help=delta)
-    return made
+    suits = lambda kind: takes(kind, "last_by") or kind.of_people is not Metric.of_people
+    return command_line.parser("preprocess", __doc__, suits, _OPTIONS)
 
 
-def _is_of_people(kind: type[Metric]) -> bool:
-    """Return whether a metric is, or can be, a statistic of one number per person."""
-    return takes(kind, "last_by") or kind.of_people is not Metric.of_people
-
-
-def described(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the mapping that the options make: each statistic by preprocessing."""
-    names = ("person_value", "sensitivity")
-    beside = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
-    if beside and not options.metrics:
-        raise ValueError(f"--{next(iter(beside))} needs a statistic beside it")
-    options.metrics = [{**_of_people(asked), **beside} for asked in options.metrics]
-    return command_line.described(options)
-
-
-def _of_people(asked: dict[str, Any]) -> dict[str, Any]:
+def _preprocessed(asked: dict[str, Any]) -> dict[str, Any]:
     """Return a metric by preprocessing, if it has several releases."""
-    [(word, column)] = [each for each in asked.items() if each[0] in REGISTRY]
-    kind = REGISTRY[word]
-    if takes(kind, "last_by"):
+    [word] = asked.keys() & REGISTRY.keys()
+    if takes(REGISTRY[word], "last_by"):
         return asked
     metric = metric_of("preprocess", asked)
     of = metric.of_people()
     assert of is not None
-    value = {"person_value": of.person_value, "name": shown_name(metric)}
-    return {"preprocessed": column, "of": of.statistic, **value}
+    options = {name: said for name, said in asked.items() if name != word}
+    named = {"name": metric.output, "person_value": of.person_value}
+    return {"preprocessed": asked[word], "of": of.statistic, **named, **options}
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    return releasing.run(parser(), described, given)
+    return releasing.run(parser(), given, _preprocessed)
 
 
 if __name__ == "__main__":

@@ -13,45 +13,34 @@ and <name>_low and <name>_high. In 95 of 100 releases the share of the rows that
 between these two.
 """
 
-import argparse
+import functools
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.metrics.ratio import CLIP, as_written
+from beam_dp.mechanisms.metrics.ratio import CLIP
 from pipelines import command_line, releasing
 
-SHARE = ("column", "equals", "per", "method")
+_OPTIONS = {
+    "equals": ("VALUE", "what counts (default 1)"),
+    "per": ("row|person", "what is counted (default row)"),
+    "method": ("NAME", f"{', '.join((CLIP, *ratio.METHODS))}: all but the first bound people"),
+}
 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command_line.parser("ratio", __doc__)
-    group = made.add_argument_group("share")
-    group.add_argument("--column", help="what is compared")
-    group.add_argument("--equals", metavar="VALUE", help="what counts (default 1)")
-    group.add_argument("--per", choices=("row", "person"), help="what is counted (default row)")
-    how = "clip: no bound on rows is needed (default); others: people must be bounded by --bounds"
-    group.add_argument("--method", choices=(CLIP, *ratio.METHODS), help=how)
+    made = command_line.parser("ratio", __doc__, lambda kind: False, _OPTIONS)
+    column = functools.partial(command_line.metric, "ratio")
+    made.add_argument(
+        "--column", dest="metrics", action="append", type=column, help="what is compared"
+    )
     return made
-
-
-def described(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the mapping that the options make."""
-    asked = {name: vars(options)[name] for name in SHARE if vars(options)[name] is not None}
-    if not asked and options.config:
-        return command_line.described(options)
-    if options.column is None:
-        raise ValueError("--column must be given: whose values are compared")
-    asked["equals"] = as_written(asked.get("equals", "1"))
-    options.metrics = [{"ratio": asked.pop("column"), **asked}]
-    return command_line.described(options)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    return releasing.run(parser(), described, given)
+    return releasing.run(parser(), given)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import importlib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -60,28 +61,27 @@ def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str
             raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
 
 
-def aggregate_of(
-    owner: str, given: object, metrics: list[Metric] | None = None, **further: Any
-) -> PrivateAggregate:
+def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAggregate:
     """Return the release that a mapping describes.
 
     Args:
         owner: the name that errors begin with.
         given: its person, metrics, budget, partition, bounds, partitions, shards.
-        metrics: those of the mapping, if they are made already.
-        further: other parameters of the transform.
+        batches: whether the output is batches of columns, where the partitions allow that.
     """
     parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
+    partitions = partitions_of(owner, parts.get("partitions"), columns)
+    is_plain = isinstance(partitions, PublicPartitions) and partitions.keys.plain
     return PrivateAggregate(
         parts["person"],
-        metrics if metrics is not None else metrics_of(owner, parts["metrics"]),
+        metrics_of(owner, parts["metrics"]),
         budget_of(owner, parts["budget"]),
         columns,
         bounds_of(owner, parts.get("bounds")),
-        partitions_of(owner, parts.get("partitions"), columns),
+        partitions,
+        batches=batches and is_plain,
         **{name: parts[name] for name in ("shards",) if name in parts},
-        **further,
     )
 
 
@@ -159,7 +159,9 @@ def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
 
 
 def candidates_of(owner: str, given: object) -> Candidates:
-    """Return the grid of `{low: 0, high: 60, step: 1}`, or `{low: 1, high: 1e6, ratio: 2}`."""
+    """Return the grid of `{low: 0, high: 60, step: 1}`, `0..60..1`, `{low: 1, high: 9, ratio: 3}`."""
+    if isinstance(given, str):
+        given = dict(zip(("low", "high", "step"), given.split("..")))
     grid = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
     mend = "Write candidates: {low: 0, high: 60, step: 1}."
     whole = {*grid} in ({"low", "high", "step"}, {"low", "high", "ratio"})
@@ -282,13 +284,17 @@ def _keys_in(owner: str, pattern: str, columns: list[str]) -> PublicPartitions:
         raise checks.ParameterError(owner, "the file of partitions", error.rule) from error
 
 
-def keys_of(words: Iterable[str], parts: int) -> list[Any]:
-    """Return public keys of texts, each of so many parts with / between.
+def keys_of(text: str, parts: int) -> list[Any]:
+    """Return public keys of a text like 1,2,3 or, where a key has several parts, de/2024,fr/2024.
 
-    Texts are integers where all of a column are plain decimal ones: these match text too.
+    They are integers where all of a column are plain decimal ones: these match text too.
     """
+    words = [word.strip() for word in text.split(",")]
+    ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
+    if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
+        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
     keys = [word.split("/") if parts > 1 else [word] for word in words if word]
-    if not keys or {len(key) for key in keys} != {max(parts, 1)}:
+    if not keys or {len(key) for key in keys} != {parts}:
         raise ValueError(
             "partitions must have keys, like 1,2,3, and each key a part per partition column, "
             "with / between: de/2024"

@@ -120,6 +120,6 @@ def test_the_other_jobs(job_options: PipelineOptions, tmp_path: Path) -> None:
     [row] = run(preprocess.main, words, options, source, tmp_path / "b.csv").values()
     assert float(row["mean_minutes"]) == pytest.approx(29.5, abs=0.5)
     words = [*person, "--partition", "day", *PUBLIC, "--bounds", "partitions=3"]
-    words += ["--max", "minutes", "--candidates", "0:100:1"]
+    words += ["--max", "minutes", "--candidates", "0..100..1"]
     found = run(shifted_inverse.main, words, options, source, tmp_path / "c.csv")
     assert {"1", "2", "3", "4"} == set(found)
