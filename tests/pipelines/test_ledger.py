@@ -137,7 +137,7 @@ WRONG = {
     ),
     "a bucket": (
         ["--ledger", "gs://b/l", *TOTAL],
-        "ledger must be on a file system of this mach",
+        "ledger must be in a folder of this machine",
     ),
     "a template": (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
 }
