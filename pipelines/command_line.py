@@ -66,7 +66,7 @@ _VALUES = {
     "people": ("N", "with --plan: how many people there are, known or guessed"),
     "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
-_AS_THEY_ARE = ("input", "output", "report", "overwrite", "people")
+_AS_THEY_ARE = ("input", "output", "report", "overwrite", "metrics", "people")
 
 
 class _Once(argparse.Action):
@@ -133,7 +133,7 @@ def parser(
     program: str,
     description: str | None,
     suits: Callable[[type[Metric]], bool] = lambda kind: True,
-    beside: Mapping[str, tuple[str, str]] | None = None,
+    **fixed: str,
 ) -> Parser:
     """Return a parser of a job that releases.
 
@@ -141,7 +141,7 @@ def parser(
         program: its name.
         description: what it does.
         suits: which metrics have a flag.
-        beside: further flags, which are options of each metric: what stands behind them, and help.
+        fixed: options that each metric has, unless its flag says others.
     """
     usage = "[--config FILE] --input FILES --output FILE ... [options of Beam]"
     made = alone(program, description, usage)
@@ -149,10 +149,10 @@ def parser(
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
     for name, says in _SWITCHES.items():
         made.add_argument(f"--{name}", action="store_true", help=says)
-    for name, (metavar, says) in {**_VALUES, **(beside or {})}.items():
+    for name, (metavar, says) in _VALUES.items():
         kind = _pairs_of if metavar.startswith("NAME=") else str
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
-    made.set_defaults(metrics=[], beside=list(beside or {}))
+    made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
     others = ", ".join(word for word in words if word not in _EVERYDAY)
     about = f"each with its options, as --sum spent,clip=100,weight=2. Also {others}"
@@ -161,17 +161,18 @@ def parser(
     for word in sorted(words, key=[*_EVERYDAY, *words].index):
         form: dict[str, Any] = {"help": _EVERYDAY.get(word, argparse.SUPPRESS), "dest": "metrics"}
         if any(field.name == "column" for field in dataclasses.fields(words[word])):
-            form |= {"action": "append", "type": functools.partial(metric, word), "metavar": "C"}
+            kind = functools.partial(metric, word, fixed)
+            form |= {"action": "append", "type": kind, "metavar": "C"}
         else:
-            form |= {"action": "append_const", "const": {word: None}}
+            form |= {"action": "append_const", "const": {word: None, **fixed}}
         group.add_argument(f"--{word}", **form)
     return made
 
 
-def metric(word: str, text: str) -> dict[str, Any]:
+def metric(word: str, fixed: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the mapping of a metric of what stands behind its flag: COLUMN,OPTION=VALUE,..."""
     column, *options = _NEXT_OPTION.split(text)
-    return {word: column, **_pairs(options)}
+    return {word: column, **fixed, **_pairs(options)}
 
 
 def _pairs_of(text: str) -> dict[str, Any]:
@@ -189,33 +190,21 @@ def _pairs(words: Sequence[str]) -> dict[str, Any]:
     return pairs
 
 
-def described(
-    options: argparse.Namespace, shaped: Callable[[dict[str, Any]], dict[str, Any]] = dict
-) -> dict[str, Any]:
+def described(options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the flags make, with that of --config.
-
-    Args:
-        options: the flags.
-        shaped: what the job makes of the mapping of each metric.
 
     Raises:
         ValueError: for what both say, and for words that are none.
     """
     in_file = description.read(options.config) if options.config else {}
     made = _of_flags(vars(options))
-    beside = {name: vars(options)[name] for name in options.beside}
-    beside = {name: said for name, said in beside.items() if said is not None}
-    if beside and not options.metrics:
-        raise ValueError(f"--{next(iter(beside))} needs a statistic beside it")
-    if options.metrics:
-        made["metrics"] = [{**shaped(asked), **beside} for asked in options.metrics]
     for name in made.keys() & in_file.keys():
         raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
     return {**in_file, **made}
 
 
 def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of the mapping that flags say, without the metrics."""
+    """Return the parts of the mapping that flags say."""
     made: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if given[name]}
     for name in ("person", "partition"):
         if given[name]:

@@ -3,39 +3,25 @@
 For example, which share of a country's impressions was clicked:
 
     python -m pipelines.ratio --input impressions.parquet --output rates.csv \\
-        --person user_id --partition country --column clicked \\
+        --person user_id --partition country --ratio clicked \\
         --bounds partitions=2 --epsilon 1 --delta 1e-6
 
-Or which share of the people has clicked at all: --per person. The value counted is 1 (true, True
-and 1.0 are the same value), unless --equals yes says another. A misspelt value gives a share of
-about 0: an error would reveal data. The output has three columns beside the partition: the share,
-and <name>_low and <name>_high. In 95 of 100 releases the share of the rows that --bounds leaves is
-between these two.
+Or which share of the people has clicked at all: --ratio clicked,per=person. The value counted is 1
+(true, True and 1.0 are the same value), unless equals=yes says another. A misspelt value gives a
+share of about 0: an error would reveal data. Other methods than the default need bounds on people:
+--ratio clicked,method=kulesza_suresh_wang.
 """
 
-import functools
 import sys
 from collections.abc import Sequence
 
-from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.metrics.ratio import CLIP
+import beam_dp as dp
 from pipelines import command_line, releasing
-
-_OPTIONS = {
-    "equals": ("VALUE", "what counts (default 1)"),
-    "per": ("row|person", "what is counted (default row)"),
-    "method": ("NAME", f"{', '.join((CLIP, *ratio.METHODS))}: all but the first bound people"),
-}
 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command_line.parser("ratio", __doc__, lambda kind: False, _OPTIONS)
-    column = functools.partial(command_line.metric, "ratio")
-    made.add_argument(
-        "--column", dest="metrics", action="append", type=column, help="what is compared"
-    )
-    return made
+    return command_line.parser("ratio", __doc__, lambda kind: kind is dp.Ratio)
 
 
 def main(given: Sequence[str] | None = None) -> int:

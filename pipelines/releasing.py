@@ -2,9 +2,8 @@
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -59,22 +58,17 @@ def pipeline(
     return made
 
 
-def run(
-    line: command_line.Parser,
-    words: Sequence[str] | None,
-    shaped: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-) -> int:
+def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     """Run the job that a command line asks for; returns the exit code.
 
     Args:
         line: the parser.
         words: those of the call; None: those of this process.
-        shaped: what the job makes of the mapping of each metric.
     """
     options, beam_options = line.read(words)
     balance: Balance | None = None
     with line.refusing():
-        asked = Description(command_line.described(options, shaped))
+        asked = Description(command_line.described(options))
         plan = asked.release.plan(asked.people, asked.assume)
         name = label(line.prog.rpartition(".")[2], asked.output or "no output")
         if options.plan:

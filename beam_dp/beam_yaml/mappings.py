@@ -36,9 +36,9 @@ _TEXTS = {
     *("person_value", "last_by", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
+_MOST_EDGES = 10_000
 _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "last_by", "sensitivity")
-_MOST_EDGES = 10_000
 
 
 def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -160,8 +160,8 @@ def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
 
 def candidates_of(owner: str, given: object) -> Candidates:
     """Return the grid of `{low: 0, high: 60, step: 1}`, `0..60..1`, `{low: 1, high: 9, ratio: 3}`."""
-    if isinstance(given, str):
-        given = dict(zip(("low", "high", "step"), given.split("..")))
+    if isinstance(given, str) and given.count("..") == 2:
+        given = dict(zip(("low", "high", "step"), given.split(".."), strict=True))
     grid = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
     mend = "Write candidates: {low: 0, high: 60, step: 1}."
     whole = {*grid} in ({"low", "high", "step"}, {"low", "high", "ratio"})
@@ -174,20 +174,16 @@ def candidates_of(owner: str, given: object) -> Candidates:
 
 def edges_of(owner: str, given: object) -> list[Any]:
     """Return the edges of a list of numbers and LOW..HIGH..STEP, like `[0..100..10, .inf]`."""
-    listed = given if isinstance(given, _LISTS) else [given]
-    return [edge for each in listed for edge in _range(owner, each)]
-
-
-def _range(owner: str, given: Any) -> list[Any]:
-    ends = [number_of(owner, "edges", word) for word in str(given).split("..")]
-    if len(ends) == 1:
-        return ends
-    rule = f"have numbers, or LOW..HIGH..STEP with a STEP above 0, not {checks.shown(given)}"
-    whole = len(ends) == 3 and all(map(math.isfinite, ends)) and ends[2] > 0
-    checks.require(whole, owner, "edges", rule, "Write edges: [0..100..10, .inf].")
-    count = math.floor((Fraction(ends[1]) - ends[0]) / ends[2])
-    checks.require(1 <= count <= _MOST_EDGES, owner, "edges", rule)
-    return [Fraction(ends[0]) + ends[2] * step for step in range(count + 1)]
+    edges: list[Any] = []
+    for each in given if isinstance(given, _LISTS) else [given]:
+        if not isinstance(each, str) or ".." not in each:
+            edges.append(number_of(owner, "edges", each))
+            continue
+        grid = candidates_of(owner, each)
+        rule = f"be at most {_MOST_EDGES}, not {each}"
+        checks.require(len(grid) <= _MOST_EDGES, owner, "edges", rule)
+        edges += grid
+    return edges
 
 
 def number(value: Any) -> Any:
@@ -259,7 +255,7 @@ def partitions_of(
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
         "product": lambda parts: PublicPartitions.product(**mapping_of(owner, "product", parts)),
-        "files": lambda pattern: _keys_in(owner, pattern, columns),
+        "files": lambda pattern: PublicPartitions.from_files(pattern, columns),
         "private": lambda parts: PrivatePartitions(
             **mapping_of(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
@@ -273,15 +269,6 @@ def partitions_of(
     checks.require(len(way) == 1, owner, "partitions", f"have one of {', '.join(ways)}", mend)
     [(name, value)] = way.items()
     return ways[name](value)
-
-
-def _keys_in(owner: str, pattern: str, columns: list[str]) -> PublicPartitions:
-    try:
-        return PublicPartitions.from_files(pattern, columns)
-    except checks.ParameterError as error:
-        if error.name != "pattern":
-            raise
-        raise checks.ParameterError(owner, "the file of partitions", error.rule) from error
 
 
 def keys_of(text: str, parts: int) -> list[Any]:

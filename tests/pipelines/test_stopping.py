@@ -20,7 +20,7 @@ THREADS = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
 ASKED = ["--person", "visitor", "--epsilon", "1", "--runner", "FnApiRunner"]
 JOBS = {
     "aggregate": ["--sum", "spent"],
-    "ratio": ["--column", "spent", "--per", "person"],
+    "ratio": ["--ratio", "spent,per=person"],
 }
 SLOW = """
 import time

@@ -54,7 +54,7 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all"
     ),
     "a ledger in no folder": (
-        counted("--ledger", "new/l.jsonl", "--total_epsilon", "3"), "ledger must be in a folder that exists, not 'new/l.jsonl'"
+        counted("--ledger", "new/l.jsonl", "--total_epsilon", "3"), "ledger must be in a folder of this machine"
     ),
     "a clip of text": (
         [*FILES, *command("--sum", "a,clip=abc")],
@@ -72,7 +72,7 @@ AGGREGATE = {
         "delta must be above 0 to select partitions privately, not 0: give one, like 1e-6, or name the",
     ),
     "quantiles without shares": (command("--quantiles", "a"), "quantiles must have its shares"),
-    "edges without end": (command("--histogram", "a,edges=0..9..0"), "edges must have numbers, or LOW..HIGH..STEP with"),
+    "edges without end": (command("--histogram", "a,edges=0..9..0"), "step must be above 0, not 0"),
     "a report that is no page": (counted("--report", "a.pdf"), "report must end in .html, not 'a.pdf'"),
     "text and number": (
         [*FILES, *command("--distinct_count", "a", "--median", "a")], "column 'a' of a CSV file must be read as text"
@@ -127,17 +127,16 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
 }  # fmt: skip
-MOST = ["--max", "minutes"]
 SHIFTED_INVERSE = {
     "too small a budget": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates=-60..60..1"],
+        [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1"],
         "budget must be larger: the search for output column max_minutes would look at the 59692232395 most",
     ),
     "squares of several owners": (
-        [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a", "--candidates=0..60..1"],
+        [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a,candidates=0..60..1"],
         "a metric of rows with several owners must be count, sum, max, min, ",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0..60..1"], "unrecognized argument: --median"),
+    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a"], "unrecognized argument: --median"),
 }  # fmt: skip
 
 
@@ -150,14 +149,7 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
     return [*words, "--partition=day", *ONE, *FILES[2:], "--config", "r.json"]
 
 
-OTHERS = {
-    "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--per needs a statistic beside it"),
-    "an option of no statistic": (
-        preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "--sensitivity needs a statistic beside it"
-    ),
-}  # fmt: skip
 CALLS = [
-    *((job, f"others: {name}", *call) for name, (job, *call) in OTHERS.items()),
     *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
     *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),
     *(
@@ -231,9 +223,9 @@ def test_a_file_that_describes_no_release_is_one_line(
 LEDGER = ["--ledger=l.jsonl", "--total_epsilon=3"]
 WHOLE = {
     aggregate: [*FILES, *command("--count", *LEDGER)],
-    ratio: [*FILES, *command("--column", "a", "--per=person", *LEDGER)],
-    preprocess: [*FILES, *command("--variance", "a", *LEDGER)],
-    shifted_inverse: [*FILES, *command(*MOST, "--candidates=0..9..1", "--ledger=l.jsonl")],
+    ratio: [*FILES, *command("--ratio", "a,per=person", *LEDGER)],
+    preprocess: [*FILES, *command("--trimmed_mean", "a", *LEDGER)],
+    shifted_inverse: [*FILES, *command("--max", "minutes", "--ledger=l.jsonl")],
     ledger: ["visits.ledger.jsonl"],
     demo: [],
 }
