@@ -197,7 +197,7 @@ def test_a_failure_shows_no_data(
     with pytest.raises(dp.RunFailed) as failed:
         release.run(failing())
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
-    assert "release: the run failed with " in said and "Write show_errors=True" in said
+    assert "the run failed with " in said and "show_errors shows it" in said
     assert CANARY not in f"{said}{capfd.readouterr()}{caplog.text}"
 
 

@@ -4,7 +4,6 @@ import csv
 import datetime
 import json
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -241,20 +240,19 @@ def test_a_disk_that_is_full_leaves_what_was_there(
     )
 
 
-def test_only_the_unfinished_files_of_ended_processes_are_removed(tmp_path: Path) -> None:
-    """Brackets and stars in a name are no patterns."""
-    path = tmp_path / "out[1]*.csv"
-    with whole_files.written(str(path)) as file:
-        file.write(b"1")
-        [partial] = tmp_path.iterdir()
-        whole_files.remove_unfinished(str(path), [os.getpid() + 1])
-        whole_files.remove_unfinished(str(tmp_path / "out1x.csv"), [os.getpid()])
-        whole_files.remove_unfinished(str(tmp_path / "out.csv"), [os.getpid()])
-        assert partial.exists()
-    with pytest.raises(OSError), whole_files.written(str(path)):
-        whole_files.remove_unfinished(str(path), [os.getpid()])
-        assert [left.name for left in tmp_path.iterdir()] == [path.name]
-    assert path.read_bytes() == b"1"
+def test_only_the_unfinished_files_of_a_path_are_removed(tmp_path: Path) -> None:
+    """With those of its record. Brackets and stars in a name are no patterns."""
+    path = str(tmp_path / "out[1]*.csv")
+    for name in (path, whole_files.beside(path)):
+        with whole_files.written(name) as file:
+            file.write(b"1")
+        with pytest.raises(OSError), whole_files.written(name):
+            whole_files.remove_unfinished(str(tmp_path / "out1x.csv"))
+            whole_files.remove_unfinished(str(tmp_path / "out.csv"))
+            assert len(list(tmp_path.glob("*.partial"))) == 1
+            whole_files.remove_unfinished(path)
+            assert list(tmp_path.glob("*.partial")) == []
+        assert Path(name).read_bytes() == b"1"
 
 
 def test_rows_without_a_schema_need_columns(tmp_path: Path) -> None:
