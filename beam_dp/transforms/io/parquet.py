@@ -55,8 +55,8 @@ class Parquet(Format):
     def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
         """Refuse files for their footers; return the types of the columns in the last file."""
         types: dict[str, pa.DataType] = {}
-        now = uuid.uuid4().hex
-        for schema in _guarded((_schema(path, now, wanted) for path in paths), wanted):
+        schemas = (_schema(path, uuid.uuid4().hex, wanted) for path in paths)
+        for schema in _guarded(schemas, wanted):
             types = {name: without_view(schema.field(name).type) for name in wanted.columns}
         return types
 

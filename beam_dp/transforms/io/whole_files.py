@@ -13,9 +13,6 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io import open_files
 
-# The part of a name that temporary names keep: file systems allow 255 bytes for a name.
-_SHORT = 40
-
 
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
@@ -74,4 +71,5 @@ def check(owner: str, path: str) -> None:
 
 def _prefix(path: str, process: int) -> str:
     folder, name = os.path.split(path)
-    return os.path.join(folder, f"{name[:_SHORT]}.{process}.")
+    # File systems allow 255 bytes for a name.
+    return os.path.join(folder, f"{name[:40]}.{process}.")
