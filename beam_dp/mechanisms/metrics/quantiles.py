@@ -16,7 +16,6 @@ from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     Metric,
     MetricPart,
@@ -140,11 +139,6 @@ class Quantile(OfRanks):
         unit: the grid of values.
     """
 
-    command: ClassVar[Command] = Command(
-        "COLUMN:P[:person]",
-        "value with a share P of the rows at or below; or :person, of the people",
-    )
-
     p: checks.Real
 
     def __post_init__(self) -> None:
@@ -178,11 +172,6 @@ class Quantiles(OfRanks):
         per: "row" or "person".
         unit: the grid of values.
     """
-
-    command: ClassVar[Command] = Command(
-        "COLUMN:P:P...[:person]",
-        "values with shares P of the rows (people) at or below, for the price of few",
-    )
 
     shares: Sequence[checks.Real]
 
@@ -222,7 +211,6 @@ class Median(OfRanks):
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("median",)
-    command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return the quantile of rows, or of people."""
@@ -521,7 +509,6 @@ class Max(_Extreme):
     word: ClassVar[str] = "max"
     statistic: ClassVar[str] = "maximum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("maximum",)
-    command: ClassVar[Command] = Command("COLUMN", "largest value of a column")
 
 
 class Min(_Extreme):
@@ -534,7 +521,6 @@ class Min(_Extreme):
     word: ClassVar[str] = "min"
     statistic: ClassVar[str] = "minimum"
     sign: ClassVar[int] = -1
-    command: ClassVar[Command] = Command("COLUMN", "smallest value of a column")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -555,7 +541,6 @@ class KthLargest(_Ranked):
 
     word: ClassVar[str] = "kth"
     most_stray: ClassVar[float] = STRAY
-    command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
     k: int
 

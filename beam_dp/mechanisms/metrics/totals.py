@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfColumn, OfNumbers, OfPeople
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfColumn, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.clipped import (
     ClippedValues,
     clipped_sum,
@@ -106,7 +106,6 @@ class Count(Clippable):
     word: ClassVar[str] = "rows"
     shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of rows")
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
@@ -137,10 +136,6 @@ class Sum(Clippable, OfNumbers):
 
     word: ClassVar[str] = "sum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "sum of a column, clipped at a privately chosen bound",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
@@ -185,7 +180,6 @@ class PeopleCount(Metric):
     shown_as: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of people")
 
     @property
     def pooled(self) -> bool:
@@ -226,10 +220,6 @@ class DistinctCount(Clippable, OfColumn):
     word: ClassVar[str] = "distinct"
     whole: ClassVar[bool] = True
     priced: ClassVar[bool] = False
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "number of different values of a column",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return it in two phases for one partition, unless a clip is given."""
@@ -268,10 +258,6 @@ class MaxFrequency(Clippable, OfColumn):
 
     word: ClassVar[str] = "frequency"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "rows of the most frequent value of a column",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
@@ -299,7 +285,6 @@ class SumOfSquares(Profiled, OfColumn):
 
     word: ClassVar[str] = "squares"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart."""
