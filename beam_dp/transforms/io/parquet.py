@@ -78,8 +78,8 @@ class Parquet(Format):
         listing = uuid.uuid4().hex
 
         def of_file(path: str) -> tuple[pa.Schema, list[Range]]:
-            [found] = _guarded(_ranges(path, listing, wanted), wanted)
-            return found
+            [(schema, ranges)] = _guarded(_ranges(path, listing, wanted), wanted)
+            return schema, ranges
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
             files = list(threads.map(of_file, paths))
