@@ -2,8 +2,10 @@
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -12,7 +14,180 @@ from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBo
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.transforms.public_partitions import PublicPartitions, kind_of
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.partition_keys import Key, clean
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_column
+from beam_dp.transforms.io.read_rows import ReadRows
+
+_OWNER = "PublicPartitions"
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class PublicPartitions:
+    """Name the partitions to release; all of them appear, empty ones too.
+
+    The list must not come from the data: it is published as it is. Rows of other partitions are
+    dropped before contribution bounding, and use up nothing of a person's bounds. Costs no budget.
+
+    `PublicPartitions.product(day=range(1, 8), country=["DE", "FR"])` lists all combinations, and
+    `PublicPartitions.from_files("countries.csv", ["country"])` reads the list.
+
+    Edge cases: a key that is listed twice is taken once; "1" in the data is the public key 1.
+
+    Args:
+        keys: ints, strings, dates or booleans, or tuples of these for several partition columns.
+
+    Raises:
+        ValueError: for an empty list, or keys that differ only in their type (1 and "1").
+        TypeError: for keys of other types, and for a PCollection.
+
+    Attributes:
+        names: the partition columns of the parts, where they are known; () otherwise.
+    """
+
+    keys: KeyList
+    names: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+
+    def __init__(self, keys: Iterable[object], names: tuple[str, ...] = ()) -> None:
+        if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
+            raise checks.ParameterTypeError(
+                "PublicPartitions",
+                "keys",
+                f"be a list of public keys, not {kind_of(keys)}",
+                "Write PublicPartitions([1, 2, 3]); what is in the data is not public. Of a file "
+                "that is: PublicPartitions.from_files(path, columns).",
+            )
+        object.__setattr__(self, "keys", _listed(keys))
+        object.__setattr__(self, "names", names)
+        checks.require(
+            bool(self.keys),
+            "PublicPartitions",
+            "keys",
+            "not be empty",
+            "Write PublicPartitions([1, 2, 3]).",
+        )
+        _ = self.index  # which refuses keys that are one partition
+
+    @classmethod
+    def product(cls, **parts: Iterable[object]) -> "PublicPartitions":
+        """Name all combinations of public values.
+
+        Args:
+            parts: for each partition column its values: day=range(1, 8), country=["DE", "FR"].
+
+        Raises:
+            TypeError, ValueError: for a column without values, and for values that are no keys.
+        """
+        mend = 'Write PublicPartitions.product(day=range(1, 8), country=["DE", "FR"]).'
+        for name, values in parts.items():
+            if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+                rule = f"be a list of values, not {checks.shown(values)}"
+                raise checks.ParameterTypeError(f"{_OWNER}.product", name, rule, mend)
+        return cls(itertools.product(*parts.values()), tuple(parts))
+
+    @classmethod
+    def from_files(
+        cls, pattern: str, columns: Sequence[str], quotes: bool = True
+    ) -> "PublicPartitions":
+        """Read the keys from files, now: all combinations that occur, each once.
+
+        A column of a CSV file whose cells are all plain decimal integers has integer keys.
+
+        Args:
+            pattern: the files, as for `ReadRows`: .parquet, .csv or .jsonl.
+            columns: their columns, which have the names of the partition columns.
+            quotes: whether quotes have a meaning in CSV files.
+
+        Raises:
+            TypeError, ValueError, OSError: for files that cannot be read or have no such column,
+                and for a row without a key.
+        """
+        read = ReadRows(pattern, columns, quotes=quotes)
+        parts: list[list[object]] = [[] for _ in read.columns]
+        for element in read.here():
+            for part, name in zip(parts, read.columns, strict=True):
+                part += cells_of(element, name)
+        for name, part in zip(read.columns, parts, strict=True):
+            checks.require(
+                None not in part, _OWNER, f"column {name!r} of {pattern!r}", "have no empty cell"
+            )
+        typed = [typed_keys(part) if ".csv" in pattern else part for part in parts]
+        return cls(zip(*typed, strict=True), tuple(read.columns))
+
+    def ordered(self, owner: str, columns: tuple[str, ...]) -> "PublicPartitions":
+        """Return the same keys with their parts in the order of the partition columns.
+
+        Raises:
+            ValueError: for keys of other columns.
+        """
+        if self.names in ((), columns):
+            return self
+        checks.require(
+            sorted(self.names) == sorted(columns),
+            owner,
+            "partitions",
+            f"have the columns of partition, {', '.join(columns)}, not {', '.join(self.names)}",
+        )
+        indexes = [self.names.index(name) for name in columns]
+        return PublicPartitions(KeyList(self.keys.columns[index] for index in indexes), columns)
+
+    def __reduce__(self) -> tuple[type, tuple[KeyList, tuple[str, ...]]]:
+        return PublicPartitions, (self.keys, self.names)
+
+    @functools.cached_property
+    def index(self) -> PublicKeys:
+        """The keys in the form that rows are matched with."""
+        return PublicKeys(self.keys)
+
+
+def typed_keys(parts: Sequence[Any]) -> Sequence[object]:
+    """Return texts as integers where all of them are plain decimal integers.
+
+    They match text in the data too ("1" in a CSV file is the key 1), so only the type of the output
+    depends on this.
+    """
+    return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts
+
+
+def cells_of(element: Any, name: str) -> list[object]:
+    """Return the cells of a column in an element of `ReadRows`."""
+    return [element.get(name)] if isinstance(element, dict) else element.column(name).to_pylist()
+
+
+def kind_of(value: object) -> str:
+    """Return a value as messages about it show it."""
+    return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
+
+
+def _listed(keys: Iterable[object]) -> KeyList:
+    """Return each key once, in the order of `keys`; refuse values that are no keys."""
+    if isinstance(keys, KeyList):
+        return keys
+    values = keys if isinstance(keys, (list, tuple, range)) else list(keys)
+    plain = KeyList.of_plain(values)
+    if plain is not None:
+        return plain
+    listed = [key if isinstance(key, tuple) else (key,) for key in values]
+    same = len(set(map(len, listed))) == 1
+    if same and all(plain_column(part) is not None for part in zip(*listed, strict=True)):
+        return KeyList.of(dict.fromkeys(listed))
+    # By type and value: 1 and True are equal to Python, and a later check refuses them together.
+    once = {tuple((type(part), part) for part in key): key for key in map(_checked, listed)}
+    checks.require(same or not listed, _OWNER, "keys", "all have the same number of parts")
+    return KeyList.of(once.values())
+
+
+def _checked(key: tuple[object, ...]) -> Key:
+    for part in key:
+        if ids.is_float(part) or clean(part) is None:
+            raise checks.ParameterTypeError(
+                "PublicPartitions",
+                "a key",
+                "be an int of 64 bits, a string, a date or a boolean (or a tuple of these), "
+                f"not {checks.shown(part)}",
+            )
+    return tuple(clean(part) for part in key)
 
 
 @dataclasses.dataclass(frozen=True)

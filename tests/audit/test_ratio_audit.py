@@ -17,9 +17,9 @@ from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.ratio import local_bound as bounds
-from beam_dp.mechanisms.ratio.local_bound import GridLaplace
 from beam_dp.mechanisms.ratio.mechanisms import (
     BoundedLocalSensitivity,
+    GridLaplace,
     KuleszaSureshWang,
     Naive,
 )

@@ -17,8 +17,7 @@ from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowT
 from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.partitions import Partitions
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import Partitions, PublicPartitions
 
 
 class _OpenRow(GeneratedClassRowTypeConstraint):

@@ -8,7 +8,7 @@ import operator
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from tests.mechanisms.profiles.packed import neighbours
@@ -54,7 +54,7 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries)
         best = [packed.total] + [0] * REMOVALS
         enough = functools.partial(operator.ge, packed.total + 1)
         for at in itertools.takewhile(enough, by_price.PRICES):
-            parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_cells.EDGE)
+            parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_program.EDGE)
             start = (math.ceil(parts - 1e-7) - 1) * at / 32
             for k in range(1, REMOVALS + 1):
                 best[k] = max(best[k], math.ceil(start - k * at))
@@ -122,6 +122,6 @@ def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
             self.step()
         return self.high
 
-    monkeypatch.setattr(packing_cells, "_SMALL", 0)
-    monkeypatch.setattr(packing_cells.CellSearch, "decided", believed)
+    monkeypatch.setattr(packing_program, "_SMALL", 0)
+    monkeypatch.setattr(packing_program.CellSearch, "decided", believed)
     assert neighbours.violations(SHARED["total"], 3, 100, 7) > 0

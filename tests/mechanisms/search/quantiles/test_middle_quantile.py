@@ -8,8 +8,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, default_values
 from beam_dp.mechanisms.search.quantiles.middle_quantile import NONE, CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
 from tests import laws

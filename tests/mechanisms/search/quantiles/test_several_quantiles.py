@@ -8,7 +8,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch

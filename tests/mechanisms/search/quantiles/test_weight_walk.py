@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from tests import laws
 from tests.doubles import ZeroNoise
 
