@@ -250,6 +250,24 @@ class PackedRows(Packed):
         owners = numbers[1:].reshape(-1, self._owners.shape[1]) - 1
         return PackedRows(owners.T, None, self._weights[rows])
 
+    @functools.cached_property
+    def _roles(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of each role the values of its people, and how much they have; nobody is somebody else."""
+        size, found = len(self._owners) + int(self._owners.max(initial=-1)) + 1, []
+        for role in self._owners.T:
+            people = np.where(role < 0, size - 1 - np.arange(len(role)), role)
+            codes, places = np.unique(self._values * size + people, return_inverse=True)
+            found.append((codes // size, np.bincount(places, self._weights)))
+        return found
+
+    def by_role(self, price: Fraction) -> np.ndarray:
+        """Return for each value a bound of E / D: what people count for who share no row."""
+        high = self.totals / float(price)
+        for values, owned in self._roles:
+            parts = np.minimum(owned / float(price), 1)
+            high = np.minimum(high, np.bincount(values, parts, len(high)))
+        return high * (1 + SLACK)
+
     def enough(self) -> Fraction:
         """Return the most that anybody has of one value, at least 1."""
         return Fraction(max(1, int(self._heaviest.max())))
@@ -323,7 +341,8 @@ class MostFrequent(Packed):
     beyond M their programs would be large, and help least.
 
     No E_v is above J, where v has all parts: so E is at most J, and where J is at most M, E is J.
-    Else values come in the falling order of their rows, until the next one has too few.
+    Else values come in the falling order of an upper bound, the least over roles of what the people
+    of that role count for if they share rows with nobody, until that of the next one is too low.
     """
 
     def __init__(self, owners: np.ndarray, values: np.ndarray, weights: np.ndarray) -> None:
@@ -331,7 +350,7 @@ class MostFrequent(Packed):
         super().__init__()
         self._by_parts = PackedRows(owners, values, weights)
         self.total = self._by_parts.total
-        self._alone: list[PackedRows] = []
+        self._alone: dict[int, PackedRows] = {}
 
     def enough(self) -> Fraction:
         """Return the most that anybody has of one value, at least 1."""
@@ -350,27 +369,24 @@ class MostFrequent(Packed):
                 if found.low >= most:
                     break
         searches: list[CellSearch] = []
+        most_of = self._by_parts.by_role(price)
+        order = np.argsort(-most_of, kind="stable").tolist()
         while True:
-            others = Fraction(self._most_behind(len(searches)))
+            others = Fraction(max(most_of[order[len(searches) :][:1]], default=0))
             known = [search.best for search in searches]
-            high = max([others / price, *(found.high for found in known)])
-            stays = max([others, *(found.stays for found in known)])
+            high = max([others, *(found.high for found in known)])
+            stays = max([others * price, *(found.stays for found in known)])
             removed = max([Fraction(0), *(found.removed for found in known)])
             low = max([low, *(search.least for search in searches)])
             yield PackingBounds(low, max(low, high), stays, removed)
             left = [search for search in searches if search.low < search.high]
             worst = max(left, key=lambda search: search.best.high, default=None)
-            if worst is None or worst.best.high < others / price:
-                searches.append(self._of_value(len(searches)).search(price))
+            if worst is None or worst.best.high < others:
+                searches.append(self._of_value(order[len(searches)]).search(price))
             else:
                 worst.step()
 
-    def _most_behind(self, place: int) -> int:
-        """Return the most rows of a value from a place on."""
-        totals = self._by_parts.totals
-        return int(totals[place]) if place < len(totals) else 0
-
     def _of_value(self, place: int) -> PackedRows:
-        while len(self._alone) <= place:
-            self._alone.append(self._by_parts.alone(len(self._alone)))
+        if place not in self._alone:
+            self._alone[place] = self._by_parts.alone(place)
         return self._alone[place]

@@ -72,16 +72,6 @@ class Words(Noise):
         return np.array([next(self.given) for _ in range(size)], np.uint64)
 
 
-def test_floats_and_enclosures_agree(monkeypatch):
-    random = np.random.default_rng(4)
-    made = walk([40, 18, 25, 11, 3, -50], [1000, 3, 90_000, 40, 7, 2])
-    words = random.integers(0, 2**64, (60, 6), np.uint64)
-    quick = [made.stop(Words(row)) for row in words]
-    monkeypatch.setattr(WeightWalk, "_by_floats", lambda *_: None)
-    assert quick == [made.stop(Words(row)) for row in words]
-    assert len({stop and stop.run for stop in quick}) > 2
-
-
 def test_levels_that_floats_cannot_tell():
     # V is 0 as far as 64 bits go, and so is its inverse unknown: more bits are asked for.
     assert walk([40], [5]).stop(Words([1, 0, 0, 1 << 60, *[7] * 20])) is None
