@@ -24,8 +24,7 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 
 RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", "shards")
 """The names of a mapping that a transform takes."""
