@@ -57,10 +57,8 @@ _ONCE = {
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
     "top_partitions": ("NAME=K", "only the K partitions with the largest NAME: people_count=10"),
-    "people": ("N", "with --plan: how many people there are, known or guessed"),
 }
 _REPEATED = {
-    "assume": ("NAME<=N", "with --people: guesses: spent<=100,rows<=3,each<=2,partitions<=30"),
     "bounds": ("NAME=N", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
     "clip": ("NAME=N", "what nobody exceeds in a partition: sum_spent=100 (default: chosen)"),
     "low": ("NAME=N", "a known least value of means, extremes, quantiles: max_age=0"),
@@ -199,7 +197,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
 def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
     """Return the parts of the mapping that flags say."""
     given = vars(options)
-    plain = ("input", "output", "report", "people")
+    plain = ("input", "output", "report")
     made: dict[str, Any] = {name: given[name] for name in plain if given.get(name)}
     if options.overwrite:
         made["overwrite"] = True
@@ -214,8 +212,6 @@ def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
         made["budget"] = {name: number(each) for name, each in amounts.items() if each is not None}
     if options.bounds:
         made["bounds"] = _pairs("bounds", options.bounds)
-    if given.get("assume"):
-        made["assume"] = _pairs("assume", given["assume"], "<=")
     if given.get("top_partitions"):
         name, _, most = given["top_partitions"].rpartition("=")
         made["top_partitions"] = {"by": name, "k": number(most)}
@@ -231,13 +227,13 @@ def _listed(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
 
 
-def _pairs(flag: str, texts: Sequence[str], sign: str = "=") -> dict[str, Any]:
+def _pairs(flag: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return the names and numbers of an option that may be repeated, each name once."""
     pairs: dict[str, Any] = {}
     for word in (word for text in texts for word in _listed(text)):
-        name, between, value = word.rpartition(sign)
+        name, between, value = word.rpartition("=")
         if not (between and name.strip() and value):
-            raise ValueError(f"--{flag} must be NAME{sign}NUMBER, not {word!r}")
+            raise ValueError(f"--{flag} must be NAME=NUMBER, not {word!r}")
         if name.strip() in pairs:
             raise ValueError(f"--{flag}: {name.strip()!r} must be given once")
         pairs[name.strip()] = number(value)

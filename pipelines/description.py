@@ -2,7 +2,7 @@
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
 say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}} who pays; people and assume: {spent: 100} are guesses for a plan.
+{epsilon: 3}} who pays.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
-from beam_dp.beam_yaml.mappings import number, number_of
+from beam_dp.beam_yaml.mappings import number
 from beam_dp.mechanisms.metrics import REGISTRY, base
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
@@ -30,7 +30,7 @@ from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names, shown_name
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
-KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
+KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -40,7 +40,6 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "overwrite": (bool, "true or false"),
     "quotes": (bool, "true or false"),
     "bounds": (Mapping, "a mapping like {partitions: 3}"),
-    "assume": (Mapping, "a mapping like {spent: 100}"),
 }
 
 
@@ -114,11 +113,6 @@ class Description:
         self.overwrite: bool = given.get("overwrite", False)
         self.quotes: bool = given.get("quotes", True)
         self.report: str | None = given.get("report")
-        self.people: int | None = number(given.get("people"))
-        if self.people is not None and (type(self.people) is not int or self.people < 1):
-            raise checks.ParameterError(_OWNER, "people", "be a whole number of at least 1")
-        guesses = given.get("assume", {}).items()
-        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses}
         self.metrics = [*map(_named, mappings.metrics_of(_OWNER, given["metrics"]))]
         self.budget = mappings.budget_of(_OWNER, given["budget"])
         self.top = self._top()

@@ -31,7 +31,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "PrivatePartitions.delta": ("delta", "give one, like 1e-6, or name the partitions: 1,2,3"),
     "LocalSensitivity.delta": ("the delta of method local_sensitivity", "give one, like 1e-6"),
     "delta": ("delta", "give one, like 1e-6"),
-    "plan.assume": ("assume", "say how many people there are, like 5000"),
     "clip": ("clip", "give a number, like 100"),
     "ScaleThenChoose.budget": (
         "the budget of search scale_then_choose",

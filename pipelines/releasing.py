@@ -78,7 +78,7 @@ def run(
     program = line.prog.rpartition(".")[2]
     with line.refusing():
         asked = Description(read(options))
-        plan = asked.release.plan(asked.people, asked.assume)
+        plan = asked.release.plan()
         name = label(program, asked.output or "no output")
         balance = None
         if options.plan:
@@ -86,8 +86,6 @@ def run(
                 balance = asked.ledger.foresee(asked.release, name)
             sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
             return 0
-        if options.people is not None:
-            raise ValueError("--people is for --plan: the run itself needs no guess")
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, asked.output)):
         with line.refusing(), terminal.warned():
             made = pipeline(asked, beam_options, facts(line, asked), options.quiet)

@@ -51,11 +51,9 @@ class OneStatistic(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.
     def _metrics(self) -> Sequence[Metric]:
         """Return the one metric that the fields ask for, or none."""
 
-    def plan(
-        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
-    ) -> Plan:
+    def plan(self) -> Plan:
         """Return what each release would spend, as `PrivateAggregate.plan`; reads no row."""
-        return self._aggregate.plan(people, assume)
+        return self._aggregate.plan()
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return what was spent on what, as `PrivateAggregate.record`."""

@@ -24,7 +24,6 @@ from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
-    Foreseen,
     Profiler,
     Release,
     Released,
@@ -593,13 +592,6 @@ class ClippedSum(Release):
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the sums with what people had where they were cut."""
         return released.plus_lost(share, self.signed)
-
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return half of the most for each person, and the noise of the clip that cuts nobody."""
-        each, last = 1.0 if self.sure else (most + whole) / 2, self.thresholds[-1]
-        clip = next((edge for edge in self.thresholds if edge * self.unit >= most), last)
-        noise = self.in_pool
-        return Foreseen(each, self._noise_bound([clip] * len(noise.signed), noise))
 
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""

@@ -18,7 +18,6 @@ from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
 from beam_dp.mechanisms.planning.program import SELECTION, Program
 from beam_dp.mechanisms.planning.shown_tables import WORDS, html_table, text_table, wrapped
 
@@ -104,14 +103,12 @@ class Plan:
     Attributes:
         rows: one per release, and one for the selection of partitions.
         total: the whole budget, and how it is composed.
-        outlook: the intervals to expect, where the people were guessed.
         cautions: what is unusual about the parameters.
         owners: what to say of rows with several owners; "" for one.
     """
 
     rows: tuple[PlanRow, ...]
     total: str
-    outlook: Outlook | None = None
     cautions: tuple[str, ...] = ()
     owners: str = ""
 
@@ -130,9 +127,8 @@ class Plan:
         below += [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
         below += [f"in all: {self.total}", *filter(None, [self.owners])]
         notes = [wrapped(note, columns) for note in below]
-        outlook = [] if self.outlook is None else [self.outlook.text(columns)]
         warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
-        return "\n".join([*lines, *notes, *outlook, *warned])
+        return "\n".join([*lines, *notes, *warned])
 
     def _repr_html_(self) -> str:
         """Return the plan as a notebook shows it."""
@@ -203,11 +199,17 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
     return (*rows, *(_step_row(program, step) for step in program.steps))
 
 
+def _uses_of(step: Step) -> str:
+    """Return the output columns that use a release; with its name where they use several."""
+    name = f" ({step.part.shown_as or step.part.word})"
+    return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
+
+
 def _step_row(program: Program, step: Step) -> PlanRow:
     epsilon, rho, delta = _spent(program, step.label)
     release, said = step.release, step.release.describe()._asdict()
     return PlanRow(
-        uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
+        _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
     )
 
 
