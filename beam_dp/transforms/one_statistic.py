@@ -172,7 +172,7 @@ class PreprocessSensitivity(OneStatistic):
             `Sum` the total.
         person_epsilon: the column of each person's epsilon, which is a public attribute, the same
             in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
-            these only column, name and unit are taken, and of `Median` candidates and beta) and
+            these only column, name and unit are taken) and
             `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
             Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
             public ones are dropped; if a person's rows disagree, they pay at most the largest, and
