@@ -21,7 +21,7 @@ from typing import Any
 
 from beam_dp.beam_yaml.mappings import metric_of
 from beam_dp.mechanisms.metrics import REGISTRY
-from beam_dp.mechanisms.metrics.base import Metric, takes
+from beam_dp.mechanisms.metrics.base import Metric, OfPersonValues
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from beam_dp.transforms.stages.output_names import shown_name
 from pipelines import command_line, releasing
@@ -40,7 +40,7 @@ def parser() -> command_line.Parser:
 
 def _is_of_people(kind: type[Metric]) -> bool:
     """Return whether a metric is, or can be, a statistic of one number per person."""
-    return takes(kind, "last_by") or kind.of_people is not Metric.of_people
+    return issubclass(kind, OfPersonValues) or kind.of_people is not Metric.of_people
 
 
 def described(options: argparse.Namespace) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _of_people(asked: dict[str, Any]) -> dict[str, Any]:
     """Return a metric by preprocessing, if it has several releases."""
     [(word, column)] = [each for each in asked.items() if each[0] in REGISTRY]
     kind = REGISTRY[word]
-    if takes(kind, "last_by"):
+    if issubclass(kind, OfPersonValues):
         return asked
     metric = metric_of("preprocess", asked)
     of = metric.of_people()

@@ -32,11 +32,11 @@ _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
-    *("person_value", "last_by", "person_epsilon"),
+    *("person_value", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
 _OWN = ("person_epsilon", "epsilons")
-_OF_PEOPLE = ("person_value", "last_by", "sensitivity")
+_OF_PEOPLE = ("person_value", "sensitivity")
 _MOST_EDGES = 10_000
 
 

@@ -30,7 +30,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE
-from beam_dp.mechanisms.summaries.person_value import check_person_value
+from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 Ends = tuple[Fraction | None, Fraction | None]
@@ -60,7 +60,6 @@ class Context:
         output: the output column of that metric, for messages.
         together: how many numbers share one draw of noise with it.
         jointly: whether all partitions share one draw of noise.
-        lenders: the releases that are there already, for those that take the clip of another.
         centres: the centres that were chosen, in units.
     """
 
@@ -75,7 +74,6 @@ class Context:
     output: str = ""
     together: int = 1
     jointly: bool = False
-    lenders: "Mapping[MetricPart, Release]" = dataclasses.field(default_factory=dict)
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
 
     @property
@@ -225,11 +223,6 @@ class MetricPart(abc.ABC):
     def pooled(self) -> bool:
         """Whether its noise is drawn together with that of others."""
         return False
-
-    @property
-    def borrows(self) -> "MetricPart | None":
-        """The part before it whose clip it takes; None: it has its own."""
-        return None
 
     @property
     def asked_centre(self) -> CentreRequest | None:
@@ -545,25 +538,14 @@ class OfPersonValues(OfNumbers):
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
-            "sum", the "max", the "min" or the "last".
-        last_by: for "last": the column that says when.
+            "sum", the "max" or the "min".
     """
 
     person_value: str = "mean"
-    last_by: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_person_value(type(self).__name__, self.person_value, self.last_by)
-
-    @property
-    def order(self) -> Column | None:
-        """The column that says which row is the last, if there is one."""
-        return None if self.last_by is None else Column(self.last_by, Role.ORDER)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *filter(None, [self.order]))
+        checks.one_of(type(self).__name__, "person_value", self.person_value, PERSON_VALUES)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -138,9 +138,7 @@ class BlackBox(OfPersonValues):
             number. It must be picklable, and must not remember: it may use its argument only.
         blocks: how many; more than twice the plan's shift T. None: ten times that, a public number
             that depends on the budget only.
-        person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
-            "last".
-        last_by: for "last": the column that says when, as in `Variance`.
+        person_value: what a person with several rows counts as: "mean", "sum", "max" or "min".
         candidates: the public outputs; None: as for `Median`.
         unit: the grid of values.
 
@@ -179,7 +177,6 @@ class BlackBox(OfPersonValues):
         candidates = default_values(unit) if self.candidates is None else self.candidates
         relation = BlockRelation(
             context.index(self.source),
-            order=context.index(self.order),
             blocks=block_count(self.blocks, search.usual_error),
             person_value=self.person_value,
             unit=unit,

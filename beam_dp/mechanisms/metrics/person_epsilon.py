@@ -58,7 +58,7 @@ OWNER = "PreprocessSensitivity"
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 _MEND = "It is released in another way here: see person_value and sensitivity."
-_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
+_KEPT = ("person_value", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
 
@@ -184,7 +184,6 @@ class PersonalisedStatistic(Preprocessing):
         tiers = self.columns()[-1]
         lines = TierRelation(
             context.index(self.source),
-            order=context.index(self.order),
             tier=context.index(tiers),
             person_value=self.person_value,
         )
@@ -278,7 +277,7 @@ def personalised(
         given: the statistic.
         person_epsilon: the column of each person's epsilon.
         epsilons: the public ones.
-        options: person_value, last_by and sensitivity, where they are given.
+        options: person_value and sensitivity, where they are given.
 
     Raises:
         TypeError, ValueError: for other statistics, and for options that have no effect.

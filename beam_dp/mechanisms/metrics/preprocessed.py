@@ -40,10 +40,7 @@ SHARES = Fraction(1, 3), Fraction(1, 6)
 """The shares of R and n in the budget; the rest is for g."""
 FINE = 1 << 20
 """Delta in steps of its grid, for plans: these state bounds to about a millionth."""
-_STATISTICS = (
-    *("mean", "median", "maximum", "minimum"),
-    *(f"{kind}{name}" for name in ("variance", "standard_deviation") for kind in ("", "sample_")),
-)
+_STATISTICS = ("mean", "median", "maximum", "minimum", "variance", "standard_deviation")
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
@@ -63,10 +60,7 @@ class Preprocessing(OfPersonValues):
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
-            "sum", the "max", the "min" or the "last".
-        last_by: for "last": the column that says when, by numbers, dates or times; among equal ones
-            the largest value counts. It is the last of the rows that the bounds leave; rows without
-            it come first.
+            "sum", the "max" or the "min".
         sensitivity: "auto", or Delta in the scale of the statistic.
         empty: the statistic of nobody, a public number; the closer, the less is changed.
         unit: the grid of values.
@@ -102,7 +96,7 @@ class Preprocessing(OfPersonValues):
         scale, people, noise = self.choices(context, share, share)
         return PreprocessedRelease(
             metric=self,
-            relation=Relation(context.index(self.source), order=context.index(self.order)),
+            relation=Relation(context.index(self.source)),
             scale=scale,
             people=people,
             noise_cost=context.each(noise),
@@ -168,8 +162,7 @@ class Preprocessed(Preprocessing):
 
     Attributes:
         column: the value column.
-        of: "mean", "median", "maximum", "minimum", "variance", "standard_deviation", or one of the
-            last two with "sample_" before it, which divides by n - 1.
+        of: "mean", "median", "maximum", "minimum", "variance" or "standard_deviation".
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("maximum", "minimum")

@@ -181,29 +181,6 @@ class Description(NamedTuple):
     reason: str = ""
 
 
-class Chooser(Protocol):
-    """A release, or a part of one, that chooses one clip for all partitions."""
-
-    @property
-    def shared_measure(self) -> Measure | None:
-        """The measure that the clip is chosen on; None where no clip is shared."""
-
-    @property
-    def shift(self) -> int:
-        """How many people may be cut at the clip."""
-
-    def choose_shared(self, view: PartitionView, noise: Noise) -> np.ndarray:
-        """Return the noisy histogram that chooses the clip."""
-
-    def told(self, choice: np.ndarray, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
-        """Return what was drawn to choose the clip, in words and numbers, for the record.
-
-        Args:
-            choice: what was drawn.
-            taken: the clips that were taken, each with the scale of its noise, in the user's scale.
-        """
-
-
 class Profiler(Protocol):
     """Computes the removal profiles of one statistic."""
 
@@ -238,8 +215,8 @@ class Release(abc.ABC):
         return 0
 
     @property
-    def chooser(self) -> Chooser | None:
-        """What chooses a clip for all partitions, before any draw; None: no shared clip."""
+    def chooser(self) -> "Release | None":
+        """The `ClippedSum` that chooses a clip for all partitions before any draw; None: none."""
         return None
 
     @abc.abstractmethod

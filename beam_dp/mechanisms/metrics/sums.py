@@ -439,9 +439,9 @@ class ClippedSum(Release):
         return (1, -1) if self.signed else (1,)
 
     @property
-    def shared_measure(self) -> Measure | None:
-        """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
-        return self._measure(0 if self.signed else 1) if self.clip_cost is not None else None
+    def shared_measure(self) -> Measure:
+        """The measure that the shared clip is chosen on."""
+        return self._measure(0 if self.signed else 1)
 
     @property
     def origin(self) -> float:
@@ -456,14 +456,14 @@ class ClippedSum(Release):
     @property
     def spends_on_clip(self) -> tuple[Spending, ...]:
         """The choice of the clip alone."""
-        if self.borrowed or self.clip_cost is None:
+        if self.clip_cost is None or self.borrowed:
             return ()
         return (Spending(self.clip_cost, "clip", once=True),)
 
     @property
     def chooser(self) -> "ClippedSum | None":
         """This release, if it chooses a shared clip."""
-        return self if self.shared_measure is not None and not self.borrowed else None
+        return None if self.clip_cost is None or self.borrowed else self
 
     @property
     def choice(self) -> ClipChoice:

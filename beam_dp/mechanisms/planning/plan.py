@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
@@ -270,7 +271,7 @@ def record_of(
         if step.part.asked_centre is not None:
             said["centre"] = step.release.origin
         chooser = step.release.chooser
-        if chooser is not None and step.shared is not None:
+        if isinstance(chooser, ClippedSum) and step.shared is not None:
             said["clip"] = chooser.told(choices[step.shared], taken)
         releases.append(said)
     budget, selection = program.budget, program.selection

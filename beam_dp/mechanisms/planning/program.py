@@ -31,7 +31,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice, StepNoise
+from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice
 from beam_dp.mechanisms.metrics.base import (
     CENTRE,
     CentreRequest,
@@ -39,7 +39,7 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
 )
-from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
+from beam_dp.mechanisms.metrics.released import Profiler, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -169,13 +169,12 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        measures = (chooser.shared_measure for chooser in self._choosers)
-        return tuple(measure for measure in measures if measure is not None)
+        return tuple(chooser.shared_measure for chooser in self._choosers)
 
     @property
-    def _choosers(self) -> list[Chooser]:
+    def _choosers(self) -> list[ClippedSum]:
         choosers = (step.release.chooser for step in self.steps)
-        return [chooser for chooser in choosers if chooser is not None]
+        return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
@@ -297,8 +296,8 @@ class Program:
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
-    def noise_at(self, reach: int, jointly: bool = False) -> StepNoise:
-        """Return the noise per partition and unit at a bound: the mean over what is released.
+    def noise_at(self, reach: int, jointly: bool = False) -> float:
+        """Return the mean absolute noise per partition and unit at a bound, over what is released.
 
         It is that of the costs per partition; what is spent once for all of them chooses clips.
 
@@ -313,7 +312,8 @@ class Program:
         costs = [[s.cost for s in each.spends if not s.once] for each in others]
         scales += [_scale(each) for each in costs if each]
         scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
-        return StepNoise(sum(scales) / len(scales), program.composed.is_zcdp)
+        mean = sum(scales) / len(scales)
+        return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
 
     def choose(self, summary: Summary, noise: Noise) -> Chosen:
         """Draw the centres, and the histogram that chooses the bound.

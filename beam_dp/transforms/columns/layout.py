@@ -47,10 +47,6 @@ _RULES = {
     ),
     Role.ITEM: (ids.supported, "numbers, text, dates or booleans to be compared"),
     Role.FLAG: (ids.supported, "numbers, text, dates or booleans to be compared"),
-    Role.ORDER: (
-        fixed_point.orders,
-        "numbers, dates or timestamps to say which row is the last",
-    ),
     Role.EPSILON: (fixed_point.supported, "numbers"),
 }
 """For each role, which Arrow types a column may have, and this rule in words."""
@@ -200,8 +196,6 @@ def read(column: Column, cells: ids.Cells, key: bytes) -> np.ndarray:
     match column.role:
         case Role.VALUE:
             return fixed_point.to_units(cells, column.detail)
-        case Role.ORDER:
-            return fixed_point.ranks(cells)
         case Role.EPSILON:
             return _tiers(fixed_point.to_units(cells, _EPSILON), column.detail)
         case Role.OWNER:

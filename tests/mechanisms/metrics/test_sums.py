@@ -343,7 +343,7 @@ def test_a_bound_on_rows_opens_the_interval():
 
 def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
     release = clipped_sum(False, search=None, grid=(5,))
-    assert release.clip_cost is None and release.shift == 0 and release.shared_measure is None
+    assert release.clip_cost is None and release.shift == 0 and release.chooser is None
     found = release.draw(
         cells_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).at(0), ZeroNoise()
     )
