@@ -58,7 +58,6 @@ class Context:
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
-        together: how many numbers share one draw of noise with it.
         jointly: whether all partitions share one draw of noise.
         centres: the centres that were chosen, in units.
     """
@@ -72,7 +71,6 @@ class Context:
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""
-    together: int = 1
     jointly: bool = False
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
 
@@ -210,14 +208,10 @@ class MetricPart(abc.ABC):
         return "" if self.source is None else self.source.name
 
     @property
-    def in_its_unit(self) -> bool:
-        """Whether the number is in the unit of its column; else it is a count."""
-        return not self.whole and self.source is not None and self.source.role is Role.VALUE
-
-    @property
     def exact_unit(self) -> Fraction:
-        """What one unit of the number is worth, in the user's scale."""
-        return Fraction(self.source.detail if self.source and self.in_its_unit else 1)
+        """What one unit of the number is worth, in the user's scale; counts are in ones."""
+        in_units = self.source is not None and self.source.role is Role.VALUE and not self.whole
+        return Fraction(self.source.detail if self.source and in_units else 1)
 
     @property
     def pooled(self) -> bool:
@@ -383,7 +377,9 @@ class Metric(MetricPart):
     def outputs(self) -> tuple[Output, ...]:
         """The output columns: numbers, and intervals of the truth, or errors of ranks."""
         ends = ("_rank_error",) if self.is_ranked else ("_low", "_high")
-        numbers = ((name, Output(name, self.is_whole)) for name in self.number_names)
+        # Outputs that are given need not be whole.
+        whole = self.whole and vars(self).get("candidates") is None
+        numbers = ((name, Output(name, whole)) for name in self.number_names)
         return tuple(
             output
             for name, number in numbers
@@ -413,11 +409,6 @@ class Metric(MetricPart):
     def of_people(self) -> OfPeople | None:
         """Return what it computes of one number per person, if preprocessing can release that."""
         return None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether its numbers are whole: outputs that are given need not be."""
-        return self.whole and vars(self).get("candidates") is None
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what it cannot be released with.

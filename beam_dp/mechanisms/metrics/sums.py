@@ -16,7 +16,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, share_of_clip
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfNumbers, OfPeople
@@ -665,8 +665,7 @@ def _costs(context: Context, share: Budget, chosen: bool) -> tuple[Budget | None
         return None, context.noise(share)
     # One draw for P partitions has about the noise of a bound of the root of P.
     reach = math.isqrt(context.reach) if context.jointly else context.reach
-    alone = share_of_clip(context.partitions or context.about, reach)
-    part = beside_others(alone, context.together)
+    part = share_of_clip(context.partitions or context.about, reach)
     clip, noise = share.split((part, 1 - part))
     return clip, context.noise(noise)
 

@@ -80,7 +80,6 @@ def build(
     for metric in asked:
         for part in metric.parts():
             users[part].append(metric)
-    pooled = [_weight(users[part]) for part in shares if part.pooled]
     steps: list[Step] = []
     choices, first = 0, 1  # the first measure counts the people
     for part, share in shares.items():
@@ -90,7 +89,6 @@ def build(
         own = dataclasses.replace(
             context,
             alpha=ALPHA / intervals,
-            together=pooled.count(_weight(using)) if part.pooled else 1,
             asker=type(using[0]).__name__,
             output=using[0].output,
         )

@@ -39,7 +39,7 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
 )
-from beam_dp.mechanisms.metrics.released import Profiler, Released
+from beam_dp.mechanisms.metrics.released import Profiler, Release, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -230,11 +230,6 @@ class Program:
         return np.array(each).reshape(len(self.steps), 2)
 
     @property
-    def spreads(self) -> bool:
-        """Whether `combine` needs the sums over all partitions."""
-        return bool(self.shared_measures)
-
-    @property
     def searches(self) -> bool:
         """Whether the bound is chosen."""
         return len(self.edges) > 1
@@ -285,11 +280,6 @@ class Program:
         return FirstVotes(self.edges, tuple(centres))
 
     @property
-    def search_cost(self) -> Budget:
-        """What the search for the bound costs, if there is one."""
-        return self.cost(SHARE)
-
-    @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
         spent = SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
@@ -306,11 +296,7 @@ class Program:
             jointly: whether all partitions share one draw of noise.
         """
         program = self.at_bound(reach, jointly=jointly)
-        releases = [step.release for step in program.steps]
-        scales = [each.price for each in releases if isinstance(each, ClippedSum)]
-        others = [each for each in releases if not isinstance(each, ClippedSum)]
-        costs = [[s.cost for s in each.spends if not s.once] for each in others]
-        scales += [_scale(each) for each in costs if each]
+        scales = [_price(step.release) for step in program.steps]
         scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
         mean = sum(scales) / len(scales)
         return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
@@ -327,7 +313,7 @@ class Program:
         centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
         if not self.searches:
             return Chosen(None, centres)
-        look = reach.draw(votes.people_per_step(summary), self.search_cost, noise)
+        look = reach.draw(votes.people_per_step(summary), self.cost(SHARE), noise)
         joint = self.noise_at(self.edges[-1], jointly=True) if self.may_draw_jointly else None
         chosen = reach.choose(look, self.edges, self.noise_at, self.partitions, joint)
         return Chosen(chosen, centres)
@@ -356,7 +342,7 @@ def _compiled(asked: Program) -> dict[str, object]:
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
     steps = build(asked.metrics, wanted, context, account)
-    first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
+    first = [(SEARCH, asked.cost(SHARE), 1)] if asked.searches else []
     first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     return {
         "columns": context.columns,
@@ -371,6 +357,13 @@ def _compiled(asked: Program) -> dict[str, object]:
 def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
     """Return whether rows must stay apart until they are summarised: owner lines need them."""
     return any(isinstance(measure, Relation) for measure in measures)
+
+
+def _price(release: Release) -> float:
+    """Return the scale of the noise of a release per partition, for a clip of 1."""
+    if isinstance(release, ClippedSum):
+        return release.price
+    return _scale([spending.cost for spending in release.spends if not spending.once])
 
 
 def _scale(costs: Sequence[Budget]) -> float:
