@@ -23,7 +23,7 @@ def test_json_lines_are_warned_of(
     words = ["--input", source, "--output", str(tmp_path / "out.csv"), *WORDS, *PUBLIC]
     assert aggregate.main([*words, "--max", "minuts", *RUN]) == 0
     first = capfd.readouterr().err.splitlines()[0]
-    assert first.startswith(f"Warning: input: JSON Lines like {source!r} have no header, so a ")
+    assert first.startswith(f"Warning: JSON Lines like {source!r} have no header, so a ")
     assert "misspelt name among 'visitor', 'day', 'minuts' is not noticed" in first
 
 
@@ -52,7 +52,7 @@ def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path
         "input": "visits.csv",
         "output": "out.csv",
         "person": "visitor",
-        "partition": ["day"],
+        "partition": "day",
         "partitions": [1, 2, 3],
         "metrics": [{"sum": "spent"}],
         "budget": {"epsilon": 1},
