@@ -245,7 +245,8 @@ class Others(Share):
         """
         if self.by_person:
             return dataclasses.replace(super().build(context, share), rest=True)
-        lender = super().build(context, share.scaled(WEIGHT_OF_SHARE))
+        made = Budget.zcdp if share.is_zcdp else Budget
+        lender = super().build(context, made(WEIGHT_OF_SHARE * share.amount))
         noise = context.noise(share)
         return dataclasses.replace(lender, rest=True, borrowed=True, noise_cost=noise)
 
