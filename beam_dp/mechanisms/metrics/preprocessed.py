@@ -22,7 +22,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.metrics.base import Command, Context, OfNumbers, OfPeople, OfPersonValues
+from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.metrics.sums import ClippedSum, people_of
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
@@ -202,8 +202,6 @@ class TrimmedMean(Preprocessing):
         column: the value column.
         trim: the share of people that is left out at each end.
     """
-
-    command: ClassVar[Command | None] = Command("COLUMN", "mean without a tenth at each end")
 
     trim: checks.Real = Fraction(1, 10)
 

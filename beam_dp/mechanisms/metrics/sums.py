@@ -19,7 +19,7 @@ from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfNumbers, OfPeople
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
@@ -123,7 +123,6 @@ class Count(Clippable):
     word: ClassVar[str] = "rows"
     shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of rows")
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
@@ -154,10 +153,6 @@ class Sum(Clippable, OfNumbers):
 
     word: ClassVar[str] = "sum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "sum of a column, clipped at a privately chosen bound",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
@@ -202,7 +197,6 @@ class PeopleCount(Metric):
     shown_as: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of people")
 
     @property
     def pooled(self) -> bool:
