@@ -53,7 +53,7 @@ class RunFailed(RuntimeError):
     """A run failed: the message is without data, or it says where data may be seen."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Released:
     """A released table, and the record of what it cost and how it was drawn.
 
@@ -86,13 +86,10 @@ class Released:
         """Return the table as a page, and write the page to a file: see `report`."""
         return report(self, path, title)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:  # a notebook shows it
         view = View.of(self.table, self.record)
         columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
         return f"{view.text(columns)}\n{view.cost}"
-
-    def _repr_html_(self) -> str:
-        return View.of(self.table, self.record).html()
 
 
 def release(

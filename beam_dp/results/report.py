@@ -8,6 +8,7 @@ shows is made plain and escaped, and the page allows no script but its own, by i
 
 import base64
 import dataclasses
+import functools
 import hashlib
 import importlib.util
 import itertools
@@ -17,7 +18,7 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.shown_numbers import ShownNumber, plain
-from beam_dp.results.view import ShownMetric, View, label_of
+from beam_dp.results.view import Series, View, label_of
 from beam_dp.transforms.io import released_files, whole_files
 from beam_dp.transforms.run_record import said
 
@@ -111,7 +112,7 @@ def html(view: View, title: str) -> str:
         columns=record["columns"],
         parameters=record.get("parameters", {}),
         owners=several_owners(view.owners),
-        figures=[figure for metric in view.metrics for figure in _figures(metric, view)],
+        figures=_figures(view),
         rows=[(key, cells) for key, *cells in itertools.islice(rows, MOST_ROWS)],
         metric_of={each["label"]: each["metric"] for each in record.get("releases", ())},
         whole_record=Markup(escape(json.dumps(record, indent=1))),
@@ -131,108 +132,67 @@ def amount(cost: dict[str, Any], times: int = 1) -> str:
     return ", ".join(f"{name} {short(float(part))}" for name, part in parts.items() if part)
 
 
-class Mark(NamedTuple):
-    """A number in a chart. Places are percentages of the chart's scale.
-
-    Attributes:
-        label: its key or bin.
-        number: the number.
-        place: where it stands; None where there is none.
-        ends: the two ends of its interval, and what each is: "known", "beyond" the picture, or
-            "open", where nothing is known; none for a rank.
-    """
-
-    label: str
-    number: ShownNumber
-    place: float | None
-    ends: tuple[tuple[float, str], ...]
-
-
-class Scale(NamedTuple):
-    """What the axis of a chart shows."""
-
-    low: float
-    high: float
-
-    def place(self, value: float) -> float:
-        """Return where a number stands; of one beyond the picture, its edge."""
-        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # without overflow
-        return round(100 * min(max(share, 0.0), 1.0), 2)
-
-    def mark(self, label: str, number: ShownNumber) -> Mark:
-        """Return a number in its place."""
-        if number.value is None:
-            return Mark(label, number, None, ())
-        ends: tuple[tuple[float, str], ...] = ()
-        if (number.low, number.high) != (None, None):
-            ends = self._end(number.low, self.low), self._end(number.high, self.high)
-        return Mark(label, number, self.place(number.value), ends)
-
-    def _end(self, value: float | None, edge: float) -> tuple[float, str]:
-        if value is None:
-            return self.place(edge), "open"
-        return self.place(value), "known" if self.low <= value <= self.high else "beyond"
-
-
 @dataclasses.dataclass(frozen=True)
 class Figure:
     """A chart with what its words need.
 
     Attributes:
-        name: the output column.
-        metric: the metric.
+        name: the output column, or what those of a histogram have in common.
+        series: the numbers; of a histogram the first ones.
         label: which of several numbers of the metric it shows; "" for the only one, or for all.
-        panels: one part of the chart, or one per partition: its heading, and its numbers.
-        scale: what the axis shows.
+        panels: one part of the chart, or one per partition: its heading, and its numbers, each
+            below its key or bin.
         left_out: how many partitions are not drawn.
     """
 
     name: str
-    metric: ShownMetric
+    series: Series
     label: str
-    panels: list[tuple[str, list[Mark]]]
-    scale: Scale
+    panels: list[tuple[str, list[tuple[str, ShownNumber]]]]
     left_out: int
 
     @property
-    def marks(self) -> list[Mark]:
+    def numbers(self) -> list[ShownNumber]:
         """All numbers that are drawn."""
-        return [mark for _, marks in self.panels for mark in marks]
+        return [number for _, bars in self.panels for _, number in bars]
+
+    @functools.cached_property
+    def _axis(self) -> tuple[float, float]:
+        """What the axis shows: 0, numbers of use with their intervals, and all other numbers."""
+        useful = [each for each in self.numbers if not each.is_doubtful] or self.numbers
+        ends = [end for each in useful for end in (each.low, each.high)]
+        known = [end for end in (0.0, *ends, *(n.value for n in self.numbers)) if end is not None]
+        return min(known), max(known) if max(known) > min(known) else 1.0
+
+    def place(self, value: float) -> float:
+        """Return where a number stands: from 1% to 99%, outside 0% to 100% if beyond the picture."""
+        low, high = self._axis
+        share = (value / 2 - low / 2) / (high / 2 - low / 2)  # without overflow
+        return round(1 + 98 * min(max(share, -1.0), 2.0), 2)
 
 
-def _figures(metric: ShownMetric, view: View) -> list[Figure]:
+def _figures(view: View) -> list[Figure]:
     """Return bars for the bins of each partition, or for the partitions of each number."""
-    if metric.kind == "Histogram":
-        rows = list(zip(*(each.numbers for each in metric.series), strict=True))
-        drawn = _largest([sum(each.value or 0 for each in row) for row in rows], MOST_PANELS)
-        scale = _scale([number for row in drawn for number in rows[row]])
-        bins = [each.label for each in metric.series]
-        panels = []
-        for row in drawn:
-            named = (f"{name} {part}" for name, part in zip(view.by, view.keys[row]))
-            panels.append((" / ".join(named), list(map(scale.mark, bins, rows[row]))))
-        return [Figure(metric.name, metric, "", panels, scale, len(rows) - len(drawn))]
+    keys = list(map(label_of, view.keys))
     figures = []
-    for series in metric.series:
-        values = [-math.inf if each.value is None else each.value for each in series.numbers]
-        drawn = _largest(values, MOST_BARS)
-        scale = _scale([series.numbers[row] for row in drawn])
-        marks = [scale.mark(label_of(view.keys[row]), series.numbers[row]) for row in drawn]
-        left = len(values) - len(drawn)
-        figures.append(Figure(series.name, metric, series.label, [("", marks)], scale, left))
+    for name, group in itertools.groupby(view.series, lambda each: each.metric):
+        several = list(group)
+        if several[0].kind == "Histogram":
+            rows = list(zip(*(each.numbers for each in several), strict=True))
+            drawn = _largest([sum(each.value or 0 for each in row) for row in rows], MOST_PANELS)
+            bins = [each.label for each in several]
+            panels = [(keys[row], list(zip(bins, rows[row], strict=True))) for row in drawn]
+            figures.append(Figure(name, several[0], "", panels, len(keys) - len(drawn)))
+            continue
+        for each in several:
+            values = [-math.inf if n.value is None else n.value for n in each.numbers]
+            drawn = _largest(values, MOST_BARS)
+            bars = [(keys[row], each.numbers[row]) for row in drawn]
+            left = len(keys) - len(drawn)
+            figures.append(Figure(each.name, each, each.label, [("", bars)], left))
     return figures
 
 
 def _largest(values: Sequence[float], most: int) -> list[int]:
     """Return the rows with the largest released numbers, in the order of the table."""
     return sorted(sorted(range(len(values)), key=lambda row: -values[row])[:most])
-
-
-def _scale(numbers: Sequence[ShownNumber]) -> Scale:
-    """Return what an axis shows: 0, numbers of use with their intervals, and all other numbers."""
-    useful = [each for each in numbers if not each.is_doubtful] or numbers
-    ends = [end for each in useful for end in (each.low, each.high)]
-    known = [end for end in (*ends, *(each.value for each in numbers)) if end is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    low, high = min(low, 0.0), max(high, 0.0)
-    return Scale(low, high if high > low else low + 1)

@@ -1,4 +1,4 @@
-"""What a reader sees of a release: keys, numbers and remarks; on a terminal, in a notebook, a page.
+"""What a reader sees of a release: keys, numbers and remarks; on a terminal, a page.
 
 All of it is made of the released table and its record, which says which columns belong together.
 """
@@ -7,14 +7,14 @@ import dataclasses
 import itertools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
 from beam_dp.mechanisms.planning.plan import several_owners
-from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
+from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
 from beam_dp.transforms.run_record import COLUMNS
 
@@ -31,36 +31,21 @@ class Series:
     """One number per partition.
 
     Attributes:
-        name: its output column.
-        label: which of several of a metric it is, as "0 to below 10" for a bin; "" for the only
+        metric: the output column of the metric, or what its several output columns have in common.
+        kind: its class, as "Sum"; "" where it is not known.
+        column: the column that it was computed from; "" for none.
+        name: the output column of this number.
+        label: which of several of the metric it is, as "0 to below 10" for a bin; "" for the only
             one.
         numbers: one per row of the table.
     """
 
+    metric: str
+    kind: str
+    column: str
     name: str
     label: str
     numbers: tuple[ShownNumber, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class ShownMetric:
-    """A metric of a released table.
-
-    Attributes:
-        kind: its class, as "Sum"; "" where it is not known.
-        column: the column that it was computed from; "" for none.
-        series: its numbers: several for a histogram, and where several quantiles were asked.
-    """
-
-    kind: str
-    column: str
-    series: tuple[Series, ...]
-
-    @property
-    def name(self) -> str:
-        """The output column, or what the output columns have in common."""
-        names = [series.name for series in self.series]
-        return names[0] if len(names) == 1 else os.path.commonprefix(names).rstrip("_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,25 +56,20 @@ class View:
         record: its record.
         by: the names of the key columns.
         keys: the key of each row.
-        metrics: the metrics, in the order of the columns.
+        series: the numbers, in the order of the columns.
     """
 
     record: dict[str, Any]
     by: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
-    metrics: tuple[ShownMetric, ...]
+    series: tuple[Series, ...]
 
     @classmethod
     def of(cls, table: pa.Table, record: dict[str, Any]) -> "View":
         """Return the view of a table."""
         by = tuple(record[COLUMNS]["keys"])
         keys = zip(*(table[name].to_pylist() for name in by), strict=True)
-        return cls(record, by, tuple(keys) if by else ((),) * len(table), _metrics(table, record))
-
-    @property
-    def series(self) -> list[Series]:
-        """The numbers of all metrics."""
-        return [each for metric in self.metrics for each in metric.series]
+        return cls(record, by, tuple(keys) if by else ((),) * len(table), _series(table, record))
 
     @property
     def owners(self) -> list[str]:
@@ -161,11 +141,6 @@ class View:
         lines = text_table(heading, rows, columns, ">>", least=len(self.by) + 1)
         return "\n".join([*lines, *(wrapped(note, columns) for note in self._remarks())])
 
-    def html(self) -> str:
-        """Return the same for a notebook."""
-        heading, *rows = zip(*self._columns(), strict=True)
-        return html_table(heading, rows, "\n".join([*self._remarks(), self.cost]))
-
     def _columns(self) -> list[list[str]]:
         """Return the cells of the first rows by column, below their headings."""
         keys = [
@@ -186,36 +161,33 @@ def label_of(key: Sequence[object]) -> str:
     return " / ".join(str(part) or '""' for part in key) if key else "all rows"
 
 
-def _metrics(table: pa.Table, record: dict[str, Any]) -> tuple[ShownMetric, ...]:
+def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
     names = record[COLUMNS]["numbers"]
     parameters = record.get("parameters", {})
     asked = parameters.get("metrics") or [parameters.get("statistic", {})]
     asked = asked if len(asked) == len(names) else [{}] * len(names)
     walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(_WALK))
     passed = {each["metric"]: each["shift_T"] for each in walks}
-    return tuple(
-        _metric(table, columns, said, passed.get(columns[0]))
-        for columns, said in zip(names, asked, strict=True)
-    )
+    metrics = zip(names, asked, strict=True)
+    return tuple(each for metric in metrics for each in _of_metric(table, *metric, passed))
 
 
-def _metric(
-    table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: int | None
-) -> ShownMetric:
+def _of_metric(
+    table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: dict[str, int]
+) -> Iterator[Series]:
     kind = said.get("type", "")
     size = 2 if len(names) > 1 and names[1].endswith(_RANKED) else 3
-    groups = [names[at : at + size] for at in range(0, len(names), size)]
-    series = []
-    for group, label in zip(groups, _labels(said, len(groups)), strict=True):
-        cells = zip(*(table[name].to_pylist() for name in group), strict=True)
+    metric = os.path.commonprefix(names[::size]).rstrip("_") if len(names) > size else names[0]
+    beyond = passed.get(names[0]) if kind in _EXTREMES else None
+    for at, label in enumerate(_labels(said, len(names) // size)):
+        group = names[size * at : size * (at + 1)]
+        cells = zip(*(table[each].to_pylist() for each in group), strict=True)
         if size == 2:
             numbers = [shown(v, rank=math.inf if off is None else float(off)) for v, off in cells]
         else:
-            beyond = passed if kind in _EXTREMES else None
             share = kind == _SHARE
             numbers = [shown(v, low, high, beyond=beyond, share=share) for v, low, high in cells]
-        series.append(Series(group[0], label, tuple(numbers)))
-    return ShownMetric(kind, said.get("column") or "", tuple(series))
+        yield Series(metric, kind, said.get("column") or "", group[0], label, tuple(numbers))
 
 
 def _labels(said: dict[str, Any], count: int) -> list[str]:

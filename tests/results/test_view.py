@@ -1,4 +1,4 @@
-"""What readers see: which columns belong together, and the table of a terminal and a notebook."""
+"""What readers see: which columns belong together, and the table of a terminal."""
 
 import math
 from itertools import chain
@@ -47,13 +47,14 @@ def test_every_metric_has_its_numbers() -> None:
     record = run_record.facts(release, None)
     names = [*record["columns"]["keys"], *chain(*record["columns"]["numbers"])]
     seen = View.of(pa.table({name: [float(at)] for at, name in enumerate(names)}), record)
-    assert [
-        (m.kind, m.column, m.name, [each.label for each in m.series]) for m in seen.metrics
-    ] == [
-        ("Sum", "spent", "day_low", [""]),
-        ("Quantiles", "ms", "quantiles_ms_0", ["0.5", "0.9"]),
-        ("Histogram", "age", "histogram_age", ["below 18", "18 to below 30.5", "30.5 or more"]),
-        ("Median", "ms", "median_rank_error", [""]),
+    assert [(each.kind, each.column, each.metric, each.label) for each in seen.series] == [
+        ("Sum", "spent", "day_low", ""),
+        ("Quantiles", "ms", "quantiles_ms_0", "0.5"),
+        ("Quantiles", "ms", "quantiles_ms_0", "0.9"),
+        ("Histogram", "age", "histogram_age", "below 18"),
+        ("Histogram", "age", "histogram_age", "18 to below 30.5"),
+        ("Histogram", "age", "histogram_age", "30.5 or more"),
+        ("Median", "ms", "median_rank_error", ""),
     ]
     told = [(n.value, n.low, n.high, n.rank) for each in seen.series for n in each.numbers]
     assert told[0] == (1, 2, 3, None) and told[1] == (4, None, None, 5) and told[-1][3] == 18
@@ -64,7 +65,7 @@ def test_a_table_without_keys_or_parameters() -> None:
     record = {"columns": {"keys": [], "numbers": [["n", "n_low", "n_high"]]}}
     columns = {"n": [5, 6], "n_low": [4.0, INF], "n_high": [None, 9.0]}
     seen = View.of(pa.table(columns), record)
-    assert seen.keys == ((), ()) and (seen.metrics[0].kind, seen.metrics[0].name) == ("", "n")
+    assert seen.keys == ((), ()) and (seen.series[0].kind, seen.series[0].name) == ("", "n")
     first, second = seen.series[0].numbers
     assert (first.low, first.high, first.whole) == (4, None, True)
     assert (second.low, second.high) == (None, 9)
@@ -149,7 +150,6 @@ def test_it_is_printed_rounded_with_its_cost(monkeypatch: pytest.MonkeyPatch) ->
     assert max(map(len, lines[:-1])) <= 60 and lines[-1].startswith("in all: epsilon 1")
 
 
-def test_a_notebook_shows_a_table_of_text() -> None:
-    page = dp.Released(*made(HOSTILE_KEYS))._repr_html_()
-    assert page.startswith("<table>") and "<script" not in page and "in all: epsilon 1" in page
-    assert page.count("<tr>") == 7
+def test_a_notebook_shows_the_same_text() -> None:
+    released = dp.Released(*made(HOSTILE_KEYS))
+    assert repr(released) == str(released) and "\x1b" not in str(released)

@@ -1,35 +1,11 @@
-"""Tables of words, as text for a terminal and as HTML for a notebook.
-
-In HTML every cell is escaped, for keys and names can be hostile text.
-"""
+"""Tables of words as text, for a terminal or a notebook."""
 
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from html import escape
 
-_STYLE = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 _GAP = "  "
 _NARROW = 40
-
-
-def html_table(heading: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> str:
-    """Return a table, with a note below it.
-
-    Args:
-        heading: the names of the columns.
-        rows: the cells.
-        note: what to say below; lines stay lines.
-    """
-    head = _row("th", heading)
-    body = "".join(_row("td", row) for row in rows)
-    below = f'<pre style="white-space:pre-wrap">{escape(note)}</pre>' if note else ""
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{below}"
-
-
-def _row(tag: str, cells: Sequence[str]) -> str:
-    inside = "".join(f'<{tag} style="{_STYLE}">{escape(cell)}</{tag}>' for cell in cells)
-    return f"<tr>{inside}</tr>"
 
 
 def text_table(
