@@ -61,7 +61,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.results.release import Released as Released
     from beam_dp.results.release import RunFailed as RunFailed
     from beam_dp.results.release import release as release
-    from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions

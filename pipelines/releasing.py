@@ -120,7 +120,8 @@ def _reported(released: dp.Released, path: str, page: str) -> str:
     try:
         released.report(page)
     except OSError as error:
-        return f"report: not written, {error.strerror}; at no cost: dp.report({path!r}, {page!r})"
+        again = f"dp.Released.read({path!r}).report({page!r})"
+        return f"report: not written, {error.strerror}; at no cost: {again}"
     return f"report: {page}"
 
 

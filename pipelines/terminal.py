@@ -11,7 +11,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import apache_beam as beam
 
@@ -24,7 +23,6 @@ from pipelines import messages
 _FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
 _STANDARD_ERROR = 2
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
-_bars: list[Any] = []  # the line, while there is one
 
 
 def say(words: str) -> None:
@@ -74,9 +72,9 @@ def hushed() -> Iterator[None]:
 
 def stage(words: str) -> None:
     """Name the stage that a job has reached: in the line of its progress, or in one of its own."""
-    if _bars:
-        _bars[-1].set_description_str(words)
-    else:
+    for bar in open_files.bars:
+        bar.set_description_str(words)
+    if not open_files.bars:
         say(words)
 
 
@@ -100,13 +98,10 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
     with (
         os.fdopen(os.dup(_terminal[-1]), "w") as output,  # standard error itself is held back
         tqdm(desc=first, total=size, file=output, leave=False, bar_format=_FORM) as bar,
-        open_files.watched(lambda read: bar.update(min(read, size - bar.n))),
     ):
-        _bars.append(bar)
-        try:
-            yield
-        finally:
-            _bars.pop()
+        open_files.bars.append(bar)
+        yield  # no run raises here
+        open_files.bars.clear()
 
 
 def _announce(words: str, done: object) -> str:

@@ -8,8 +8,9 @@ YAML takes for text, is a number. A function is MODULE:NAME.
 import contextlib
 import dataclasses
 import difflib
-import importlib
+import itertools
 import math
+import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -34,8 +35,7 @@ _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "person_epsilon"),
 }
-_WORDS_OR_NUMBERS = {"sensitivity"}
-_MOST_EDGES = 10_000
+_MOST_EDGES = 10_000  # a histogram refuses so many
 _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "sensitivity")
 
@@ -79,7 +79,7 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         bounds_of(owner, parts.get("bounds")),
         partitions,
         batches=batches and isinstance(partitions, PublicPartitions),
-        **{name: parts[name] for name in ("shards",) if name in parts},
+        shards=parts.get("shards"),
     )
 
 
@@ -115,10 +115,8 @@ def metric_of(owner: str, given: object) -> Metric:
     check_words(owner, word, rest, sorted(known))
     if fields[word] is not None:
         rest["column"] = fields[word]
-    needed = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
-    for name in sorted(needed - {*rest}):
-        mend = f"Write {{{word}: spent}}." if name == "column" else ""
-        checks.require(False, owner, word, f"have its {name}", mend)
+    needed = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
+    mapping_of(owner, word, rest, needed=needed)
     options = {name: _option(owner, kind, name, value) for name, value in rest.items()}
     if "person_epsilon" not in options:
         return kind(**options)
@@ -138,18 +136,15 @@ def _option(owner: str, kind: type[Metric], name: str, value: Any) -> Any:
     if name == "edges":
         return edges_of(owner, value)
     if isinstance(value, _LISTS):
-        return [number_of(owner, name, each) for each in value]
-    if name in _TEXTS or value is None or isinstance(value, bool):
-        return value
-    return number(value) if name in _WORDS_OR_NUMBERS else number_of(owner, name, value)
+        return list(map(number, value))
+    return value if name in _TEXTS else number(value)
 
 
 def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
     """Return the function MODULE:NAME."""
-    module, _, attribute = str(given).partition(":")
     found: Any = None
     with contextlib.suppress(Exception):  # an import runs the user's code, which may raise anything
-        found = getattr(importlib.import_module(module), attribute)
+        found = pkgutil.resolve_name(str(given))
     rule = f"be MODULE:NAME of a function that can be imported, not {checks.shown(given)}"
     checks.require(callable(found), owner, name, rule)
     known: Callable[[Any], Any] = found
@@ -160,27 +155,22 @@ def candidates_of(owner: str, given: object) -> Candidates:
     """Return the grid of `{low: 0, high: 60, step: 1}`, `0..60..1`, `{low: 1, high: 9, ratio: 3}`."""
     if isinstance(given, str) and given.count("..") == 2:
         given = dict(zip(("low", "high", "step"), given.split(".."), strict=True))
-    grid = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
+    parts = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
     mend = "Write candidates: {low: 0, high: 60, step: 1}."
-    whole = {*grid} in ({"low", "high", "step"}, {"low", "high", "ratio"})
+    whole = {*parts} in ({"low", "high", "step"}, {"low", "high", "ratio"})
     checks.require(whole, owner, "candidates", "have a low, a high, and a step or a ratio", mend)
-    low, high = (number_of(owner, end, grid[end]) for end in ("low", "high"))
-    if "ratio" in grid:
-        return Candidates.geometric(low, high, number_of(owner, "ratio", grid["ratio"]))
-    return Candidates.linear(low, high, number_of(owner, "step", grid["step"]))
+    grid = {name: number(value) for name, value in parts.items()}
+    return Candidates.geometric(**grid) if "ratio" in grid else Candidates.linear(**grid)
 
 
 def edges_of(owner: str, given: object) -> list[Any]:
     """Return the edges of a list of numbers and LOW..HIGH..STEP, like `[0..100..10, .inf]`."""
     edges: list[Any] = []
     for each in given if isinstance(given, _LISTS) else [given]:
-        if not isinstance(each, str) or ".." not in each:
-            edges.append(number_of(owner, "edges", each))
-            continue
-        grid = candidates_of(owner, each)
-        rule = f"be at most {_MOST_EDGES}, not {each}"
-        checks.require(len(grid) <= _MOST_EDGES, owner, "edges", rule)
-        edges += grid
+        if isinstance(each, str) and ".." in each:
+            edges += itertools.islice(candidates_of(owner, each), _MOST_EDGES)
+        else:
+            edges.append(number(each))
     return edges
 
 
@@ -196,26 +186,12 @@ def number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.strip("+-").isdecimal() else exact
 
 
-def number_of(owner: str, name: str, value: object) -> Any:
-    """Return a number as the decimal that was written; refuse all else."""
-    found = number(value)
-    is_number = isinstance(found, (int, float, Fraction)) and not isinstance(found, bool)
-    if not is_number:
-        raise checks.ParameterTypeError(owner, name, f"be a number, not {checks.shown(value)}")
-    return found
-
-
 def budget_of(owner: str, given: object) -> Budget:
     """Return the budget of `{epsilon: 1, delta: 1e-6}` or `{rho: 0.1}`."""
     parts = mapping_of(owner, "budget", given, ("epsilon", "rho", "delta"))
-    checks.require(
-        ("epsilon" in parts) != ("rho" in parts),
-        owner,
-        "budget",
-        "have either an epsilon or a rho",
-        "Write budget: {epsilon: 1, delta: 1e-6}.",
-    )
-    amounts = {name: number_of(owner, name, value) for name, value in parts.items()}
+    rule, mend = "have either an epsilon or a rho", "Write budget: {epsilon: 1, delta: 1e-6}."
+    checks.require(("epsilon" in parts) != ("rho" in parts), owner, "budget", rule, mend)
+    amounts = {name: number(value) for name, value in parts.items()}
     return Budget.zcdp(**amounts) if "rho" in parts else Budget(**amounts)
 
 

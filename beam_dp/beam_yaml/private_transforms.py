@@ -6,15 +6,8 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.beam_yaml.mappings import (
-    aggregate_of,
-    bounds_of,
-    budget_of,
-    columns_of,
-)
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.beam_yaml.mappings import aggregate_of
 from beam_dp.transforms.known_columns import fields_of
-from beam_dp.transforms.one_statistic import SelectPartitions
 from beam_dp.transforms.stages.output_names import row_type
 
 
@@ -40,24 +33,6 @@ def private_aggregate(
         shards: How many parts the people are cut into on the way.
     """
     made = aggregate_of("PrivateAggregate", locals())
-    return ReleasedRows(made)
-
-
-def select_partitions(
-    person: Any, partition: Any, budget: Any, bounds: Any, pre_threshold: int = 1
-) -> beam.PTransform[Any, Any]:
-    """Release the keys of partitions that have enough people.
-
-    Args:
-        person: The column that identifies a person.
-        partition: The column, or columns, whose values name a partition.
-        budget: What the output may cost, {epsilon: 1, delta: 1e-6}.
-        bounds: How many partitions a person keeps, {partitions: 3}.
-        pre_threshold: Never name a partition with fewer people than this.
-    """
-    owner, columns = "SelectPartitions", columns_of(partition)
-    limits = bounds_of(owner, bounds) or ContributionBounds(None)  # which is refused
-    made = SelectPartitions(person, columns, budget_of(owner, budget), limits, pre_threshold)
     return ReleasedRows(made)
 
 

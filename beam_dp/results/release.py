@@ -83,8 +83,18 @@ class Released:
         return self.table.to_pandas()
 
     def report(self, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
-        """Return the table as a page, and write the page to a file: see `report`."""
-        return report(self, path, title)
+        """Return the table as a page of HTML, and write the page to a file.
+
+        It costs no budget, as it looks at nothing but the released table and its record.
+
+        Args:
+            path: the file to write, which ends in .html and is replaced if it exists; None: none.
+            title: the heading of the page; "": one that names the input.
+
+        Raises:
+            ValueError: for a wrong path; where jinja2 is not installed: the extra `report` has it.
+        """
+        return report(View.of(self.table, self.record), path, title)
 
     def __repr__(self) -> str:  # a notebook shows it
         view = View.of(self.table, self.record)
@@ -158,7 +168,9 @@ def release(
                 read_rows.matched_files(part)  # raises where there is none
         else:
             pattern = ""
-            read = stack.enter_context(frames.held(_read_of(data, owners, aggregate)))
+            columns = table_order(name for each in aggregate.metrics for name in each.columns())
+            names = [*owners, *aggregate.partition, *(column.name for column in columns)]
+            read = stack.enter_context(frames.held(frames.frame_of(_OWNER, data, names)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         path = os.path.join(folder, "released.parquet")
         made = beam.Pipeline(RUNNER)
@@ -192,13 +204,6 @@ def write_of(
     return WriteRows(path, field_names(*named), overwrite, record, names)
 
 
-def _read_of(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
-    """Return the columns of a table that the release reads."""
-    columns = table_order(column for metric in aggregate.metrics for column in metric.columns())
-    names = [*owners, *aggregate.partition, *(column.name for column in columns)]
-    return frames.frame_of(_OWNER, data, names)
-
-
 def label(program: str, path: str) -> str:
     """Return what a ledger says of a run: its program, and the name of its files, if it has one."""
     name = "".join(letter for letter in run_record.file_names(path) if letter.isprintable())
@@ -226,27 +231,14 @@ def run(made: beam.Pipeline, show_errors: bool = False) -> None:
 
 
 def told(failure: BaseException) -> str:
-    """Return what is said of a failed run: what this package wrote of it, or that it failed."""
-    return own_text(failure) or (
-        f"the run failed with {type(failure).__name__}; its text may quote data: show_errors shows it"
-    )
+    """Return what is said of a failed run: what this package wrote of it, or that it failed.
 
-
-def own_text(failure: BaseException) -> str:
-    """Return what this package wrote of an error, which runners wrap in tracebacks; "" if nothing.
-
-    Errors of Beam quote elements.
+    Runners wrap the error in tracebacks, and errors of Beam quote elements.
     """
-    ours = _OURS.findall(f"{type(failure).__name__}: {failure}")
-    return str(ours[-1]) if ours else ""
-
-
-def have_ended(threads: set[threading.Thread], seconds: float) -> bool:
-    """Give threads so many seconds to end, all together, and return whether they have."""
-    until = time.monotonic() + seconds
-    while threads & set(threading.enumerate()) and time.monotonic() < until:
-        time.sleep(0.01)  # threads of other libraries cannot be joined
-    return threads.isdisjoint(threading.enumerate())
+    kind = type(failure).__name__
+    if ours := _OURS.findall(f"{kind}: {failure}"):
+        return str(ours[-1])
+    return f"the run failed with {kind}; its text may quote data: show_errors shows it"
 
 
 @contextlib.contextmanager
@@ -264,6 +256,8 @@ def hushed() -> Iterator[None]:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
-        have_ended(set(threading.enumerate()) - running, _PATIENCE)
+        until = time.monotonic() + _PATIENCE
+        while set(threading.enumerate()) - running and time.monotonic() < until:
+            time.sleep(0.01)  # threads of other libraries cannot be joined
         log.propagate = before
         log.removeHandler(nothing)

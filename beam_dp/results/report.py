@@ -20,14 +20,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import Series, View, label_of
-from beam_dp.transforms.io import released_files, whole_files
+from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.run_record import said
 
 MOST_ROWS = 5_000
@@ -38,33 +36,19 @@ _OWNER = "report"
 _FOLDER = Path(__file__).parent
 
 
-def report(source: Any, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
+def report(view: View, path: str | os.PathLike[str] | None, title: str) -> str:
     """Return a released table as a page of HTML, and write the page to a file.
 
-    It costs no budget, as it looks at nothing but the released table and its record.
-
     Args:
-        source: what `release` returned, or the path of a released file, whose record is beside it.
+        view: the released table.
         path: the file to write, which ends in .html and is replaced if it exists; None: none.
         title: the heading of the page; "": one that names the input.
 
     Raises:
-        TypeError, ValueError: for a wrong source or path.
-        ValueError: where jinja2 is not installed: the extra `report` has it.
+        ValueError: for a wrong path; where jinja2 is not installed: the extra `report` has it.
     """
     check(path)
-    if isinstance(source, (str, os.PathLike)):
-        table, record = released_files.read(_OWNER, os.fspath(source))
-    else:
-        table, record = getattr(source, "table", None), getattr(source, "record", {})
-    if not isinstance(table, pa.Table):
-        raise checks.ParameterTypeError(
-            _OWNER,
-            "source",
-            f"be what release() returned, or a path, not {type(source).__name__}",
-            'Write dp.report("released.csv", "released.html").',
-        )
-    page = html(View.of(table, record), title)
+    page = html(view, title)
     if path is not None:
         with whole_files.written(os.fspath(path)) as file:
             file.write(page.encode())
@@ -73,18 +57,12 @@ def report(source: Any, path: str | os.PathLike[str] | None = None, title: str =
 
 def check(path: str | os.PathLike[str] | None) -> None:
     """Refuse a page that could not be written, before a release that would be paid for."""
-    checks.require(
-        importlib.util.find_spec("jinja2") is not None,
-        _OWNER,
-        "jinja2",
-        "be installed",
-        "Write: pip install jinja2.",
-    )
+    is_there = importlib.util.find_spec("jinja2") is not None
+    checks.require(is_there, _OWNER, "jinja2", "be installed", "Write: pip install jinja2.")
     if path is not None:
         name = os.fspath(path)
-        checks.require(
-            name.endswith(".html"), _OWNER, "path", f"end in .html, not {checks.shown(name)}"
-        )
+        rule = f"end in .html, not {checks.shown(name)}"
+        checks.require(name.endswith(".html"), _OWNER, "path", rule)
         whole_files.check(_OWNER, name)
 
 

@@ -70,26 +70,18 @@ class ShownNumber:
         return not sum(abs(self.value - end) for end in ends) < most
 
     @property
-    def mark(self) -> str:
-        """The mark of a number that may be of little use."""
-        return MARK * self.is_doubtful
-
-    @property
     def passes_over(self) -> bool:
         """Whether it is shown with the people that it may pass over, on its open side."""
-        return self.beyond is not None and self.is_open
-
-    @property
-    def is_open(self) -> bool:
-        """Whether nothing is known on one of its two sides."""
-        return self.value is not None and (self.low is None) != (self.high is None)
+        is_open = (self.low is None) != (self.high is None)
+        return is_open and None not in (self.value, self.beyond)
 
     @property
     def text(self) -> str:
         """The number without its interval, with its mark."""
+        mark = MARK * self.is_doubtful
         if self.value is None:
-            return MISSING + self.mark
-        return self._written(self.value, decimal.ROUND_HALF_EVEN) + self.mark
+            return MISSING + mark
+        return self._written(self.value, decimal.ROUND_HALF_EVEN) + mark
 
     @property
     def ends(self) -> tuple[str, str]:

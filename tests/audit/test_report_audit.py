@@ -67,7 +67,7 @@ def tab() -> Iterator[Browser]:
 @pytest.fixture
 def page(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     path = tmp_path / "page.html"
-    dp.report(made(PAGES[request.param]), path)
+    dp.Released(*made(PAGES[request.param])).report(path)
     return path
 
 

@@ -58,7 +58,9 @@ def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
     monkeypatch.setattr(dp.Released, "report", full)
     assert len(releasing.show(released, "page.html").table) == 1
     said = capsys.readouterr().out.splitlines()[-1]
-    assert said.startswith("report: not written, No space left on device; at no cost: dp.report('")
+    assert said.startswith(
+        "report: not written, No space left on device; at no cost: dp.Released.read('"
+    )
 
 
 def test_a_terminal_without_the_signs_shows_their_numbers(

@@ -76,7 +76,7 @@ def test_a_number_says_nothing_where_its_interval_is_as_wide(
     numbers: tuple[float, float, float], little: bool
 ) -> None:
     number = shown(*numbers)
-    assert number.is_doubtful == little and number.mark == "*" * little
+    assert number.is_doubtful == little and ("*" in str(number)) == little
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Find and open files, and turn all errors that a file's content causes into one without content.
 
-*How far the input is read* (`watched`) is for the terminal of who started this process. Which part
+*How far the input is read* (`bars`) is for the terminal of who started this process. Which part
 of the bytes of a file was read counts no rows and no people, and when it is read a runner shows as
 well. It goes nowhere else: into no log, no file, no result, no message.
 """
@@ -10,7 +10,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -26,7 +26,8 @@ DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 LOOKED = 1 << 16
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
 Item = TypeVar("Item")
-_watching: list[Callable[[float], object]] = []
+bars: list[Any] = []
+"""The bars of tqdm that show how many bytes this process has read."""
 
 
 def is_local(path: str) -> bool:
@@ -50,20 +51,10 @@ def size_of(pattern: str) -> int:
     return sum(file.size_in_bytes for file in matched(pattern))
 
 
-@contextlib.contextmanager
-def watched(tell: Callable[[float], object]) -> Iterator[None]:
-    """Tell of the bytes that this process reads meanwhile: how many more there are."""
-    _watching.append(tell)
-    try:
-        yield
-    finally:
-        _watching.remove(tell)
-
-
 def count(size: float) -> None:
     """Count bytes that were read, where somebody watches."""
-    for tell in _watching:
-        tell(size)
+    for bar in bars:
+        bar.update(min(size, bar.total - bar.n))
 
 
 class _Counted(io.RawIOBase):
