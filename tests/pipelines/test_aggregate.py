@@ -175,7 +175,7 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     rows = parsed("--count", "--bounds", "rows=7").bounds
     assert rows == dp.ContributionBounds("auto", None, 7)
     plan = str(parsed("--count").plan())
-    assert "partitions per person" in plan and " epsilon 0.12 " in plan
+    assert "partitions per person" in plan and " epsilon 0.08 " in plan
 
 
 FORMS: dict[str, metric_kinds.Metric] = {
