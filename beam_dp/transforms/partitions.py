@@ -17,12 +17,13 @@ from beam_dp.transforms.public_partitions import PublicPartitions, kind_of
 
 @dataclasses.dataclass(frozen=True)
 class PrivatePartitions:
-    """Select the partitions to release privately, by the number of their people.
+    """Select the partitions to release privately, by their people.
 
     A partition with few people is kept with a small probability: with one person alone, at most
-    the partition's share of delta. Where the budget is spent as epsilon, that is optimal truncated
-    geometric selection (`TruncatedGeometric`); as rho, a threshold for a noisy number of people
-    (`GaussianThreshold`), which needs fewer. Needs a delta above 0.
+    delta. Where no bound on partitions per person is given, people need none to be counted here: a
+    person with k partitions adds 1 / sqrt(k) to each, up to 64 of them (`WeightedThreshold`).
+    Where one is given, that or optimal truncated geometric selection (`TruncatedGeometric`) is
+    taken, whichever needs fewer people. Needs a delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.
@@ -36,10 +37,14 @@ class PrivatePartitions:
         checks.positive_integer("PrivatePartitions", "pre_threshold", self.pre_threshold)
         checks.fraction_between("PrivatePartitions", "weight", self.weight, 0, math.inf)
 
-    def request(self) -> SelectionRequest:
-        """Return the selection as a request to the program."""
+    def request(self, unbounded: bool) -> SelectionRequest:
+        """Return the selection as a request to the program.
+
+        Args:
+            unbounded: whether no bound on the partitions of a person is given.
+        """
         weight = checks.number("PrivatePartitions", "weight", self.weight)
-        return SelectionRequest(weight, self.pre_threshold)
+        return SelectionRequest(weight, self.pre_threshold, unbounded)
 
 
 Partitions = PublicPartitions | PrivatePartitions
@@ -147,7 +152,7 @@ def check_public(
 
 
 def check_bounds(
-    owner: str, bounds: ContributionBounds | None, asked: Sequence[Metric] = ()
+    owner: str, bounds: ContributionBounds | None, asked: Sequence[Metric] | None = None
 ) -> ContributionBounds:
     """Return the bounds; for None, an automatic one where that is possible, else none.
 
@@ -156,12 +161,13 @@ def check_bounds(
     Args:
         owner: the name that errors begin with.
         bounds: as the user gave them.
-        asked: what is released; empty: nothing is, and so nothing can be chosen privately.
+        asked: what is released beside partitions; None: nothing is released here, and so nothing
+            can be chosen privately.
 
     Raises:
         TypeError, ValueError: for what are no bounds, and for an automatic one where none can be.
     """
-    possible = bool(asked) and all(metric.takes_auto_bound for metric in asked)
+    possible = asked is not None and all(metric.takes_auto_bound for metric in asked)
     if bounds is None:
         return ContributionBounds(AUTO if possible else None)
     if not isinstance(bounds, ContributionBounds):

@@ -146,13 +146,15 @@ def foresee(
     checks.positive_integer("plan", "people", people, "Write plan(people=5000).")
     known = _checked(asked, assume)
     program = _taken(asked, known)
-    each = min(program.reach, math.ceil(known.get(EACH, program.reach)))
+    each = math.ceil(known.get(EACH, program.reach))
+    needed = None if program.selection is None else program.selection.sure_from(each)
+    each = min(program.reach, each)
     partitions = partitions or math.ceil(known.get(PARTITIONS, each))
     reach = min(each, partitions)
     crowd = Crowd(people * reach / partitions, partitions, reach)
     expected = [_expected(step, crowd, known) for step in program.steps]
-    if program.selection is not None:
-        expected.insert(0, Expected(SELECTED, program.selection.threshold))
+    if needed is not None:
+        expected.insert(0, Expected(SELECTED, needed))
     budget = program.budget
     amount = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
     return Outlook(

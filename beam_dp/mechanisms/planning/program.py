@@ -41,13 +41,18 @@ from beam_dp.mechanisms.metrics.base import (
 )
 from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
-from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
+from beam_dp.mechanisms.noise.partition_selection import (
+    MOST,
+    Selection,
+    WeightedThreshold,
+    best_selection,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
@@ -145,7 +150,15 @@ class Program:
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """What is summarised per partition; the first measure counts the people."""
-        return (Measure(PEOPLE), *(m for step in self.steps for m in step.release.measures))
+        weighted = isinstance(self.selection, WeightedThreshold)
+        people = Measure(WEIGHTS if weighted else PEOPLE)
+        return (people, *(m for step in self.steps for m in step.release.measures))
+
+    @property
+    def counted(self) -> int | None:
+        """How many partitions of a person count for the selection; None: those of the bound."""
+        weighted = self.searches and isinstance(self.selection, WeightedThreshold)
+        return MOST if weighted else None
 
     @property
     def keep_rows(self) -> bool:
@@ -188,7 +201,8 @@ class Program:
         """Return the indexes of the partitions that may be named."""
         if self.selection is None:
             return np.arange(view.size)
-        return np.flatnonzero(self.selection.keep(view.people(0), noise))
+        people, weights = (column[:, 0] for column in view.histogram(0, 1))
+        return np.flatnonzero(self.selection.keep(people, noise, weights))
 
     def release(
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
@@ -342,8 +356,11 @@ def _compiled(asked: Program) -> dict[str, object]:
     account = Account(composed)
     selection = None
     if asked.selecting is not None:
-        cost = account.spend(SELECTION, shares[None], asked.reach)
-        selection = best_selection(cost, asked.selecting.pre_threshold)
+        most = min(MOST, asked.edges[-1]) if asked.selecting.unbounded else None
+        share = shares[None]
+        selection = best_selection(share, asked.reach, asked.selecting.pre_threshold, most)
+        times = 1 if isinstance(selection, WeightedThreshold) else asked.reach
+        account.spend(SELECTION, share.scaled(Fraction(1, times)), times)
     costs = asked.centre_costs
     context = Context(
         columns_of(asked.metrics, asked.others),
