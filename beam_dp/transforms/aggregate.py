@@ -12,7 +12,6 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
-from beam_dp.mechanisms.noise.partition_selection import MOST
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
@@ -185,19 +184,14 @@ class PrivateAggregate(RowsOfPeople):
         return run_record.of(self, self._drawn, self._program, job)
 
     def _compile(self, budget: Budget) -> Program:
-        asked, selection = self.partitions, None
+        asked = self.partitions
+        selection = asked.request() if isinstance(asked, PrivatePartitions) else None
         partitions = partition_count(self.partitions)
         reach: int | tuple[int, ...]
         if self._bounds.is_automatic and not self._others:
             reach = edges_up_to(limit_of(self._bounds, self.partitions))
-            if not self.metrics:  # the partitions that count are all that is asked for
-                reach = min(MOST, reach[-1])
         else:
             reach = reach_of(_OWNER, self._bounds, self.partitions)
-        if isinstance(asked, PrivatePartitions):
-            # In a trial there is no noise: the exact threshold for people hides nothing.
-            free = self._bounds.is_automatic and reach not in (1, (1,)) and not noise_off.applies()
-            selection = asked.request(free)
         return compile_program(
             self.metrics,
             budget,
@@ -224,8 +218,7 @@ class PrivateAggregate(RowsOfPeople):
         Raises:
             TypeError, ValueError: for a wrong guess.
         """
-        bounds = self._bounds
-        free = bounds.reach is None and not bounds.is_automatic and not self._others
+        free = self._bounds.reach is None and not self._others
         plan, outlook = describe(self._program, unbounded=free), None
         if people is None:
             mend = 'Write plan(people=5000, assume={"spent": 100}).'

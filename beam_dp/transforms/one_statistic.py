@@ -285,7 +285,8 @@ class SelectPartitions(OneStatistic):
         person: the column that identifies a person.
         partition: the columns whose values name a partition.
         budget: with a delta above 0.
-        bounds: how much of the data one person may reach. None: no bound is needed.
+        bounds: how much of the data one person may reach. None: no bound is needed; what a person
+            counts for in each partition is chosen by a noisy histogram, for 2% of the budget.
         pre_threshold: never name a partition with fewer people than this.
         shards, columns: as of `PrivateAggregate`.
 

@@ -20,10 +20,12 @@ class PrivatePartitions:
     """Select the partitions to release privately, by their people.
 
     A partition with few people is kept with a small probability: with one person alone, at most
-    delta. Where no bound on partitions per person is given, people need none to be counted here: a
-    person with k partitions adds 1 / sqrt(k) to each, up to 64 of them (`WeightedThreshold`).
-    Where one is given, that or optimal truncated geometric selection (`TruncatedGeometric`) is
-    taken, whichever needs fewer people. Needs a delta above 0.
+    delta. Optimal truncated geometric selection counts people (`TruncatedGeometric`), and costs
+    once per partition of a person. Weighted selection costs once for all: a person with k
+    partitions adds 1 / sqrt(k) to each (`WeightedThreshold`). Where a bound on partitions is given,
+    that is taken which needs fewer people. Else the noisy histogram that chooses a bound for the
+    metrics says what is taken, and how many partitions of a person count for it, up to 64. Needs a
+    delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.
@@ -37,14 +39,10 @@ class PrivatePartitions:
         checks.positive_integer("PrivatePartitions", "pre_threshold", self.pre_threshold)
         checks.fraction_between("PrivatePartitions", "weight", self.weight, 0, math.inf)
 
-    def request(self, unbounded: bool) -> SelectionRequest:
-        """Return the selection as a request to the program.
-
-        Args:
-            unbounded: whether no bound on the partitions of a person is given.
-        """
+    def request(self) -> SelectionRequest:
+        """Return the selection as a request to the program."""
         weight = checks.number("PrivatePartitions", "weight", self.weight)
-        return SelectionRequest(weight, self.pre_threshold, unbounded)
+        return SelectionRequest(weight, self.pre_threshold)
 
 
 Partitions = PublicPartitions | PrivatePartitions

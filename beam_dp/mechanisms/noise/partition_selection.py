@@ -56,7 +56,7 @@ from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval, root_below
 
 MOST = 64
-"""So many partitions of a person count where no bound is given."""
+"""So many partitions of a person count at most where no bound is given."""
 _ONE = 1 << 20  # the weight of a person who is in one partition
 _SHOWN = 8
 _MOST_ENTRIES = 2**20
@@ -109,8 +109,12 @@ class TruncatedGeometric:
         return self.pre_threshold - 1 + len(_table(self.epsilon, self.delta)[0])
 
     def sure_from(self, partitions: int) -> int:
-        """The fewest people, in however many partitions each, who are always seen."""
+        """Return the fewest people, in however many partitions each, who are always seen."""
         return self.threshold
+
+    def middle(self, partitions: int) -> float:
+        """Return about how many people, in however many partitions each, are seen half the time."""
+        return self.pre_threshold + halfway(self.epsilon, self.delta)
 
     @property
     def name(self) -> str:
@@ -294,20 +298,18 @@ class WeightedThreshold:
         )
         return max(bounds) + _ONE * (self.pre_threshold - 1)
 
-    def people(self, partitions: int, seldom: Fraction = Fraction(1, 2)) -> int:
-        """Return with how many people of so many partitions each a partition is mostly kept.
-
-        Args:
-            partitions: how many partitions each of them is in.
-            seldom: the chance that it is not kept, at most.
-        """
-        noise = gaussian_bound(self.variance, 2 * seldom) if seldom < Fraction(1, 2) else 0
-        weight = math.isqrt(_ONE**2 // min(partitions, self.most))
-        return max(self.pre_threshold, (self.threshold + noise) // weight + 1)
+    def middle(self, partitions: int) -> int:
+        """Return how many people, in so many partitions each, are seen half of the time."""
+        return self._people(partitions, self.threshold)
 
     def sure_from(self, partitions: int) -> int:
-        """The fewest people, in so many partitions each, who are seen in 999 of 1,000 draws."""
-        return self.people(partitions, _SELDOM)
+        """Return the fewest people, in so many partitions each, who are seen in 999 of 1,000."""
+        noise = gaussian_bound(self.variance, 2 * _SELDOM)
+        return self._people(partitions, self.threshold + noise)
+
+    def _people(self, partitions: int, weights: int) -> int:
+        """Return how many people's weights are above a sum."""
+        return weights // math.isqrt(_ONE**2 // min(partitions, self.most)) + 1
 
     @property
     def name(self) -> str:
@@ -317,8 +319,8 @@ class WeightedThreshold:
     @property
     def certainty(self) -> str:
         """With how many people a partition is kept."""
-        alone, many = self.people(1), min(self.most, _SHOWN)
-        others = f", or with {self.people(many)} who are in {many} each" * (many > 1)
+        alone, many = self.middle(1), min(self.most, _SHOWN)
+        others = f", or with {self.middle(many)} who are in {many} each" * (many > 1)
         return f"kept half of the time with {alone} people who are in no other{others}"
 
     def keep(
@@ -343,19 +345,16 @@ Selection = TruncatedGeometric | WeightedThreshold
 
 
 @functools.lru_cache(maxsize=64)
-def best_selection(
-    share: Budget, reach: int, pre_threshold: int, most: int | None = None
-) -> Selection:
+def best_selection(share: Budget, reach: int, pre_threshold: int) -> Selection:
     """Return the selection that a share of the budget pays for, by public parameters.
 
-    Where a bound is given, that is taken which keeps a partition half of the time with fewer
-    people, if all of them are in as many partitions as the bound allows.
+    That is taken which keeps a partition half of the time with fewer people, if all of them are in
+    as many partitions as may count.
 
     Args:
         share: what all decisions may cost together; its delta is above 0.
-        reach: the most partitions of one person.
+        reach: the most partitions of one person that count.
         pre_threshold: the fewest people a named partition may have.
-        most: the most partitions of a person that count, where the bound is not known beforehand.
     """
     each = share.scaled(Fraction(1, reach))
     rho, epsilon, delta = share.amount, each.amount, share.delta
@@ -365,8 +364,7 @@ def best_selection(
         delta /= 2
         rho = zcdp_rho(rho, delta)
     if delta <= _MOST_DELTA:
-        weighted = WeightedThreshold(rho, delta, most or reach, pre_threshold)
-        known = weighted.people(reach) - pre_threshold
-        if most is not None or known <= halfway(epsilon, each.delta):
+        weighted = WeightedThreshold(rho, delta, reach, pre_threshold)
+        if weighted.middle(reach) - pre_threshold <= halfway(epsilon, each.delta):
             return weighted
     return TruncatedGeometric(epsilon, each.delta, pre_threshold)

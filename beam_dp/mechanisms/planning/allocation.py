@@ -23,17 +23,10 @@ from beam_dp.mechanisms.numerics import checks
 
 @dataclasses.dataclass(frozen=True)
 class SelectionRequest:
-    """How partitions are to be selected.
-
-    Attributes:
-        weight: the weight in the budget.
-        pre_threshold: the fewest people.
-        unbounded: whether no bound is given: then a person's partitions share one weight.
-    """
+    """How partitions are to be selected: the weight in the budget, and the fewest people."""
 
     weight: Fraction
     pre_threshold: int
-    unbounded: bool = False
 
 
 def weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:

@@ -85,11 +85,13 @@ class Program:
         centres: the centres that were chosen, in units; none: 0 stands for each.
         jointly: whether all public partitions share one draw of noise, where `reach` is their
             number: see `metrics.sums.Pool`.
+        counted: how many partitions of a person count for the selection, where the bound is chosen.
         chosen: how the bound was chosen privately; None: it was given, or is not chosen yet.
         compiled: the attributes below of the programs that were made of one another, by choice.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
+        share: what the selection may cost; None for public partitions.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         composed: the whole budget as it is spent (pure or zCDP).
@@ -106,6 +108,7 @@ class Program:
     about: int | None = None
     centres: tuple[int, ...] = ()
     jointly: bool = False
+    counted: int = MOST
     chosen: ReachChoice | None = dataclasses.field(default=None, compare=False)
     compiled: dict[tuple[Any, ...], dict[str, object]] = dataclasses.field(
         default_factory=dict, compare=False, repr=False
@@ -114,12 +117,13 @@ class Program:
     columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
     fields: tuple[Field, ...] = dataclasses.field(init=False, compare=False)
     steps: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
+    share: Budget | None = dataclasses.field(init=False, compare=False)
     selection: Selection | None = dataclasses.field(init=False, compare=False)
     entries: tuple[Entry, ...] = dataclasses.field(init=False, compare=False)
     composed: Budget = dataclasses.field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        choice = self.edges, self.reach, self.about, self.centres, self.jointly
+        choice = self.edges, self.reach, self.about, self.centres, self.jointly, self.counted
         if choice not in self.compiled:
             self.compiled[choice] = _compiled(self)
         for name, value in self.compiled[choice].items():
@@ -140,6 +144,7 @@ class Program:
             about=about,
             centres=chosen.centres,
             jointly=found.jointly,
+            counted=chosen.counted,
             chosen=found,
         )
 
@@ -155,10 +160,9 @@ class Program:
         return (people, *(m for step in self.steps for m in step.release.measures))
 
     @property
-    def counted(self) -> int | None:
-        """How many partitions of a person count for the selection; None: those of the bound."""
-        weighted = self.searches and isinstance(self.selection, WeightedThreshold)
-        return MOST if weighted else None
+    def counts_apart(self) -> bool:
+        """Whether other pairs count for the selection than for the metrics."""
+        return self.searches and self.selection is not None
 
     @property
     def keep_rows(self) -> bool:
@@ -302,12 +306,17 @@ class Program:
     @property
     def search_cost(self) -> Budget:
         """What the search for the bound costs, if there is one."""
-        return self.cost(SHARE)
+        return self.cost(self._search_share)
+
+    @property
+    def _search_share(self) -> Fraction:
+        """The part of the search: a coarse histogram is enough where nothing is bounded by it."""
+        return SHARE if self.metrics else SHARE / 4
 
     @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
-        spent = SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        spent = self._search_share * self.searches + sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
@@ -344,7 +353,28 @@ class Program:
         look = reach.draw(votes.people_per_step(summary), self.search_cost, noise)
         joint = self.noise_at(self.edges[-1], jointly=True) if self.may_draw_jointly else None
         chosen = reach.choose(look, self.edges, self.noise_at, self.partitions, joint)
-        return Chosen(chosen, centres)
+        counted = self.at(Chosen(chosen, centres)).best_counted()
+        return Chosen(chosen, centres, counted)
+
+    def best_counted(self) -> int:
+        """Return how many partitions of a person should count for the selection.
+
+        It computes with the released histogram alone. The people who would count in a partition, of
+        all people, are compared with those that keep it half of the time.
+        """
+        if self.share is None or self.selecting is None or not self.chosen or self.chosen.top < 0:
+            return MOST
+        share, pre_threshold, found = self.share, self.selecting.pre_threshold, self.chosen
+        steps = list(zip(found.look.counts.tolist(), self.edges, strict=True))[: found.top + 1]
+
+        def strength(most: int) -> float:
+            selection = best_selection(share, most, pre_threshold)
+            return sum(
+                max(people, 0) * min(edge, most) / selection.middle(min(edge, most))
+                for people, edge in steps
+            )
+
+        return max((edge for edge in self.edges if edge <= MOST), key=strength)
 
 
 def _compiled(asked: Program) -> dict[str, object]:
@@ -356,11 +386,10 @@ def _compiled(asked: Program) -> dict[str, object]:
     account = Account(composed)
     selection = None
     if asked.selecting is not None:
-        most = min(MOST, asked.edges[-1]) if asked.selecting.unbounded else None
-        share = shares[None]
-        selection = best_selection(share, asked.reach, asked.selecting.pre_threshold, most)
-        times = 1 if isinstance(selection, WeightedThreshold) else asked.reach
-        account.spend(SELECTION, share.scaled(Fraction(1, times)), times)
+        most = min(asked.counted, asked.edges[-1]) if asked.searches else asked.reach
+        selection = best_selection(shares[None], most, asked.selecting.pre_threshold)
+        times = 1 if isinstance(selection, WeightedThreshold) else most
+        account.spend(SELECTION, shares[None].scaled(Fraction(1, times)), times)
     costs = asked.centre_costs
     context = Context(
         columns_of(asked.metrics, asked.others),
@@ -379,6 +408,7 @@ def _compiled(asked: Program) -> dict[str, object]:
         "columns": context.columns,
         "fields": tuple(context.fields),
         "steps": steps,
+        "share": shares.get(None),
         "selection": selection,
         "entries": (*first, *account.entries),
         "composed": composed,

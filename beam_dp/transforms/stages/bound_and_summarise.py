@@ -302,7 +302,7 @@ class Settle(quick_steps.QuickStep):
             return
         program = self._program.at(chosen)
         self._measures, self._shared = program.measures, program.shared_measures
-        self._counted = program.counted
+        self._counted = program.counted if program.counts_apart else None
         if chosen.reach is not None:
             bounds = dataclasses.replace(self._bounder.bounds, partitions=chosen.reach.reach)
             self._bounder = dataclasses.replace(self._bounder, bounds=bounds)
