@@ -155,8 +155,7 @@ class Program:
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """What is summarised per partition; the first measure counts the people."""
-        weighted = isinstance(self.selection, WeightedThreshold)
-        people = Measure(WEIGHTS if weighted else PEOPLE)
+        people = Measure(PEOPLE if self.selecting is None else WEIGHTS)
         return (people, *(m for step in self.steps for m in step.release.measures))
 
     @property
@@ -365,7 +364,8 @@ class Program:
         if self.share is None or self.selecting is None or not self.chosen or self.chosen.top < 0:
             return MOST
         share, pre_threshold, found = self.share, self.selecting.pre_threshold, self.chosen
-        steps = list(zip(found.look.counts.tolist(), self.edges, strict=True))[: found.top + 1]
+        shown = found.look.counts[: found.top + 1].tolist()
+        steps: list[tuple[float, int]] = list(zip(shown, self.edges, strict=False))
 
         def strength(most: int) -> float:
             selection = best_selection(share, most, pre_threshold)
