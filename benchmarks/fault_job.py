@@ -65,8 +65,9 @@ def main(words: Sequence[str]) -> None:
     shuffled = released | "Shuffle" >> beam.Reshuffle()
     _ = shuffled | "Second" >> beam.ParDo(Show(str(folder / SECOND), PAUSE))
     _ = released | "Write" >> WriteRows(str(folder / OUTPUT), COLUMNS)
-    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, str(folder / OUTPUT))):
-        running.run(pipeline, "Reading")
+    output = str(folder / OUTPUT)
+    stopping.cleanings.append(functools.partial(whole_files.remove_unfinished, output))
+    running.run(pipeline, "Reading")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Picture(NamedTuple):
     charts: Sequence[str] = ()
 
 
-OF_VISITS = (Picture("visits_report", 860), Picture("visits_days", 680, ("count", "sum_spent")))
+OF_VISITS = (Picture("visits_report", 860),)
 OF_DEMO = (
     Picture("report_count", 680, ("count",)),
     Picture("report_histogram", 680, ("histogram_o_totalprice",)),

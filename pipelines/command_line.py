@@ -1,15 +1,17 @@
 """The flags of the jobs. They make a mapping, which `description` checks.
 
-Flags are for everyday options. The others are in the mapping alone, in a file that `--config`
+Flags are for what people use every day. All else is in the mapping, in a file that `--config`
 names. What is in that file cannot be said again by a flag.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import difflib
 import functools
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -19,65 +21,60 @@ import beam_dp as dp
 from beam_dp.beam_yaml.mappings import keys_of, number
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.ratio import as_written
+from beam_dp.transforms.io.formats import FORMATS
 from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages
 
 _ALIKE = 0.7
-_RANGE = re.compile(r"(0|[1-9]\d{0,17})\s*(?:-|\.\.|:)\s*(0|[1-9]\d{0,17})")
-_COLUMN, _NUMBER = r"(?P<column>[^:].*?)", r":(?:-?inf|[-+.e\d]+)"
-_PER = r"(?::(?P<per>row|person))?"
-_FORMS = {
-    "kth_largest": rf"{_COLUMN}:(?P<k>[^:]*)",
-    "quantile": rf"{_COLUMN}:(?P<p>[^:]*){_PER}",
-    "quantiles": rf"{_COLUMN}(?P<shares>(?:{_NUMBER})*){_PER}",
-    "histogram": rf"{_COLUMN}(?P<edges>(?:{_NUMBER})*)",
-    "ratio": rf"(?P<column>[^=:][^=]*?)(?:=(?P<equals>.+?))?{_PER}",
+_WIDTH = 110
+_NEXT_OPTION = re.compile(r",\s*(?=\w+=)")
+_WORDS = {"true": True, "false": False}
+_EVERYDAY = {
+    "count": "number of rows",
+    "people_count": "number of people",
+    "sum": "sum of a column, clipped at a privately chosen bound; clip=100: at a known one",
+    "mean": "mean of a column over rows; per=person: over people's totals",
+    "max": "largest value of a column; low=0, high=120: known ends",
+    "min": "smallest value",
+    "median": "the value in the middle of the rows; per=person: of the people",
+    "quantile": "value with a share p of the rows at or below: minutes,p=0.9",
+    "histogram": "people with a value from each edge to below the next: age,edges=0..100..10",
+    "ratio": "share of the rows with a value: clicked,equals=yes",
 }
-"""What stands behind the flags of metrics that have more than a column."""
-_OF_OUTPUTS = ("clip", "low", "high", "weight")
-_FLAGS = {
-    "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
-    "quiet": "name no stages and show no progress, but warnings and errors",
+_SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
+    "quiet": "name no stages and show no progress, but warnings and errors",
+    "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
-_ONCE = {
+_VALUES = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
-    "input": ("FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"),
+    "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
     "person": ("COLUMN", "who a person is; a,b: 2 to 8 owners, a row disappears with any of them"),
-    "partition": ("COLUMN[,COLUMN]", "whose values name a partition; without: all rows are one"),
+    "partition": (
+        "COLUMN",
+        "whose values name a partition; several with commas; without: all rows are one",
+    ),
     "public_partitions": ("KEYS", "keys to release: 1,2,3, or de/2024,fr/2024, or @FILE"),
+    "bounds": ("NAME=N,...", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
     "epsilon": ("E", "the budget for everything together, for example 1; needed"),
-    "rho": ("R", "zCDP instead of epsilon"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
     "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
-    "top_partitions": ("NAME=K", "only the K partitions with the largest NAME: people_count=10"),
     "people": ("N", "with --plan: how many people there are, known or guessed"),
+    "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
-_REPEATED = {
-    "assume": ("NAME<=N", "with --people: guesses: spent<=100,rows<=3,each<=2,partitions<=30"),
-    "bounds": ("NAME=N", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
-    "clip": ("NAME=N", "what nobody exceeds in a partition: sum_spent=100 (default: chosen)"),
-    "low": ("NAME=N", "a known least value of means, extremes, quantiles: max_age=0"),
-    "high": ("NAME=N", "a known largest value of these: max_age=120"),
-    "weight": ("NAME=N", "parts of the budget: sum_spent=2 (default 1)"),
-}
+_AS_THEY_ARE = ("input", "output", "report", "overwrite", "metrics", "people")
 
 
 class _Once(argparse.Action):
     """Refuse a second value: the last one would be taken in silence."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None
     ) -> None:
         if getattr(namespace, self.dest) is not None:
             raise argparse.ArgumentError(self, "must be given once: leave one of the two out")
@@ -97,7 +94,7 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.translated(error))
+            self.error(messages.translated(str(error)))
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""
@@ -114,8 +111,7 @@ class Parser(argparse.ArgumentParser):
         for word in beams.parse_known_args(left)[1]:
             name = word.partition("=")[0]
             known = [*self._option_string_actions, *beams._option_string_actions]
-            near = [flag for flag in known if name.startswith("--") and flag.startswith(name)]
-            near = near or difflib.get_close_matches(name, known, 1, _ALIKE)
+            near = difflib.get_close_matches(name, known, 1, _ALIKE)
             meant = f"did you mean {near[0]}?" if near else "--help lists those of the job"
             self.error(f"unrecognized argument: {name}, {meant}")
         return options, PipelineOptions([*left, *given[at + 1 :]])
@@ -128,59 +124,71 @@ def alone(program: str, description: str | None, usage: str = "[options]") -> Pa
         usage=f"%(prog)s {usage}",
         description=description,
         formatter_class=functools.partial(
-            argparse.RawDescriptionHelpFormatter, max_help_position=34, width=110
+            argparse.RawDescriptionHelpFormatter, max_help_position=30, width=_WIDTH
         ),
         allow_abbrev=False,
     )
 
 
-def parser(program: str, description: str | None) -> Parser:
-    """Return a parser of a job that releases, without its metrics."""
-    made = alone(program, description, "[--config FILE] --input FILES --output FILE ...")
-    made.epilog = "Beam's options may stand beside these; what only a job server knows, behind a --"
+def parser(
+    program: str,
+    description: str | None,
+    suits: Callable[[type[Metric]], bool] = lambda kind: True,
+    **fixed: str,
+) -> Parser:
+    """Return a parser of a job that releases.
+
+    Args:
+        program: its name.
+        description: what it does.
+        suits: which metrics have a flag.
+        fixed: options that each metric has, unless its flag says others.
+    """
+    usage = "[--config FILE] --input FILES --output FILE ... [options of Beam]"
+    made = alone(program, description, usage)
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
-    for name, says in _FLAGS.items():
+    for name, says in _SWITCHES.items():
         made.add_argument(f"--{name}", action="store_true", help=says)
-    for name, (metavar, says) in _ONCE.items():
-        made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once)
-    for name, (metavar, says) in _REPEATED.items():
-        form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
-        made.add_argument(f"--{name}", help=says, **form)
-    return made
-
-
-def add_metrics(made: Parser, suits: Callable[[type[Metric]], bool]) -> None:
-    """Add the flags of metrics."""
-    group = made.add_argument_group("metrics: as many as wanted, in the order of the output")
-    for word, kind in REGISTRY.items():
-        command = kind.command
-        if command is None or not suits(kind):
-            continue
-        form: dict[str, Any] = {"dest": "metrics", "action": "append", "default": []}
-        form["type"] = functools.partial(metric, word, command.form)
-        form["help"] = command.help
-        if command.form:
-            form["metavar"] = command.form
+    for name, (metavar, says) in _VALUES.items():
+        kind = _pairs_of if metavar.startswith("NAME=") else str
+        made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
+    made.set_defaults(metrics=[])
+    words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
+    others = ", ".join(word for word in words if word not in _EVERYDAY)
+    about = f"each with its options, as --sum spent,clip=100,weight=2. Also {others}"
+    title, about = "metrics, in the order of the output", textwrap.fill(about, _WIDTH - 2)
+    group = made.add_argument_group(title, about)
+    for word in sorted(words, key=[*_EVERYDAY, *words].index):
+        form: dict[str, Any] = {"help": _EVERYDAY.get(word, argparse.SUPPRESS), "dest": "metrics"}
+        if any(field.name == "column" for field in dataclasses.fields(words[word])):
+            kind = functools.partial(metric, word, fixed)
+            form |= {"action": "append", "type": kind, "metavar": "C"}
         else:
-            form = {"dest": "metrics", "action": "append_const", "const": {word: None}}
-            form |= {"default": [], "help": command.help}
+            form |= {"action": "append_const", "const": {word: None, **fixed}}
         group.add_argument(f"--{word}", **form)
-
-
-def metric(word: str, form: str, text: str) -> dict[str, Any]:
-    """Return the mapping of a metric of what stands behind its flag."""
-    plain = _COLUMN + _PER if form.endswith("[:person]") else "(?P<column>.+)"
-    found = re.fullmatch(_FORMS.get(word, plain), text, re.DOTALL)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"must be {form}")
-    asked: dict[str, Any] = {name: said for name, said in found.groupdict().items() if said}
-    made = {word: asked.pop("column"), **asked}
-    for several in asked.keys() & {"shares", "edges"}:
-        made[several] = asked[several].split(":")[1:]
-    if word == "ratio":
-        made["equals"] = as_written(asked.get("equals", "1"))
     return made
+
+
+def metric(word: str, fixed: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return the mapping of a metric of what stands behind its flag: COLUMN,OPTION=VALUE,..."""
+    column, *options = _NEXT_OPTION.split(text)
+    return {word: column, **fixed, **_pairs(options)}
+
+
+def _pairs_of(text: str) -> dict[str, Any]:
+    return _pairs(_NEXT_OPTION.split(text))
+
+
+def _pairs(words: Sequence[str]) -> dict[str, Any]:
+    """Return the names and values of NAME=VALUE; a value with commas is a list."""
+    pairs: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not value or name in pairs:
+            raise argparse.ArgumentTypeError(f"must be NAME=VALUE, each NAME once, not {word!r}")
+        pairs[name] = value.split(",") if "," in value else _WORDS.get(value, value)
+    return pairs
 
 
 def described(options: argparse.Namespace) -> dict[str, Any]:
@@ -190,93 +198,39 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         ValueError: for what both say, and for words that are none.
     """
     in_file = description.read(options.config) if options.config else {}
-    made = _of_flags(options)
+    made = _of_flags(vars(options))
     for name in made.keys() & in_file.keys():
         raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
     return {**in_file, **made}
 
 
-def _of_flags(options: argparse.Namespace) -> dict[str, Any]:
+def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of the mapping that flags say."""
-    given = vars(options)
-    plain = ("input", "output", "report", "people")
-    made: dict[str, Any] = {name: given[name] for name in plain if given.get(name)}
-    if options.overwrite:
-        made["overwrite"] = True
+    made: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if given[name]}
     for name in ("person", "partition"):
-        if given[name] is not None:
+        if given[name]:
             columns = _listed(given[name])
-            made[name] = columns if len(columns) > 1 or name == "partition" else columns[0]
-    if options.public_partitions is not None:
-        made["partitions"] = _keys(options.public_partitions, len(made.get("partition", ())))
-    amounts = {name: given[name] for name in ("epsilon", "rho", "delta")}
-    if any(each is not None for each in amounts.values()):
-        made["budget"] = {name: number(each) for name, each in amounts.items() if each is not None}
-    if options.bounds:
-        made["bounds"] = _pairs("bounds", options.bounds)
-    if given.get("assume"):
-        made["assume"] = _pairs("assume", given["assume"], "<=")
-    if given.get("top_partitions"):
-        name, _, most = given["top_partitions"].rpartition("=")
-        made["top_partitions"] = {"by": name, "k": number(most)}
-    made |= _ledger(options)
-    metrics = given.get("metrics", ())
-    chosen = {name: _pairs(name, given[name]) for name in _OF_OUTPUTS if given.get(name)}
-    if metrics or chosen:
-        made["metrics"] = _with_options(metrics, chosen) if chosen else metrics
+            made[name] = columns if len(columns) > 1 else columns[0]
+    keys = given["public_partitions"]
+    if keys is not None:
+        parts = len(_listed(given["partition"] or ""))
+        made["partitions"] = {"files": keys[1:]} if keys[:1] == "@" else keys_of(keys, parts)
+    for name in ("bounds", "assume"):
+        if given[name] is not None:
+            made[name] = _numbers(given[name])
+    limit = _numbers({name: given[f"total_{name}"] for name in ("epsilon", "delta")})
+    if budget := _numbers({name: given[name] for name in ("epsilon", "delta")}):
+        made["budget"] = budget
+    if given["ledger"]:
+        made["ledger"] = {"path": given["ledger"], **({"limit": limit} if limit else {})}
+    elif limit:
+        raise ValueError("--total_epsilon and --total_delta need --ledger FILE")
     return made
+
+
+def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: number(text) for name, text in given.items() if text is not None}
 
 
 def _listed(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
-
-
-def _pairs(flag: str, texts: Sequence[str], sign: str = "=") -> dict[str, Any]:
-    """Return the names and numbers of an option that may be repeated, each name once."""
-    pairs: dict[str, Any] = {}
-    for word in (word for text in texts for word in _listed(text)):
-        name, between, value = word.rpartition(sign)
-        if not (between and name.strip() and value):
-            raise ValueError(f"--{flag} must be NAME{sign}NUMBER, not {word!r}")
-        if name.strip() in pairs:
-            raise ValueError(f"--{flag}: {name.strip()!r} must be given once")
-        pairs[name.strip()] = number(value)
-    return pairs
-
-
-def _keys(text: str, parts: int) -> Any:
-    """Return the public keys of a list, or of the file behind an @."""
-    if text.startswith("@"):
-        return {"files": text[1:]}
-    ends = _RANGE.fullmatch(text)
-    if ends and int(ends[1]) < int(ends[2]):
-        raise ValueError(
-            f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
-            "with commas between"
-        )
-    return keys_of(_listed(text), parts)
-
-
-def _ledger(options: argparse.Namespace) -> dict[str, Any]:
-    limit = {"epsilon": options.total_epsilon, "delta": options.total_delta}
-    limit = {name: number(each) for name, each in limit.items() if each is not None}
-    if options.ledger is None:
-        if limit:
-            raise ValueError("--total_epsilon and --total_delta need --ledger FILE")
-        return {}
-    return {"ledger": {"path": options.ledger, **({"limit": limit} if limit else {})}}
-
-
-def _with_options(
-    metrics: Sequence[dict[str, Any]], chosen: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return metrics with the options of their output columns."""
-    made = dict(zip(description.outputs(metrics), metrics, strict=True))
-    for option, numbers in chosen.items():
-        takes = [name for name, each in made.items() if description.takes(each, option)]
-        for name, value in numbers.items():
-            if name not in takes:
-                which = ", ".join(takes) or "there are none"
-                raise ValueError(f"--{option}: {name!r} is no output column that has one: {which}")
-            made[name] = {**made[name], option: value}
-    return [*made.values()]

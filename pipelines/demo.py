@@ -64,7 +64,7 @@ def words(keys: Sequence[str]) -> list[str]:
     rows = ["--person", "o_custkey", "--partition", "nation"]
     metrics = ["--people_count", "--count", "--sum", "o_totalprice", "--mean", "o_totalprice"]
     metrics += ["--max", "o_totalprice", "--median", "o_totalprice"]
-    metrics += ["--histogram", "o_totalprice:0:100000:150000:200000:inf"]
+    metrics += ["--histogram", "o_totalprice,edges=0,100000,150000,200000,inf"]
     privacy = ["--epsilon", "1", "--bounds", "partitions=1"]
     public = ["--public_partitions", ",".join(keys)]
     return [*files, *rows, *metrics, *privacy, *public]

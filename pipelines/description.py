@@ -5,29 +5,25 @@ say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {
 {epsilon: 3}} who pays; people and assume: {spent: 100} are guesses for a plan.
 """
 
-import dataclasses
-import functools
-import importlib
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.filesystem import FileSystem
+import yaml
+from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
 from beam_dp.beam_yaml.mappings import number, number_of
-from beam_dp.mechanisms.metrics import REGISTRY, base
-from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
-from beam_dp.transforms.io import open_files, read_rows
+from beam_dp.transforms.io import open_files, read_rows, whole_files
 from beam_dp.transforms.stages import guards
-from beam_dp.transforms.stages.output_names import output_names, shown_name
+from beam_dp.transforms.stages.output_names import output_names
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
@@ -39,27 +35,32 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "report": (str, "a path"),
     "overwrite": (bool, "true or false"),
     "quotes": (bool, "true or false"),
-    "bounds": (Mapping, "a mapping like {partitions: 3}"),
-    "assume": (Mapping, "a mapping like {spent: 100}"),
 }
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML in which no name may stand twice in one mapping: it takes the last one in silence."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        names = [name.value for name, _ in node.value]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"--config: {name!r} must stand once in a mapping")
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        return made
+
+
 def read(path: str) -> dict[str, Any]:
-    """Return the mapping in a YAML file; no name may stand twice in one mapping.
+    """Return the mapping in a YAML file.
 
     Raises:
-        ValueError, OSError: for a file that is none, or cannot be read.
+        TypeError, ValueError: for a file that is none, or cannot be read.
     """
-    yaml: Any = importlib.import_module("yaml")
     try:
         with FileSystems.open(path) as file:
-            text = file.read().decode()
-        _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
-        given = yaml.safe_load(text)
-    except OSError as error:
-        raise ValueError(
-            f"--config {path}: it cannot be read: {error.strerror or error}"
-        ) from error
+            given = yaml.load(file.read().decode(), _Loader)
+    except (OSError, BeamIOError) as error:
+        raise ValueError(f"--config {path}: it cannot be read") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         at = getattr(error, "problem_mark", None)
         line = f", line {at.line + 1}" if at else ""
@@ -67,17 +68,6 @@ def read(path: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)
-
-
-def _check_once(path: str, node: Any) -> None:
-    """Refuse a name that stands twice: YAML itself takes the last one in silence."""
-    names = [name.value for name, _ in node.value] if getattr(node, "id", "") == "mapping" else []
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"--config {path}: {name!r} must stand once in a mapping")
-    for each in node.value if names or getattr(node, "id", "") == "sequence" else ():
-        for part in each if isinstance(each, tuple) else (each,):
-            _check_once(path, part)
 
 
 def without_folders(given: Any, is_path: bool = False) -> Any:
@@ -106,21 +96,15 @@ class Description:
         for name, (kinds, rule) in _KINDS.items():
             if name in given and not isinstance(given[name], kinds):
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
-        if not all(isinstance(path, str) for path in given.get("input", ())):
-            raise checks.ParameterTypeError(_OWNER, "input", f"be {_KINDS['input'][1]}")
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.output: str = given.get("output", "")
-        self.overwrite: bool = given.get("overwrite", False)
-        self.quotes: bool = given.get("quotes", True)
-        self.report: str | None = given.get("report")
-        self.people: int | None = number(given.get("people"))
-        if self.people is not None and (type(self.people) is not int or self.people < 1):
-            raise checks.ParameterError(_OWNER, "people", "be a whole number of at least 1")
-        guesses = given.get("assume", {}).items()
-        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses}
-        self.metrics = [*map(_named, mappings.metrics_of(_OWNER, given["metrics"]))]
-        self.budget = mappings.budget_of(_OWNER, given["budget"])
+        self.people = number(given.get("people"))
+        guesses = mappings.mapping_of(_OWNER, "assume", given.get("assume", {}))
+        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses.items()}
+        parts = {name: given[name] for name in mappings.RELEASE if name in given}
+        batches = "top_partitions" not in given
+        self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)
         self.top = self._top()
         self.ledger = self._ledger()
 
@@ -130,14 +114,12 @@ class Description:
             return None
         asked, words = self.given["top_partitions"], ("by", "k")
         parts = mappings.mapping_of(_OWNER, "top_partitions", asked, words, words)
-        by, k, names = parts["by"], number(parts["k"]), output_names((), self.metrics)
-        if not self.given.get("partition"):
-            raise ValueError("top_partitions needs a partition, whose values it ranks")
-        if by not in names:
-            raise ValueError(f"top_partitions: {by!r} is no output column: {', '.join(names)}")
-        if type(k) is not int or k < 1:
-            raise ValueError("top_partitions: k must be a whole number of at least 1")
-        return by, k
+        names = output_names((), self.release.metrics)
+        rule = f"have by: one of the output columns {', '.join(names)}"
+        checks.require(parts["by"] in names, _OWNER, "top_partitions", rule)
+        rule = "be given: top_partitions ranks its values"
+        checks.require(bool(self.release.partition), _OWNER, "partition", rule)
+        return parts["by"], number(parts["k"])
 
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:
@@ -147,42 +129,22 @@ class Description:
         limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
         return dp.Ledger(parts["path"], limit)
 
-    @functools.cached_property
-    def release(self) -> dp.PrivateAggregate:
-        """The release."""
-        parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
-        if not parts.get("partition"):
-            rule = "be given: partitions, and a bound on them, need a partition"
-            alone = "partitions" not in {*parts, *parts.get("bounds", {})}
-            checks.require(alone, _OWNER, "partition", rule)
-        keys = parts.get("partitions")
-        private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
-        further = {"batches": self.top is None and not private}
-        return mappings.aggregate_of(_OWNER, parts, self.metrics, **further)
-
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that replaces its input."""
-        missing = [name for name in ("input", "output") if not self.given.get(name)]
-        if missing:
-            raise ValueError(f"these are required: {', '.join(missing)}")
-        if self.report:
-            report.check(self.report)
-            new = self.overwrite or not FileSystems.exists(self.report)
-            rule = f"name a new file, not {self.report!r}"
-            checks.require(new, "report", "path", rule)
-        patterns = self.input.split(",")
-        written = (self.output, f"{self.output}.json", *([self.report] if self.report else ()))
-        ledger = str(self.given.get("ledger", {}).get("path", ""))
-        if ledger and any(_matches(ledger, each) for each in (*written, *patterns)):
-            raise ValueError(f"ledger must be a file of its own, not {ledger!r}")
-        for path in (*patterns, self.output):
+        for name in ("input", "output"):
+            checks.require(bool(self.given.get(name)), _OWNER, name, "be given")
+        page = self.given.get("report")
+        if page:
+            report.check(page)
+            new = self.given.get("overwrite") or not FileSystems.exists(page)
+            checks.require(new, "report", "path", f"name a new file, not {page!r}")
+        read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]
+        for path in read:
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
-        for pattern in patterns:
-            if _matches(self.output, pattern):
-                raise ValueError(
-                    f"output must name another file than input, and {pattern!r} matches it: the "
-                    "next run would read what this one released; write into another folder"
-                )
+            for output in filter(None, (self.output, whole_files.beside(self.output), page)):
+                other = not PurePath(_plain(output)).match(_plain(path))
+                rule = f"name another file than input and ledger, and {path!r} matches it"
+                checks.require(other, _OWNER, "output", rule)
 
     def check_input(self, made: beam.Pipeline) -> None:
         """Refuse local input that is not there, before a run is charged.
@@ -195,32 +157,14 @@ class Description:
                 read_rows.matched_files(pattern)
 
 
-def outputs(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the output columns of the mappings of metrics."""
-    return [_named(mappings.metric_of(_OWNER, metric)).name for metric in metrics]
-
-
-def takes(metric: Mapping[str, Any], option: str) -> bool:
-    """Return whether a metric, by its mapping, has an option."""
-    return any(base.takes(REGISTRY[word], option) for word in metric if word in REGISTRY)
-
-
 def _patterns(given: str | list[str]) -> str:
     """Return paths and globs with commas between; Beam matches no glob without a directory."""
     listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
+    if not all(isinstance(word, str) for word in listed):
+        raise checks.ParameterTypeError(_OWNER, "input", f"be {_KINDS['input'][1]}")
     return ",".join(word if "/" in word else f"./{word}" for word in listed)
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Return whether a path is among the files of a pattern, as Beam matches them."""
-    path, pattern = map(_plain, (path, pattern))
-    return path == pattern or bool(re.match(FileSystem.translate_pattern(pattern), path))
 
 
 def _plain(path: str) -> str:
     """Return a path as others that name the same file are written."""
     return os.path.realpath(path) if FileSystems.get_scheme(path) is None else path
-
-
-def _named(metric: Metric) -> Metric:
-    return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))

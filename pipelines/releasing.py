@@ -1,11 +1,9 @@
 """What jobs that release with one transform have in common, from command line to output file."""
 
-import argparse
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -31,21 +29,22 @@ TEMPLATE = "--ledger cannot count the runs of a template: leave --template_locat
 
 
 def pipeline(
-    asked: Description, beam_options: PipelineOptions, job: dict[str, Any], quiet: bool
+    asked: Description, beam_options: PipelineOptions, program: str, quiet: bool
 ) -> beam.Pipeline:
     """Return the pipeline: read, release, write, with the record of the release beside it.
 
     Args:
         asked: what the job does.
         beam_options: those of Beam.
-        job: the parameters of the job, for the record.
+        program: the name of the job, for the record.
         quiet: whether no stage is named.
     """
     asked.check_files()
-    release = asked.release
+    release, given = asked.release, asked.given
     person, keys = release.person, list(release.partition)
     owners = [person] if isinstance(person, str) else list(person)
-    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, asked.quotes)
+    quotes = given.get("quotes", True)
+    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
     if asked.top is not None:
@@ -53,54 +52,45 @@ def pipeline(
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
     if not quiet:
         terminal.when_ready("Writing", released)
-    _ = released | "Write" >> write_of(release, asked.output, job, asked.overwrite)
+    job = {"program": program, **without_folders({**given, "input": asked.input})}
+    write = write_of(release, asked.output, job, given.get("overwrite", False))
+    _ = released | "Write" >> write
     return made
 
 
-def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
-    """Return what a record says of the job: its name, and its mapping without folders."""
-    return {"program": line.prog, **without_folders({**asked.given, "input": asked.input})}
-
-
-def run(
-    line: command_line.Parser,
-    read: Callable[[argparse.Namespace], dict[str, Any]],
-    given: Sequence[str] | None,
-) -> int:
+def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     """Run the job that a command line asks for; returns the exit code.
 
     Args:
         line: the parser.
-        read: makes the mapping of the options.
-        given: the words; None: those of this process.
+        words: those of the call; None: those of this process.
     """
-    options, beam_options = line.read(given)
-    program = line.prog.rpartition(".")[2]
+    options, beam_options = line.read(words)
+    balance: Balance | None = None
     with line.refusing():
-        asked = Description(read(options))
+        asked = Description(command_line.described(options))
         plan = asked.release.plan(asked.people, asked.assume)
-        name = label(program, asked.output or "no output")
-        balance = None
+        name = label(line.prog.rpartition(".")[2], asked.output or "no output")
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)
             sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
             return 0
-        if options.people is not None:
-            raise ValueError("--people is for --plan: the run itself needs no guess")
-    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, asked.output)):
-        with line.refusing(), terminal.warned():
-            made = pipeline(asked, beam_options, facts(line, asked), options.quiet)
-            asked.check_input(made)
-            if asked.ledger is not None:
-                if beam_options.view_as(GoogleCloudOptions).template_location:
-                    raise ValueError(TEMPLATE)
-                balance = asked.ledger.charge(asked.release, name)
-        running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
-        if not FileSystems.exists(asked.output):  # a template was written, no job has run
-            sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
-            return 0
-        released = show(asked.output, asked.report)
+        if asked.people is not None:
+            raise ValueError("people is for --plan: the run itself needs no guess")
+        with terminal.warned():
+            made = pipeline(asked, beam_options, line.prog, options.quiet)
+        asked.check_input(made)
+        if asked.ledger is not None:
+            if beam_options.view_as(GoogleCloudOptions).template_location:
+                raise ValueError(TEMPLATE)
+            balance = asked.ledger.charge(asked.release, name)
+    stopping.cleanings.append(functools.partial(whole_files.remove_unfinished, asked.output))
+    running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
+    if not FileSystems.exists(asked.output):  # a template was written, no job has run
+        sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
+        return 0
+    released = show(asked.output, asked.given.get("report"))
     sys.stdout.write(told(balance))
     said = released.record["selection"]
     if said and not len(released.table):

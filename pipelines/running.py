@@ -15,26 +15,23 @@ from collections.abc import Iterator
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PortableOptions
 
+from beam_dp.results import release
 from pipelines import messages, stopping, terminal
 
 LOST = (
     "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
     "those that take too much memory: give fewer --direct_num_workers"
 )
-_RAISED = (BaseException,)
 BEAMS_SECONDS = 300
 PATIENCE = 1.0
+_RAISED = (BaseException,)
 LONGEST = 30 * 86_400
 WORKERS = "run_worker"
 """The name of the threads in which Beam's in-memory runner waits for a worker process."""
 
 
 def run(
-    made: beam.Pipeline,
-    first: str,
-    show_errors: bool = False,
-    reads: str = "",
-    quiet: bool = False,
+    made: beam.Pipeline, first: str, show_errors: bool = False, reads: str = "", quiet: bool = False
 ) -> None:
     """Run a pipeline to its end and show its stages; exit with one line if it fails.
 
@@ -45,21 +42,19 @@ def run(
         reads: the files that it reads, whose share is shown on a terminal; "" for none.
         quiet: whether nothing is shown of a run that succeeds.
     """
-    runner = type(made.runner).__name__
     _let_last(made)
-    try:
-        shown = contextlib.nullcontext() if quiet else terminal.shown(first, reads, runner)
-        with shown, terminal.hushed(), _lost_workers_noticed(), contextlib.ExitStack() as failed:
-            # Threads may be left then, which have elements to log.
-            failed.callback(logging.disable, logging.ERROR)
-            made.run().wait_until_finish()
-            failed.pop_all()
-    except _RAISED as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        if show_errors:
-            sys.stderr.write("".join(traceback.format_exception(error)))
-        sys.exit(f"error: {messages.explain(error)}")
+    shown = terminal.shown(first, reads, type(made.runner).__name__)
+    failure: BaseException | None = None
+    with contextlib.nullcontext() if quiet else shown, terminal.hushed(), _lost_workers_noticed():
+        try:
+            release.run(made, show_errors=True)
+        except _RAISED as error:
+            logging.disable(logging.ERROR)  # threads may be left, which have elements to log
+            failure = error
+    if show_errors and failure is not None:
+        sys.stderr.write("".join(traceback.format_exception(failure)))
+    if failure is not None:
+        sys.exit(f"error: {messages.translated(release.told(failure))}")
 
 
 @contextlib.contextmanager

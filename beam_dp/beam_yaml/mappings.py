@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import importlib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -35,9 +36,9 @@ _TEXTS = {
     *("person_value", "last_by", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
+_MOST_EDGES = 10_000
 _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "last_by", "sensitivity")
-_MOST_EDGES = 10_000
 
 
 def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -60,28 +61,26 @@ def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str
             raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
 
 
-def aggregate_of(
-    owner: str, given: object, metrics: list[Metric] | None = None, **further: Any
-) -> PrivateAggregate:
+def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAggregate:
     """Return the release that a mapping describes.
 
     Args:
         owner: the name that errors begin with.
         given: its person, metrics, budget, partition, bounds, partitions, shards.
-        metrics: those of the mapping, if they are made already.
-        further: other parameters of the transform.
+        batches: whether the output is batches of columns, where the partitions allow that.
     """
     parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
+    partitions = partitions_of(owner, parts.get("partitions"), columns)
     return PrivateAggregate(
         parts["person"],
-        metrics if metrics is not None else metrics_of(owner, parts["metrics"]),
+        metrics_of(owner, parts["metrics"]),
         budget_of(owner, parts["budget"]),
         columns,
         bounds_of(owner, parts.get("bounds")),
-        partitions_of(owner, parts.get("partitions"), columns),
+        partitions,
+        batches=batches and isinstance(partitions, PublicPartitions),
         **{name: parts[name] for name in ("shards",) if name in parts},
-        **further,
     )
 
 
@@ -159,7 +158,9 @@ def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
 
 
 def candidates_of(owner: str, given: object) -> Candidates:
-    """Return the grid of `{low: 0, high: 60, step: 1}`, or `{low: 1, high: 1e6, ratio: 2}`."""
+    """Return the grid of `{low: 0, high: 60, step: 1}`, `0..60..1`, `{low: 1, high: 9, ratio: 3}`."""
+    if isinstance(given, str) and given.count("..") == 2:
+        given = dict(zip(("low", "high", "step"), given.split(".."), strict=True))
     grid = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
     mend = "Write candidates: {low: 0, high: 60, step: 1}."
     whole = {*grid} in ({"low", "high", "step"}, {"low", "high", "ratio"})
@@ -172,20 +173,16 @@ def candidates_of(owner: str, given: object) -> Candidates:
 
 def edges_of(owner: str, given: object) -> list[Any]:
     """Return the edges of a list of numbers and LOW..HIGH..STEP, like `[0..100..10, .inf]`."""
-    listed = given if isinstance(given, _LISTS) else [given]
-    return [edge for each in listed for edge in _range(owner, each)]
-
-
-def _range(owner: str, given: Any) -> list[Any]:
-    ends = [number_of(owner, "edges", word) for word in str(given).split("..")]
-    if len(ends) == 1:
-        return ends
-    rule = f"have numbers, or LOW..HIGH..STEP with a STEP above 0, not {checks.shown(given)}"
-    whole = len(ends) == 3 and all(map(math.isfinite, ends)) and ends[2] > 0
-    checks.require(whole, owner, "edges", rule, "Write edges: [0..100..10, .inf].")
-    count = math.floor((Fraction(ends[1]) - ends[0]) / ends[2])
-    checks.require(1 <= count <= _MOST_EDGES, owner, "edges", rule)
-    return [Fraction(ends[0]) + ends[2] * step for step in range(count + 1)]
+    edges: list[Any] = []
+    for each in given if isinstance(given, _LISTS) else [given]:
+        if not isinstance(each, str) or ".." not in each:
+            edges.append(number_of(owner, "edges", each))
+            continue
+        grid = candidates_of(owner, each)
+        rule = f"be at most {_MOST_EDGES}, not {each}"
+        checks.require(len(grid) <= _MOST_EDGES, owner, "edges", rule)
+        edges += grid
+    return edges
 
 
 def number(value: Any) -> Any:
@@ -257,7 +254,7 @@ def partitions_of(
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
         "product": lambda parts: PublicPartitions.product(**mapping_of(owner, "product", parts)),
-        "files": lambda pattern: _keys_in(owner, pattern, columns),
+        "files": lambda pattern: PublicPartitions.from_files(pattern, columns),
         "private": lambda parts: PrivatePartitions(
             **mapping_of(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
@@ -273,22 +270,17 @@ def partitions_of(
     return ways[name](value)
 
 
-def _keys_in(owner: str, pattern: str, columns: list[str]) -> PublicPartitions:
-    try:
-        return PublicPartitions.from_files(pattern, columns)
-    except checks.ParameterError as error:
-        if error.name != "pattern":
-            raise
-        raise checks.ParameterError(owner, "the file of partitions", error.rule) from error
+def keys_of(text: str, parts: int) -> list[Any]:
+    """Return public keys of a text like 1,2,3 or, where a key has several parts, de/2024,fr/2024.
 
-
-def keys_of(words: Iterable[str], parts: int) -> list[Any]:
-    """Return public keys of texts, each of so many parts with / between.
-
-    Texts are integers where all of a column are plain decimal ones: these match text too.
+    They are integers where all of a column are plain decimal ones: these match text too.
     """
+    words = [word.strip() for word in text.split(",")]
+    ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
+    if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
+        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
     keys = [word.split("/") if parts > 1 else [word] for word in words if word]
-    if not keys or {len(key) for key in keys} != {max(parts, 1)}:
+    if not keys or {len(key) for key in keys} != {parts}:
         raise ValueError(
             "partitions must have keys, like 1,2,3, and each key a part per partition column, "
             "with / between: de/2024"

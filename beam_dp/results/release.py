@@ -147,7 +147,7 @@ def release(
         partition,
         bounds,
         partitions,
-        batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
+        batches=isinstance(partitions, PublicPartitions),
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"
@@ -226,10 +226,13 @@ def run(made: beam.Pipeline, show_errors: bool = False) -> None:
         return
     if show_errors:
         raise failure
-    raise RunFailed(
-        own_text(failure)
-        or f"{_OWNER}: the run failed with {type(failure).__name__}; its text may quote data and "
-        "is not shown. Write show_errors=True to see it."
+    raise RunFailed(told(failure))
+
+
+def told(failure: BaseException) -> str:
+    """Return what is said of a failed run: what this package wrote of it, or that it failed."""
+    return own_text(failure) or (
+        f"the run failed with {type(failure).__name__}; its text may quote data: show_errors shows it"
     )
 
 

@@ -25,17 +25,16 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.shown_numbers import ShownNumber, plain
-from beam_dp.results.view import ShownMetric, View, label_of, positions_of
+from beam_dp.results.view import ShownMetric, View, label_of
 from beam_dp.transforms.io import released_files, whole_files
 from beam_dp.transforms.run_record import said
 
 MOST_ROWS = 5_000
 """How many rows the table of a page has."""
-MOST_BARS, MOST_PANELS, MOST_POINTS = 30, 12, 400
-"""How much one chart draws; of more partitions the largest ones, and none on a line."""
+MOST_BARS, MOST_PANELS = 60, 12
+"""How much one chart draws: of more partitions the largest ones."""
 _OWNER = "report"
 _FOLDER = Path(__file__).parent
-_SIGN = 3  # percent of a line that a letter of a label takes on a narrow page
 
 
 def report(source: Any, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
@@ -133,7 +132,7 @@ def amount(cost: dict[str, Any], times: int = 1) -> str:
 
 
 class Mark(NamedTuple):
-    """A number in a chart. Places are percentages of the chart's scale, and of its width.
+    """A number in a chart. Places are percentages of the chart's scale.
 
     Attributes:
         label: its key or bin.
@@ -141,14 +140,12 @@ class Mark(NamedTuple):
         place: where it stands; None where there is none.
         ends: the two ends of its interval, and what each is: "known", "beyond" the picture, or
             "open", where nothing is known; none for a rank.
-        across: where it stands on a line.
     """
 
     label: str
     number: ShownNumber
     place: float | None
     ends: tuple[tuple[float, str], ...]
-    across: float
 
 
 class Scale(NamedTuple):
@@ -162,8 +159,16 @@ class Scale(NamedTuple):
         share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # without overflow
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
-    def end(self, value: float | None, edge: float) -> tuple[float, str]:
-        """Return where an end of an interval stands, and what it is."""
+    def mark(self, label: str, number: ShownNumber) -> Mark:
+        """Return a number in its place."""
+        if number.value is None:
+            return Mark(label, number, None, ())
+        ends: tuple[tuple[float, str], ...] = ()
+        if (number.low, number.high) != (None, None):
+            ends = self._end(number.low, self.low), self._end(number.high, self.high)
+        return Mark(label, number, self.place(number.value), ends)
+
+    def _end(self, value: float | None, edge: float) -> tuple[float, str]:
         if value is None:
             return self.place(edge), "open"
         return self.place(value), "known" if self.low <= value <= self.high else "beyond"
@@ -180,7 +185,6 @@ class Figure:
         panels: one part of the chart, or one per partition: its heading, and its numbers.
         scale: what the axis shows.
         left_out: how many partitions are not drawn.
-        is_line: whether the numbers stand in the order of their keys, else they are bars.
     """
 
     name: str
@@ -189,91 +193,46 @@ class Figure:
     panels: list[tuple[str, list[Mark]]]
     scale: Scale
     left_out: int
-    is_line: bool = False
 
     @property
     def marks(self) -> list[Mark]:
         """All numbers that are drawn."""
         return [mark for _, marks in self.panels for mark in marks]
 
-    @property
-    def labelled(self) -> list[Mark]:
-        """The numbers of a line whose keys have a place below it."""
-        shown: list[Mark] = []
-        apart = _SIGN * max((len(mark.label) for mark in self.marks), default=0)
-        for mark in self.marks:
-            if not shown or mark.across - shown[-1].across >= apart:
-                shown.append(mark)
-        return shown
-
 
 def _figures(metric: ShownMetric, view: View) -> list[Figure]:
+    """Return bars for the bins of each partition, or for the partitions of each number."""
     if metric.kind == "Histogram":
-        return [_histogram(metric, view)]
-    return [_single(metric, at, view) for at in range(len(metric.series))]
+        rows = list(zip(*(each.numbers for each in metric.series), strict=True))
+        drawn = _largest([sum(each.value or 0 for each in row) for row in rows], MOST_PANELS)
+        scale = _scale([number for row in drawn for number in rows[row]])
+        bins = [each.label for each in metric.series]
+        panels = []
+        for row in drawn:
+            named = (f"{name} {part}" for name, part in zip(view.by, view.keys[row]))
+            panels.append((" / ".join(named), list(map(scale.mark, bins, rows[row]))))
+        return [Figure(metric.name, metric, "", panels, scale, len(rows) - len(drawn))]
+    figures = []
+    for series in metric.series:
+        values = [-math.inf if each.value is None else each.value for each in series.numbers]
+        drawn = _largest(values, MOST_BARS)
+        scale = _scale([series.numbers[row] for row in drawn])
+        marks = [scale.mark(label_of(view.keys[row]), series.numbers[row]) for row in drawn]
+        left = len(values) - len(drawn)
+        figures.append(Figure(series.name, metric, series.label, [("", marks)], scale, left))
+    return figures
 
 
-def _single(metric: ShownMetric, at: int, view: View) -> Figure:
-    """Return bars, the largest first, or a line where keys have an order."""
-    series, size = metric.series[at], len(view.keys)
-    positions = positions_of(view.keys) if size <= MOST_POINTS else None
-    if positions is None:
-        drawn = _largest([number.value for number in series.numbers], MOST_BARS)
-        across = [0.0] * size
-    else:
-        drawn = sorted(range(size), key=positions.__getitem__)
-        axis = Scale(min(positions), max(positions))
-        across = list(map(axis.place, positions))
-    scale = _scale([series.numbers[row] for row in drawn], zero=positions is None)
-    marks = [
-        _mark(label_of(view.keys[row]), series.numbers[row], scale, across[row]) for row in drawn
-    ]
-    left = size - len(drawn)
-    panels = [("", marks)]
-    is_line = positions is not None
-    return Figure(series.name, metric, series.label, panels, scale, left, is_line=is_line)
+def _largest(values: Sequence[float], most: int) -> list[int]:
+    """Return the rows with the largest released numbers, in the order of the table."""
+    return sorted(sorted(range(len(values)), key=lambda row: -values[row])[:most])
 
 
-def _histogram(metric: ShownMetric, view: View) -> Figure:
-    """Return bars for the bins of each partition, on one scale."""
-    sums = [
-        sum(number.value or 0 for number in numbers)
-        for numbers in zip(*(each.numbers for each in metric.series), strict=True)
-    ]
-    drawn = sorted(_largest(sums, MOST_PANELS))
-    scale = _scale([each.numbers[row] for each in metric.series for row in drawn], zero=True)
-    panels = []
-    for row in drawn:
-        marks = [_mark(each.label, each.numbers[row], scale) for each in metric.series]
-        named = " / ".join(f"{name} {part}" for name, part in zip(view.by, view.keys[row]))
-        panels.append((named, marks))
-    return Figure(metric.name, metric, "", panels, scale, len(sums) - len(drawn))
-
-
-def _largest(values: Sequence[float | None], most: int) -> list[int]:
-    """Return the rows with the largest released numbers, which are all that it looks at."""
-    sizes = [-math.inf if value is None else value for value in values]
-    return sorted(range(len(sizes)), key=lambda row: -sizes[row])[:most]
-
-
-def _scale(numbers: Sequence[ShownNumber], zero: bool) -> Scale:
-    """Return what an axis shows: numbers of use with their intervals, and all other numbers.
-
-    It begins at 0 if `zero`, and where the numbers would not stand in its upper half.
-    """
-    useful = [each for each in numbers if not each.is_of_little_use] or numbers
+def _scale(numbers: Sequence[ShownNumber]) -> Scale:
+    """Return what an axis shows: 0, numbers of use with their intervals, and all other numbers."""
+    useful = [each for each in numbers if not each.is_doubtful] or numbers
     ends = [end for each in useful for end in (each.low, each.high)]
     known = [end for end in (*ends, *(each.value for each in numbers)) if end is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)
-    if zero or not 0 < high / 2 < low:
-        low, high = min(low, 0.0), max(high, 0.0)
+    low, high = min(low, 0.0), max(high, 0.0)
     return Scale(low, high if high > low else low + 1)
-
-
-def _mark(label: str, number: ShownNumber, scale: Scale, across: float = 0.0) -> Mark:
-    if number.value is None:
-        return Mark(label, number, None, (), across)
-    ends: tuple[tuple[float, str], ...] = ()
-    if (number.low, number.high) != (None, None):
-        ends = (scale.end(number.low, scale.low), scale.end(number.high, scale.high))
-    return Mark(label, number, scale.place(number.value), ends, across)

@@ -53,31 +53,26 @@ class ShownNumber:
     share: bool = False
 
     @property
-    def is_of_little_use(self) -> bool:
-        """Whether it is missing, or its interval is as wide as it is far from 0; of a share: as
-        half of 0 to 1."""
+    def is_doubtful(self) -> bool:
+        """Whether it may be of little use, so it is marked.
+
+        That is where it is missing, where its interval is as wide as it is far from 0 (of a share:
+        as half of 0 to 1) or open, but for the side on which a largest number has people beyond it.
+        """
         if self.value is None:
             return True
         if self.rank is not None:
             return not math.isfinite(self.rank)
+        if None in (self.low, self.high) and not self.passes_over:
+            return True
         ends = [end for end in (self.low, self.high) if end is not None]
         most = _WIDE_SHARE if self.share else abs(self.value)
-        return bool(ends) and not sum(abs(self.value - end) for end in ends) < most
-
-    @property
-    def is_not_shown(self) -> bool:
-        """Whether nobody can tell if it is of use, as its interval is open.
-
-        That of a largest number is open on one side where only few people are beyond it.
-        """
-        if self.is_of_little_use or self.rank is not None:
-            return False
-        return None in (self.low, self.high) and not self.passes_over
+        return not sum(abs(self.value - end) for end in ends) < most
 
     @property
     def mark(self) -> str:
-        """The mark of a number that is of little use, or whose error is not shown."""
-        return MARK * (self.is_of_little_use or self.is_not_shown)
+        """The mark of a number that may be of little use."""
+        return MARK * self.is_doubtful
 
     @property
     def passes_over(self) -> bool:

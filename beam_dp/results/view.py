@@ -4,12 +4,10 @@ All of it is made of the released table and its record, which says which columns
 """
 
 import dataclasses
-import datetime
 import itertools
 import math
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -26,8 +24,6 @@ NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _KEY = 32  # columns of a terminal
 _RANKED, _WALK, _EXTREMES, _SHARE = "_rank_error", "walk", ("Max", "Min"), "Ratio"
-_WHOLE, _DAY = re.compile(r"-?(0|[1-9]\d{0,8})"), re.compile(r"\d{4}-\d{2}(-\d{2})?")
-_DENSE = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,19 +117,20 @@ class View:
         return said
 
     def doubts(self) -> list[str]:
-        """Return what to say of numbers that are of little use, or may be."""
+        """Return what to say of numbers that may be of little use."""
         said = []
-        if little := self._counted(lambda number: number.is_of_little_use):
+        counts = {
+            each.name: sum(number.is_doubtful for number in each.numbers) for each in self.series
+        }
+        if total := sum(counts.values()):
+            named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
             said.append(
-                f"{MARK} {little[0]} are of little use: missing, with an interval as wide as the "
-                "number (of a share: as wide as 0.5), or with a rank that may be off by more than "
-                f"a tenth of the people or rows ({little[1]}). More people per partition, fewer "
-                "metrics or a larger budget would help; a plan for so many people says what to expect"
-            )
-        if open_ended := self._counted(lambda number: number.is_not_shown):
-            said.append(
-                f"{MARK} {open_ended[0]}: their error could not be shown, and may be small or "
-                f"large: an end of the interval would tell of a few people ({open_ended[1]})"
+                f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers may be of little "
+                "use: missing, with an interval as wide as the number (of a share: as wide as 0.5) "
+                "or without an end, which would tell of a few people, or with a rank that may be "
+                f"off by more than a tenth of the people or rows ({', '.join(named)}). More people "
+                "per partition, fewer metrics or a larger budget would help; a plan for so many "
+                "people says what to expect"
             )
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys:
@@ -143,14 +140,6 @@ class View:
                 "and text are none)"
             )
         return said
-
-    def _counted(self, marked: Callable[[ShownNumber], bool]) -> tuple[str, str] | None:
-        """Return how many numbers are marked, and of which columns; None for none."""
-        counts = {each.name: sum(map(marked, each.numbers)) for each in self.series}
-        total = sum(counts.values())
-        named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
-        of = len(self.keys) * len(counts)
-        return (f"{total:,} of {of:,} numbers", ", ".join(named)) if total else None
 
     @property
     def cost(self) -> str:
@@ -195,29 +184,6 @@ class View:
 def label_of(key: Sequence[object]) -> str:
     """Return a key as one text."""
     return " / ".join(str(part) or '""' for part in key) if key else "all rows"
-
-
-def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
-    """Return where keys stand on a line, if they have an order that a reader expects.
-
-    These are days and months, and whole numbers of which at least one in three is there, as years
-    and hours; not numbers that are names of things, as those of shops.
-    """
-    if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
-        return None
-    texts = [str(part) for (part,) in keys]
-    if len(set(texts)) < len(texts):
-        return None
-    if all(map(_WHOLE.fullmatch, texts)):
-        found = list(map(float, texts))
-        return found if max(found) - min(found) < _DENSE * len(found) else None
-    if not all(map(_DAY.fullmatch, texts)):
-        return None
-    try:
-        days = [datetime.date.fromisoformat(f"{text}-01"[:10]) for text in texts]
-    except ValueError:
-        return None
-    return [float(day.toordinal()) for day in days]
 
 
 def _metrics(table: pa.Table, record: dict[str, Any]) -> tuple[ShownMetric, ...]:

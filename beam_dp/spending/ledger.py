@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from beam_dp.mechanisms.accounting.account import counted
 from beam_dp.mechanisms.accounting.budget import Budget, readable
@@ -18,18 +18,6 @@ from beam_dp.spending.ledger_file import Charge
 
 _HEADINGS = ("date", "who", "what", "person", "budget")
 _START = 'Write dp.Ledger("visits.ledger.jsonl", limit=dp.Budget(3, 1e-6)).'
-
-
-@runtime_checkable
-class Costly(Protocol):
-    """A transform that says what it costs: `PrivateAggregate` and what is built on it."""
-
-    @property
-    def person(self) -> str | Sequence[str]:
-        """The columns that identify a person."""
-
-    def cost(self) -> Budget:
-        """Return what its releases cost together."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,28 +67,33 @@ class Balance:
     def line(self) -> str:
         """The balance in one line."""
         word = "rho" if self.limit.is_zcdp else "epsilon"
+        left = _told(self.limit.is_zcdp, *self.left)
         return (
             f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}: "
             f"{word} {_shown(self.amount)} of {_shown(self.limit.amount)}, "
-            f"delta {_shown(self.delta)} of {_shown(self.limit.delta)}; left: "
-            f"{self._told(*self.left)}"
+            f"delta {_shown(self.delta)} of {_shown(self.limit.delta)}; left: {left}"
         )
 
-    def check(self, before: "Balance") -> None:
-        """Refuse what passes the limit."""
-        told = self._told
+    def with_charge(self, made: Charge) -> "Balance":
+        """Return the balance with one more charge, of the same people."""
+        before = next((each.person for each in self.charges if each.person), made.person)
         checks.require(
-            self.is_within,
+            made.person in ((), before),
             "Ledger",
-            f"the total of {self.path}",
-            f"be at most {told(self.limit.amount, self.limit.delta)} over all runs, not "
-            f"{told(self.amount, self.delta)}",
-            f"Left are {told(*before.left)}; nothing was charged",
+            "person",
+            f"be {checks.listed(before)} as in earlier runs of {self.path!r}, not "
+            f"{checks.listed(made.person)}",
+            "Charge other people to another ledger. If these are the same people, give their "
+            "column the same name",
         )
-
-    def _told(self, amount: Fraction, delta: Fraction) -> str:
-        word = "rho" if self.limit.is_zcdp else "epsilon"
-        return f"{word} {_shown(amount)}, delta {_shown(delta)}"
+        checks.require(
+            self.limit.is_zcdp or not made.budget.is_zcdp,
+            "Ledger.charge",
+            "cost",
+            f"be an epsilon and a delta, as the limit is, not {_said(made.budget)}",
+            "Start a ledger whose limit is a rho: it takes both.",
+        )
+        return dataclasses.replace(self, charges=(*self.charges, made))
 
     def __str__(self) -> str:
         cells = [
@@ -109,7 +102,7 @@ class Balance:
                 each.who,
                 each.label,
                 checks.listed(each.person) if each.person else "?",
-                _told(each.budget),
+                _said(each.budget),
             )
             for each in self.charges
         ]
@@ -130,9 +123,9 @@ class Ledger:
         a file that is damaged is refused, and nothing is charged (see `ledger_file`); two jobs
         that charge at once wait for each other; the limit is that of the first charge, and a call
         with another one is refused; so is a person in other columns than in the charges before,
-        for those would be other people (lines that name no column bind nobody); so is a file of
-        several hard links, while symbolic links are followed; a file that somebody replaces by an
-        older copy forgets what was charged since.
+        for those would be other people (lines that name no column bind nobody); symbolic links are
+        followed; a file that somebody replaces by an older copy, or of which there are hard links,
+        forgets what was charged since.
 
     Args:
         path: the file; it is made with the first charge.
@@ -161,35 +154,36 @@ class Ledger:
         """
         return self._read(self._path)[1]
 
-    def foresee(
-        self, cost: "Budget | Costly", label: str, person: str | Sequence[str] | None = None
-    ) -> Balance:
+    def foresee(self, cost: Any, label: str, person: str | Sequence[str] | None = None) -> Balance:
         """Return the balance as a charge would leave it, which may be beyond the limit."""
-        made = _charge(cost, label, person)
-        return _with(self._read(self._path)[1], made)
+        return self.balance.with_charge(_charge(cost, label, person))
 
-    def charge(
-        self, cost: "Budget | Costly", label: str, person: str | Sequence[str] | None = None
-    ) -> Balance:
+    def charge(self, cost: Any, label: str, person: str | Sequence[str] | None = None) -> Balance:
         """Charge a run that is about to start, and return what is left.
 
         Args:
-            cost: the transform, as `PrivateAggregate`; or the budget of a run.
+            cost: the transform, as `PrivateAggregate`; or the `Budget` of a run.
             label: what the run is for: public text.
             person: the columns that identify a person, where `cost` is a budget; None: unknown. A
                 transform says it itself.
 
         Raises:
             ValueError: if the total would pass the limit, a person is in other columns than before,
-                or the file is damaged or has several links; nothing is charged then, and the run
-                must not start.
+                or the file is damaged; nothing is charged then, and the run must not start.
             OSError: if the file cannot be written.
         """
         path, made = self._path, _charge(cost, label, person)
         with ledger_file.locked(path):
             text, before = self._read(path)
-            after = _with(before, made)
-            after.check(before)
+            after, zcdp = before.with_charge(made), before.limit.is_zcdp
+            total = _told(zcdp, after.amount, after.delta)
+            checks.require(
+                after.is_within,
+                "Ledger",
+                f"the total of {after.path}",
+                f"be at most {_said(before.limit)} over all runs, not {total}",
+                f"Left are {_told(zcdp, *before.left)}; nothing was charged",
+            )
             ledger_file.replace(path, ledger_file.with_charge(text, made))
         return after
 
@@ -202,61 +196,25 @@ class Ledger:
         """Return the text of the file, and what it says; of none, those of a new one."""
         text = ledger_file.text_of(path)
         if text is None:
-            checks.require(
-                self._limit is not None,
-                "Ledger",
-                "limit",
-                f"be given for a new ledger: there is no file {str(path)!r}",
-                _START,
-            )
-            assert self._limit is not None
+            if self._limit is None:
+                rule = f"be given for a new ledger: there is no file {str(path)!r}"
+                raise checks.ParameterError("Ledger", "limit", rule, _START)
             text = ledger_file.started(self._limit)
         limit, charges = ledger_file.read(str(path), text)
         asked = self._limit or limit
-        rule = f"be {_told(limit)}, which the ledger was started with, not {_told(asked)}"
+        rule = f"be {_said(limit)}, which the ledger was started with, not {_said(asked)}"
         checks.require(asked == limit, "Ledger", "limit", rule, "Leave it out.")
-        for each in charges:
-            checks.require(
-                limit.is_zcdp or not each.budget.is_zcdp,
-                "Ledger",
-                f"the limit of {str(path)!r}",
-                "be one in rho, as runs in it are",
-                "Start a ledger with limit=dp.Budget.zcdp(rho), and charge these runs there.",
-            )
         return text, Balance(str(path), limit, charges)
 
 
-def _with(balance: Balance, made: Charge) -> Balance:
-    """Return the balance with one more charge, of the same people."""
-    before = next((each.person for each in balance.charges if each.person), made.person)
-    checks.require(
-        made.person in ((), before),
-        "Ledger",
-        "person",
-        f"be {checks.listed(before)} as in earlier runs of {balance.path!r}, not "
-        f"{checks.listed(made.person)}",
-        "Charge other people to another ledger. If these are the same people, give their column "
-        "the same name",
-    )
-    checks.require(
-        balance.limit.is_zcdp or not made.budget.is_zcdp,
-        "Ledger.charge",
-        "cost",
-        f"be an epsilon and a delta, as the limit is, not {_told(made.budget)}",
-        "Start a ledger whose limit is a rho: it takes both.",
-    )
-    return dataclasses.replace(balance, charges=(*balance.charges, made))
-
-
-def _charge(cost: object, label: object, person: object) -> Charge:
+def _charge(cost: Any, label: object, person: Any) -> Charge:
     if type(label) is not str or not label or not label.isprintable():
         rule = f"be text of one line that is not empty, not {checks.shown(label)}"
         raise checks.ParameterTypeError("Ledger.charge", "label", rule)
     whole = cost
-    if isinstance(cost, Costly) and not isinstance(cost, type):
-        checks.require(
-            person is None, "Ledger.charge", "person", "be left out: the transform says it itself"
-        )
+    if hasattr(cost, "cost") and not isinstance(cost, type):
+        rule = "be left out: the transform says it itself"
+        checks.require(person is None, "Ledger.charge", "person", rule)
         whole, person = cost.cost(), cost.person
     if type(whole) is not Budget:
         raise checks.ParameterTypeError(
@@ -265,21 +223,17 @@ def _charge(cost: object, label: object, person: object) -> Charge:
             f"be a transform with a budget, or a Budget, not {checks.shown(cost)}",
             'Write ledger.charge(release, "visits per day").',
         )
-    return Charge(label, _user(), ledger_file.today(), whole, _columns(person))
+    names = () if person is None else [person] if isinstance(person, str) else person
+    columns = checks.columns("Ledger.charge", "person", names)
+    return Charge(label, _user(), ledger_file.today(), whole, tuple(sorted(columns)))
 
 
-def _columns(person: object) -> tuple[str, ...]:
-    """Return the columns that identify a person, in a fixed order; none where they are unknown."""
-    if person is None:
-        return ()
-    names = [person] if isinstance(person, str) else person
-    return tuple(sorted(checks.columns("Ledger.charge", "person", names)))
+def _told(zcdp: bool, amount: Fraction, delta: Fraction) -> str:
+    return f"{'rho' if zcdp else 'epsilon'} {_shown(amount)}, delta {_shown(delta)}"
 
 
-def _told(budget: Budget) -> str:
-    word = "rho" if budget.is_zcdp else "epsilon"
-    delta = f", delta {_shown(budget.delta)}" if budget.delta else ""
-    return f"{word} {_shown(budget.amount)}{delta}"
+def _said(budget: Budget) -> str:
+    return _told(budget.is_zcdp, budget.amount, budget.delta)
 
 
 def _shown(number: Fraction) -> str:

@@ -10,7 +10,7 @@ fit.
 of it is on the disk. So a job that is killed, or a disk that is full, leaves the file as it was.
 
 All jobs must mean the same file. Symbolic links are followed whenever it is used, before it is
-locked. Of hard links only one name would get the new content, so they are refused.
+locked. Make no hard links: only one name would get the new content.
 """
 
 import contextlib
@@ -19,7 +19,6 @@ import datetime
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from fractions import Fraction
@@ -33,8 +32,6 @@ from beam_dp.mechanisms.planning.plan import cost
 FORMAT = 1
 PATIENCE = 60.0
 """How many seconds a job waits for another one that changes the same ledger."""
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_RATIONAL = re.compile(r"[0-9]{1,2000}(/[0-9]{1,2000})?")
 _MEND = (
     "Nothing is charged. Put back a copy of the file. If there is none, start another ledger, and "
     "charge to it first what this one says was spent"
@@ -54,21 +51,9 @@ def checked(path: object) -> Path:
         raise checks.ParameterTypeError(
             "Ledger", "path", f"be the name of a file, not {checks.shown(path)}", mend
         )
-    checks.require(
-        not _SCHEME.match(text),
-        "Ledger",
-        "path",
-        f"be on a file system of this machine, which can lock it, not {text!r}",
-        "Mount a shared directory, or keep it where the jobs are started.",
-    )
     real = Path(os.path.realpath(text))
-    checks.require(
-        real.parent.is_dir(),
-        "Ledger",
-        "path",
-        f"be in a folder that exists, not {text!r}",
-        "Make the folder, or correct the name.",
-    )
+    rule = f"be in a folder of this machine, which can lock it, that exists, not {text!r}"
+    checks.require(real.parent.is_dir(), "Ledger", "path", rule, "Correct the name.")
     return real
 
 
@@ -98,26 +83,11 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def text_of(path: Path) -> str | None:
-    """Return the content of the file; None if there is no file.
-
-    Raises:
-        ValueError: if the file has several names: after a charge each would have its own balance.
-    """
+    """Return the content of the file; None if there is no file."""
     try:
-        with open(path, "rb") as file:
-            names = os.fstat(file.fileno()).st_nlink
-            content = file.read()
+        return path.read_bytes().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return None
-    checks.require(
-        names <= 1,
-        "Ledger",
-        "path",
-        f"have one name, and {str(path)!r} has {names} (hard links): each would get a balance of "
-        "its own",
-        f"Find the others with find / -samefile {str(path)!r}, and delete all but one.",
-    )
-    return content.decode("utf-8", errors="replace")
 
 
 def replace(path: Path, text: str) -> None:
@@ -197,29 +167,25 @@ def read(path: str, text: str) -> tuple[Budget, tuple[Charge, ...]]:
     Raises:
         ValueError: for a line that is not as it was written.
     """
-    check, contents = "", []
-    for number, line in enumerate(text.split("\n")[:-1] or [""], 1):
-        try:
+    check, number = "", 1
+    charges: list[Charge] = []
+    limit: Budget | None = None
+    try:
+        for number, line in enumerate(text.split("\n"), 1):
+            if limit is not None and not line and number == text.count("\n") + 1:
+                return limit, tuple(charges)
             content = json.loads(line)
             said, check = content.pop("check"), _check(check, content)
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            raise _damaged(path, number) from None
-        if said != check:
-            raise _damaged(path, number)
-        contents.append(content)
-    if not text.endswith("\n"):
-        raise _damaged(path, text.count("\n") + 1)
-    try:
-        if contents[0]["ledger"] != FORMAT:
-            raise ValueError
-        return _budget(contents[0]["limit"]), tuple(map(_charge, contents[1:]))
-    except (KeyError, TypeError, ValueError):  # of another version, with checks that fit
-        raise _damaged(path, 1) from None
-
-
-def _damaged(path: str, number: int) -> checks.ParameterError:
-    name = f"line {number} of {path}"
-    return checks.ParameterError("Ledger", name, "be as it was written, and is damaged", _MEND)
+            if said != check or (number == 1 and content["ledger"] != FORMAT):
+                raise ValueError
+            if limit is None:
+                limit = _budget(content["limit"])
+            else:
+                charges.append(_charge(content))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        pass  # told below, without the error, which may quote the line
+    rule = "be as it was written, and is damaged"
+    raise checks.ParameterError("Ledger", f"line {number} of {path}", rule, _MEND)
 
 
 def _check(before: str, content: dict[str, Any]) -> str:
@@ -233,14 +199,6 @@ def _charge(content: dict[str, Any]) -> Charge:
     return Charge(label, who, date, _budget(content["budget"]), person)
 
 
-def _budget(content: dict[str, Any]) -> Budget:
-    delta = _rational(content["delta"])
-    if "rho" in content:
-        return Budget.zcdp(_rational(content["rho"]), delta)
-    return Budget(_rational(content["epsilon"]), delta)
-
-
-def _rational(text: str) -> Fraction:
-    if not _RATIONAL.fullmatch(text):
-        raise ValueError
-    return Fraction(text)
+def _budget(content: dict[str, str]) -> Budget:
+    amounts = {name: Fraction(amount) for name, amount in content.items()}
+    return Budget.zcdp(**amounts) if "rho" in amounts else Budget(**amounts)

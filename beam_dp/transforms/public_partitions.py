@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.columns import ids
-from beam_dp.transforms.columns.partition_keys import Key, clean
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_column
+from beam_dp.transforms.io.file_format import cells_of
 from beam_dp.transforms.io.read_rows import ReadRows
 
 _OWNER = "PublicPartitions"
@@ -35,8 +35,9 @@ class PublicPartitions:
         keys: ints, strings, dates or booleans, or tuples of these for several partition columns.
 
     Raises:
-        ValueError: for an empty list, or keys that differ only in their type (1 and "1").
-        TypeError: for keys of other types, and for a PCollection.
+        ValueError: for an empty list.
+        TypeError: for keys of other types, for several types in one column (1 and "1"), and for a
+            PCollection.
 
     Attributes:
         names: the partition columns of the parts, where they are known; () otherwise.
@@ -63,7 +64,6 @@ class PublicPartitions:
             "not be empty",
             "Write PublicPartitions([1, 2, 3]).",
         )
-        _ = self.index  # which refuses keys that are one partition
 
     @classmethod
     def product(cls, **parts: Iterable[object]) -> "PublicPartitions":
@@ -100,15 +100,13 @@ class PublicPartitions:
                 and for a row without a key.
         """
         read = ReadRows(pattern, columns, quotes=quotes)
-        parts: list[list[object]] = [[] for _ in read.columns]
-        for element in read.here():
-            for part, name in zip(parts, read.columns, strict=True):
-                part += cells_of(element, name)
+        elements = read.here()
+        parts = [cells_of(elements, name) for name in read.columns]
         for name, part in zip(read.columns, parts, strict=True):
             checks.require(
                 None not in part, _OWNER, f"column {name!r} of {pattern!r}", "have no empty cell"
             )
-        typed = [typed_keys(part) if ".csv" in pattern else part for part in parts]
+        typed = parts if read.format.typed else map(typed_keys, parts)
         return cls(zip(*typed, strict=True), tuple(read.columns))
 
     def ordered(self, owner: str, columns: tuple[str, ...]) -> "PublicPartitions":
@@ -146,41 +144,19 @@ def typed_keys(parts: Sequence[Any]) -> Sequence[object]:
     return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts
 
 
-def cells_of(element: Any, name: str) -> list[object]:
-    """Return the cells of a column in an element of `ReadRows`."""
-    return [element.get(name)] if isinstance(element, dict) else element.column(name).to_pylist()
-
-
 def kind_of(value: object) -> str:
     """Return a value as messages about it show it."""
     return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
 
 
 def _listed(keys: Iterable[object]) -> KeyList:
-    """Return each key once, in the order of `keys`; refuse values that are no keys."""
+    """Return each key once, in order; refuse values that are no keys."""
     if isinstance(keys, KeyList):
         return keys
     values = keys if isinstance(keys, (list, tuple, range)) else list(keys)
-    plain = KeyList.of_plain(values)
-    if plain is not None:
-        return plain
+    if values and not any(isinstance(key, tuple) for key in values):
+        return KeyList([pc.unique(plain_column(values))])
     listed = [key if isinstance(key, tuple) else (key,) for key in values]
-    same = len(set(map(len, listed))) == 1
-    if same and all(plain_column(part) is not None for part in zip(*listed, strict=True)):
-        return KeyList.of(dict.fromkeys(listed))
-    # By type and value: 1 and True are equal to Python, and a later check refuses them together.
-    once = {tuple((type(part), part) for part in key): key for key in map(_checked, listed)}
-    checks.require(same or not listed, _OWNER, "keys", "all have the same number of parts")
-    return KeyList.of(once.values())
-
-
-def _checked(key: tuple[object, ...]) -> Key:
-    for part in key:
-        if ids.is_float(part) or clean(part) is None:
-            raise checks.ParameterTypeError(
-                "PublicPartitions",
-                "a key",
-                "be an int of 64 bits, a string, a date or a boolean (or a tuple of these), "
-                f"not {checks.shown(part)}",
-            )
-    return tuple(clean(part) for part in key)
+    same = len(set(map(len, listed))) < 2
+    checks.require(same, _OWNER, "keys", "all have the same number of parts")
+    return KeyList.of(dict.fromkeys(KeyList.of(listed)))

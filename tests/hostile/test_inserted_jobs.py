@@ -16,7 +16,6 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import cautions
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.read_rows import ReadRows
-from pipelines import aggregate
 from tests.hostile import support
 from tests.hostile.inserted import folders, layouts, watch
 
@@ -84,23 +83,3 @@ def test_pipelines_with_every_option(option: str, extension: str, tmp_path: Path
         # Packings of several owners are below the truth by what few people carry.
         least = EACH if option == "metrics" else EACH // 2
         assert min(counts) >= least and sum(counts) <= folders.GOOD + INSERTED
-
-
-JOB = ["--person", "person", "--partition", "day", "--public_partitions", "1,2,3"]
-ASKED = [
-    "--people_count",
-    "--count",
-    "--sum",
-    "value",
-    "--distinct_count",
-    "item",
-    "--mean",
-    "mark",
-]
-
-
-def job(pattern: str, out: Path, capfd: pytest.CaptureFixture[str], *options: str) -> str:
-    """Run a job; returns what it said on standard error."""
-    words = ["--input", pattern, "--output", str(out), *JOB, *ASKED, "--epsilon", "1000000"]
-    assert aggregate.main([*words, "--runner", "FnApiRunner", *options]) == 0
-    return capfd.readouterr().err

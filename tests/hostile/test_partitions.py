@@ -1,13 +1,10 @@
 """Section C of the table of bad inputs: partition keys."""
 
-import csv
 import datetime
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -100,11 +97,11 @@ def test_a_key_is_kept_with_its_type_or_its_row_vanishes(
 
 
 def test_40_other_keys_use_up_no_place() -> None:
-    public = support.layout(PublicKeys((("a",), (2,))))
+    public = support.layout(PublicKeys((("a",), ("2",))))
     for make in support.FORMS.values():
         rows = [make((1, f"x{n}", 1.0)) for n in range(30)] + [make((1, "2", 1.0))]
         found = support.contents(rows, ContributionBounds(1), public)
-        assert found == {("a",): Content(), (2,): Content(1, 1, 1_000_000, 1)}
+        assert found == {("a",): Content(), ("2",): Content(1, 1, 1_000_000, 1)}
 
 
 def test_41_42_public_keys_without_data_are_released() -> None:
@@ -128,17 +125,3 @@ def test_43_44_keys_of_single_people_are_not_released() -> None:
     rows = [as_dict((person, f"letter of {person}", 1.0)) for person in range(2000)]
     assert private(rows, dp.Budget(1.0, 1e-15)) == []
     assert private(rows[:50] * 40, dp.Budget(1e3, 0.5), pre_threshold=2) == []
-
-
-def test_48_keys_never_become_paths_and_are_escaped(tmp_path: Path) -> None:
-    keys = ["../x", "=cmd", "+1", "@a", 'a"b,c\n']
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        transform = dp.PrivateAggregate(
-            "person", [dp.Count()], dp.Budget(1.0), ["day"], partitions=dp.PublicPartitions(keys)
-        )
-        released = support.start(pipeline, []) | transform
-        _ = released | dp.WriteRows(str(tmp_path / "out.csv"))
-    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
-    with (tmp_path / "out.csv").open(newline="") as file:
-        cells = [row[0] for row in csv.reader(file)][1:]
-    assert len(cells) == len(keys) and not any(cell.startswith(("=", "+", "@")) for cell in cells)

@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import inspect
 import json
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import base as metric_kinds
-from pipelines import aggregate, command_line, description, messages
+from pipelines import aggregate, command_line, description
 from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -71,7 +72,7 @@ def test_a_missing_column_is_one_line(
     words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
     line = refused(aggregate, *words, *RUN)
     said = f"error: column 'spnet' must stand once in every file of '{source}'; one of them has "
-    assert line.endswith(f"{said}'visitor', 'day', 'minutes', 'spent'. Did you mean 'spent'?\n")
+    assert line.endswith(f"{said}'visitor', 'day', 'minutes', 'spent'\n")
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -107,29 +108,6 @@ def test_nothing_of_the_data_is_said(
         assert CANARY not in text
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (ValueError("ReadRows: rule. [while running 'Read/X']"), "input: rule."),
-        (
-            RuntimeError("failed\nValueError: ReadRows: rule. [while running 'X']\n"),
-            "input: rule.",
-        ),
-        (RuntimeError("failed\nTypeError: column 'a' must be b.\n"), "column 'a' must be b."),
-        (PermissionError(13, "Permission denied", "/out"), "[Errno 13] Permission denied: '/out'"),
-    ],
-)
-def test_our_own_errors_are_shown(error: Exception, line: str) -> None:
-    assert messages.explain(error) == line
-
-
-@pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError])
-@pytest.mark.parametrize("text", ["{}", "x: {}", "failed\nValueError: {}\n", "KeyError: '{}'"])
-def test_errors_of_others_are_not_shown(kind: type[Exception], text: str) -> None:
-    line = messages.explain(kind(text.format(CANARY)))
-    assert CANARY not in line and kind.__name__ in line and "\n" not in line
-
-
 def test_an_output_that_exists_is_kept_unless_told(
     visits: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
@@ -153,11 +131,10 @@ def parsed(*words: str) -> dp.PrivateAggregate:
 
 
 def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
-    flags = ["--sum", "spent", "--quantile", "age:0.9:person", "--clip", "sum_spent=100"]
+    flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
-    limits = ["--bounds", "partitions=2,rows_per_partition=5", "--bounds", "rows=7"]
-    weight = ["--weight", "sum_spent=3"]
-    options, _ = line.read(command(*flags, "--delta", "1e-6", *weight, *limits))
+    limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
+    options, _ = line.read(command(*flags, "--delta", "1e-6", *limits))
     by_flags = command_line.described(options)
     written = tmp_path / "release.yaml"
     written.write_text(
@@ -186,9 +163,9 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     assert {"report", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 
-def test_help_fits_two_screens_and_names_every_flag() -> None:
+def test_help_fits_two_screens() -> None:
     lines = aggregate.parser().format_help().splitlines()
-    assert len(lines) <= 90 and max(map(len, lines)) <= 110
+    assert len(lines) <= 48 and max(map(len, lines)) <= 110
 
 
 def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
@@ -201,60 +178,29 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     assert "partitions per person" in plan and " epsilon 0.12 " in plan
 
 
-FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
-    "quantile": [
-        ("a:0.5:row", dp.Quantile("a", Fraction(1, 2), name="quantile_0_5_a")),
-        (
-            "a:0.5:person",
-            dp.Quantile("a", Fraction(1, 2), per="person", name="quantile_0_5_a_per_person"),
-        ),
-        ("b:a:0.5", dp.Quantile("b:a", Fraction(1, 2), name="quantile_0.5_b:a")),
-    ],
-    "quantiles": [
-        ("a:0.9:0.5", dp.Quantiles("a", [0.5, 0.9], name="quantiles_a")),
-        ("b:a:0.5", dp.Quantiles("b:a", [0.5], name="quantiles_b:a")),
-        ("a:0.5:person", dp.Quantiles("a", [0.5], per="person", name="quantiles_a_per_person")),
-    ],
-    "median": [
-        ("a", dp.Median("a", name="median_a")),
-        ("a:row", dp.Median("a", name="median_a")),
-        ("a:row:person", dp.Median("a:row", per="person", name="median_a:row_per_person")),
-    ],
-    "mean": [
-        ("a:row", dp.Mean("a", name="mean_a")),
-        ("a:person", dp.Mean("a", per="person", name="mean_a_per_person")),
-    ],
-    "ratio": [
-        ("a:person", dp.Ratio("a", equals="1", per="person", name="ratio_a_per_person")),
-        ("a=no:person", dp.Ratio("a", equals="no", per="person", name="ratio_a_no_per_person")),
-        ("a=FALSE", dp.Ratio("a", equals="0", name="ratio_a_0")),
-        ("a=b=c:d", dp.Ratio("a", equals="b=c:d", name="ratio_a_b_c_d")),
-    ],
-    "distinct_count": [
-        ("a", dp.DistinctCount("a", name="distinct_a")),
-        ("a:b", dp.DistinctCount("a:b", name="distinct_a:b")),
-    ],
-    "sum_of_squares": [
-        ("a", dp.SumOfSquares("a", name="sum_of_squares_a")),
-        ("a:99", dp.SumOfSquares("a:99", name="sum_of_squares_a:99")),
-    ],
-    "variance": [("a", dp.Variance("a", name="variance_a"))],
-    "standard_deviation": [("a", dp.StandardDeviation("a", name="standard_deviation_a"))],
-    "trimmed_mean": [
-        ("a", dp.TrimmedMean("a", name="trimmed_mean_a")),
-        ("a:b", dp.TrimmedMean("a:b", name="trimmed_mean_a:b")),
-    ],
+FORMS: dict[str, metric_kinds.Metric] = {
+    "--quantile a,p=0.5": dp.Quantile("a", Fraction(1, 2)),
+    "--quantile b:a,p=0.5,per=person": dp.Quantile("b:a", Fraction(1, 2), per="person"),
+    "--quantiles a,shares=0.9,0.5": dp.Quantiles("a", [0.5, 0.9]),
+    "--median a:row,per=person": dp.Median("a:row", per="person"),
+    "--sum a,clip=1e3,weight=0.5,name=b": dp.Sum("a", clip=1000, weight=Fraction(1, 2), name="b"),
+    "--max a,low=0,high=9": dp.Max("a", low=0, high=9),
+    "--max a,candidates=0..9..1,search=auto": dp.Max(
+        "a", candidates=dp.Candidates.linear(0, 9, 1), search="auto"
+    ),
+    "--mean a,own_count=true": dp.Mean("a", own_count=True),
+    "--ratio a,equals=no,per=person": dp.Ratio("a", equals="no", per="person"),
+    "--ratio a,equals=b=c:d": dp.Ratio("a", equals="b=c:d"),
+    "--distinct_count a,b": dp.DistinctCount("a,b"),
+    "--histogram age,edges=-inf,0..1..0.5,7": dp.Histogram("age", [-math.inf, 0, 0.5, 1, 7]),
+    "--preprocessed a,of=variance": dp.Preprocessed("a", "variance"),
+    "--people_count": dp.PeopleCount(),
 }
 
 
-@pytest.mark.parametrize(
-    ("flag", "word", "metric"), [(flag, *form) for flag, forms in FORMS.items() for form in forms]
-)
-def test_every_form_of_a_word_is_a_metric(
-    flag: str, word: str, metric: metric_kinds.Metric
-) -> None:
-    found = parsed(f"--{flag}", word, "--bounds", "rows_per_partition=3").metrics
-    assert found == (metric,)
+@pytest.mark.parametrize("words", FORMS)
+def test_a_flag_takes_every_option_of_its_metric(words: str) -> None:
+    assert parsed(*words.split(), "--bounds", "rows_per_partition=3").metrics == (FORMS[words],)
 
 
 @pytest.mark.parametrize(

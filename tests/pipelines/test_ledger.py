@@ -137,7 +137,7 @@ WRONG = {
     ),
     "a bucket": (
         ["--ledger", "gs://b/l", *TOTAL],
-        "ledger must be on a file system of this mach",
+        "ledger must be in a folder of this machine",
     ),
     "a template": (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
 }
@@ -167,9 +167,9 @@ def test_a_file_that_is_no_ledger_is_told_in_one_line(
 
 
 def test_a_run_in_rho_is_refused_by_a_limit_in_epsilon(
-    visits: str, tmp_path: Path, refused: Callable[..., str]
+    visits: str, tmp_path: Path, refused: Callable[..., str], config: Callable[..., list[str]]
 ) -> None:
-    files = ["--input", visits, "--output", str(tmp_path / "out.csv")]
+    files = ["--input", visits, "--output", str(tmp_path / "out.csv"), *COMMON, "--count"]
     limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "3"]
-    said = refused(aggregate, *files, *COMMON, "--count", "--rho", "0.1", *limit)
+    said = refused(aggregate, *files, *config(budget={"rho": 0.1}), *limit)
     assert "cost must be an epsilon and a delta, as the limit is" in said

@@ -25,7 +25,7 @@ def test_rates_per_country(clicks, released, per, bound):
     """At epsilon 10,000 noise of a row or more has a chance far below e^-100."""
     limits = ["--bounds", f"rows_per_partition={bound}"] if bound else []
     words = ["--person", "user", "--partition", "country", "--epsilon", "10000"]
-    asked = ["--public_partitions", "de,fr", "--column", "clicked", "--per", per, *limits]
+    asked = ["--public_partitions", "de,fr", "--ratio", f"clicked,per={per}", *limits]
     name = "ratio_clicked" if per == "row" else "ratio_clicked_per_person"
     found = released(ratio, *words, *asked, source=clicks)
     rates = {row["country"]: float(row[name]) for row in found}
@@ -34,29 +34,29 @@ def test_rates_per_country(clicks, released, per, bound):
 
 
 def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(refused):
-    words = ["--person", "user", "--column", "clicked", "--epsilon", "1", "--plan"]
-    assert ratio.main(words) == 0
-    said = refused(ratio, *words, "--method", "kulesza_suresh_wang")
+    words = ["--person", "user", "--epsilon", "1", "--plan", "--ratio"]
+    assert ratio.main([*words, "clicked"]) == 0
+    said = refused(ratio, *words, "clicked,method=kulesza_suresh_wang")
     assert "give a bound, like 10, or count per person" in said
 
 
 def test_a_method_without_its_delta_is_refused(refused):
-    asked = ["--person", "user", "--partition", "country", "--column", "clicked", "--plan"]
-    asked += ["--per", "person", "--epsilon", "1", "--public_partitions", "de,fr"]
-    said = refused(ratio, *asked, "--method", "local_sensitivity")
-    assert "the delta of method local_sensitivity must be above 0" in said
+    asked = ["--person", "user", "--partition", "country", "--plan"]
+    asked += ["--epsilon", "1", "--public_partitions", "de,fr"]
+    said = refused(ratio, *asked, "--ratio", "clicked,per=person,method=local_sensitivity")
+    assert "delta must be above 0" in said and said.endswith("give one, like 1e-6\n")
 
 
 def test_a_statistic_is_required_and_a_plan_reads_nothing(refused, capfd):
     words = ["--person", "user", "--epsilon", "1"]
     assert "metrics must be given" in refused(preprocess, *words)
-    assert preprocess.main([*words, "--variance", "x", "--sensitivity", "2", "--plan"]) == 0
+    assert preprocess.main([*words, "--preprocessed", "x,of=variance,sensitivity=2", "--plan"]) == 0
     assert "given sensitivity" in capfd.readouterr().out
 
 
 def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
     words = ["--person", "p", "--epsilon", "1", "--plan"]
-    assert ratio.main([*words, "--column", "x", "--method", "clip"]) == 0
+    assert ratio.main([*words, "--ratio", "x,method=clip"]) == 0
     plan = capsys.readouterr().out
     assert aggregate.main([*words, "--ratio", "x"]) == 0
     assert capsys.readouterr().out == plan and "one draw for 2 numbers" in plan
@@ -67,7 +67,7 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config, cap
     words = ["--person", "p", "--epsilon", "1", "--plan"]
     name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
     assert dp.Ratio("x", equals=value).output == name
-    assert aggregate.main([*words, "--ratio", f"x={value}"]) == 0
+    assert aggregate.main([*words, "--ratio", f"x,equals={value}"]) == 0
     plan = capsys.readouterr().out
     assert aggregate.main([*words, *config(metrics=[{"ratio": "x", "equals": value}])]) == 0
     assert capsys.readouterr().out == plan and name in plan
@@ -80,9 +80,9 @@ def helped(job):
 
 FAILING = {
     aggregate: ["--person", "user", "--sum", "score"],
-    preprocess: ["--person", "user", "--variance", "score"],
-    ratio: ["--person", "user", "--column", "score", "--per", "person"],
-    shifted_inverse: ["--person", "user", "--max", "score", "--candidates", "0:1:1"],
+    preprocess: ["--person", "user", "--trimmed_mean", "score"],
+    ratio: ["--person", "user", "--ratio", "score,per=person"],
+    shifted_inverse: ["--person", "user", "--max", "score,candidates=0..1..1"],
 }
 
 

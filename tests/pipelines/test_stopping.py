@@ -20,7 +20,7 @@ THREADS = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
 ASKED = ["--person", "visitor", "--epsilon", "1", "--runner", "FnApiRunner"]
 JOBS = {
     "aggregate": ["--sum", "spent"],
-    "ratio": ["--column", "spent", "--per", "person"],
+    "ratio": ["--ratio", "spent,per=person"],
 }
 SLOW = """
 import time
@@ -270,7 +270,6 @@ def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(
 
 STARTING = """
 import sys, threading, time
-sys.argv[0] = "-m"
 sys.orig_argv = ["", "-m", "pipelines.aggregate"]
 import pipelines
 with threading._active_limbo_lock:
@@ -290,18 +289,17 @@ def test_a_job_is_stopped_while_it_starts_a_thread() -> None:
 
 FORKS = """
 import os, signal, sys, time
-sys.argv[0] = "-m"
 sys.orig_argv = ["", "-m", "pipelines.aggregate"]
 from pipelines import stopping
-with stopping.cleaning(lambda processes: os.write(1, b"cleaned")):
-    fork = os.fork()
-    if fork == 0:
-        time.sleep(60)
-    time.sleep(0.5)  # Python forgets signals that come while it forks
-    os.kill(fork, signal.SIGTERM)
-    assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == 143
-    os.write(1, b"ready")
+stopping.cleanings.append(lambda: os.write(1, b"cleaned"))
+fork = os.fork()
+if fork == 0:
     time.sleep(60)
+time.sleep(0.5)  # Python forgets signals that come while it forks
+os.kill(fork, signal.SIGTERM)
+assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == 143
+os.write(1, b"ready")
+time.sleep(60)
 """
 
 

@@ -16,7 +16,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.transforms.io import open_files
-from pipelines import aggregate, messages, running, terminal
+from pipelines import aggregate, running, terminal
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-40961"
@@ -91,16 +91,7 @@ def test_the_error_is_shown_to_who_asks_for_it(
     said = capfd.readouterr().err
     assert said.startswith("Reading\nTraceback ") and f"ValueError: no good: {CANARY}" in said
     line = str(stopped.value.code)
-    assert line.endswith("shows it above this line") and CANARY not in line
-
-
-def test_what_this_package_says_is_passed_on_and_nothing_that_looks_like_it() -> None:
-    """Beam puts the full name of an error's class before its text."""
-    kind, rule = "beam_dp.mechanisms.numerics.checks.ParameterError", "must match a file, and 'x'"
-    for text in (f"ReadRows: pattern {rule}.", f"{kind}: ReadRows: pattern {rule}."):
-        assert messages.explain(RuntimeError(f"{text} [while running 'Read']")) == f"input {rule}"
-    for text in (f"a: Count: {CANARY}", f"other.kind: Count: {CANARY}", f"a b: Count: {CANARY}"):
-        assert CANARY not in messages.explain(RuntimeError(text))
+    assert "may quote data" in line and CANARY not in line
 
 
 class OwnError(Exception):
@@ -130,7 +121,7 @@ def test_an_error_of_any_kind_is_one_line(
 
 
 def test_what_nothing_catches_is_one_line_and_shown_to_who_asks() -> None:
-    code = "import sys; sys.argv[0] = '-m'; sys.orig_argv = ['', '-m', 'pipelines.aggregate']\n"
+    code = "import sys; sys.orig_argv = ['', '-m', 'pipelines.aggregate']\n"
     code += f"import pipelines; raise EOFError('{CANARY}')"
     for flag, shown in (([], False), (["--show_errors"], True)):
         words = [sys.executable, "-c", code, *flag]

@@ -43,29 +43,22 @@ def written(path: str) -> list[str]:
 
 AGGREGATE = {
     "no arguments": ([], "person must be given: name its column, like visitor_id"),
-    "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: give an epsilon, like 1"),
+    "no budget": ([*FILES, *PUBLIC, "--count"], "budget must be given: give an epsilon, like 1"),
     "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "argument: --epsilom, did you mean --epsilon?"),
     "a filter": (counted("--filter", "day=6"), "unrecognized argument: --filter, --help lists those of the job"),
     "a budget twice": (counted("--epsilon=2"), "--epsilon: must be given once: leave one of the two out"),
     "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
-    "a bound on partitions without any": (
-        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"], "need a partition: name its column, or leave them out"
-    ),
     "keys that look like a range": (
-        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all of them"
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all"
     ),
     "a ledger in no folder": (
-        counted("--ledger", "new/l.jsonl", "--total_epsilon", "3"), "ledger must be in a folder that exists, not 'new/l.jsonl'"
+        counted("--ledger", "new/l.jsonl", "--total_epsilon", "3"), "ledger must be in a folder of this machine"
     ),
     "a clip of text": (
-        [*FILES, *command("--sum", "a", "--clip", "sum_a=abc")],
-        "clip must be a number, not 'abc'",
-    ),
-    "a clip of a share": (
-        [*command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
-        "--clip: 'ratio_a_per_person' is no output column that has one: there are none",
+        [*FILES, *command("--sum", "a,clip=abc")],
+        "clip must be a number, not 'abc': give a number, like 100",
     ),
     "no metric": ([*FILES, *command()], "metrics must be given: ask for one, like count"),
     "a metric twice": (counted("--count"), "output columns must have different names"),
@@ -73,14 +66,13 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
-    "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be COLUMN"),
+    "a metric of nothing": ([*FILES, *command("--sum", "")], "column must be the name of a column (a string), not ''"),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
         "delta must be above 0 to select partitions privately, not 0: give one, like 1e-6, or name the",
     ),
     "quantiles without shares": (command("--quantiles", "a"), "quantiles must have its shares"),
-    "a rate of no value": (command("--ratio", "a="), "--ratio: must be COLUMN[=VALUE][:person]"),
-    "edges without end": (command("--histogram", "a:0..9..0"), "edges must have numbers, or LOW..HIGH..STEP with"),
+    "edges without end": (command("--histogram", "a,edges=0..9..0"), "step must be above 0, not 0"),
     "a report that is no page": (counted("--report", "a.pdf"), "report must end in .html, not 'a.pdf'"),
     "text and number": (
         [*FILES, *command("--distinct_count", "a", "--median", "a")], "column 'a' of a CSV file must be read as text"
@@ -109,20 +101,11 @@ AGGREGATE = {
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"
     ),
     "an output where nobody can write": ([*written("/no/out.csv"), "--overwrite"], "'/no/out.csv'. Name a"),
-    "an output that the input matches": (
-        ["--input", "*.csv", "--output", "out.csv", *command("--count")],
-        "output must name another file than input, and './*.csv' matches it",
-    ),
     "a ledger that the output replaces": (
-        counted("--ledger", "out.csv", "--total_epsilon", "3"), "ledger must be a file of its own, not 'out.csv'"
+        counted("--ledger", "out.csv", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv' matches it"
     ),
     "a ledger that the record replaces": (
-        counted("--ledger", "out.csv.json", "--total_epsilon", "3"), "ledger must be a file of its own, not 'out.csv.json'"
-    ),
-    "a short name": (counted("--eps", "1"), "did you mean --epsilon?"),
-    "a range of years": (
-        [*FILES, "--person", "p", "--partition", "d", "--epsilon", "1", "--count", "--public_partitions", "2023-2024"],
-        "'2023-2024' looks like a range",
+        counted("--ledger", "out.csv.json", "--total_epsilon", "3"), "and 'out.csv.json' matches it"
     ),
     "output is input": (written("a.csv"), "output must name another file than input"),
 }  # fmt: skip
@@ -142,20 +125,18 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
-    "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "'people' is no output column: count"),
+    "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
 }  # fmt: skip
-MOST = ["--max", "minutes"]
 SHIFTED_INVERSE = {
-    "candidates from above": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "60:0:1"], "high must be at least low"),
     "too small a budget": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates=-60:60:1"],
-        "the budget must be larger: the search for output column max_minutes would look at the 59692232395 most",
+        [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1"],
+        "budget must be larger: the search for output column max_minutes would look at the 59692232395 most",
     ),
     "squares of several owners": (
-        [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a", "--candidates=0:60:1"],
+        [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a,candidates=0..60..1"],
         "a metric of rows with several owners must be count, sum, max, min, ",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "unrecognized argument: --median"),
+    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a"], "unrecognized argument: --median"),
 }  # fmt: skip
 
 
@@ -168,14 +149,7 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
     return [*words, "--partition=day", *ONE, *FILES[2:], "--config", "r.json"]
 
 
-OTHERS = {
-    "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--column must be given: whose values are compared"),
-    "an option of no statistic": (
-        preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "--sensitivity needs a statistic beside it"
-    ),
-}  # fmt: skip
 CALLS = [
-    *((job, f"others: {name}", *call) for name, (job, *call) in OTHERS.items()),
     *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
     *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),
     *(
@@ -215,7 +189,7 @@ def test_a_wrong_call_is_one_line(
         ("person: [\n", "r.yaml, line 2: it must be a file of YAML"),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
-        (None, "error: --config r.yaml: it cannot be read: No such file"),
+        (None, "error: --config r.yaml: it cannot be read"),
         (
             "metrics: [count]\nbudget: {epsilon: 1}\n",
             "person must be given: name its column",
@@ -224,14 +198,10 @@ def test_a_wrong_call_is_one_line(
             "person: a\nbudget: {epsilon: 1}\n",
             "metrics must be given: ask for one",
         ),
-        ("person: a\nmetrics: [count]\n", "the budget must be given: give an epsilon"),
+        ("person: a\nmetrics: [count]\n", "budget must be given: give an epsilon"),
         (
             "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",
             "not 0: give one, like 1e-6, or name the partitions: 1,2,3",
-        ),
-        (
-            "{person: a, partitions: [1], metrics: [count], budget: {epsilon: 1}}\n",
-            "need a partition: name its column, or leave them out: all rows are one",
         ),
     ],
 )
@@ -253,9 +223,9 @@ def test_a_file_that_describes_no_release_is_one_line(
 LEDGER = ["--ledger=l.jsonl", "--total_epsilon=3"]
 WHOLE = {
     aggregate: [*FILES, *command("--count", *LEDGER)],
-    ratio: [*FILES, *command("--column", "a", "--per=person", *LEDGER)],
-    preprocess: [*FILES, *command("--variance", "a", *LEDGER)],
-    shifted_inverse: [*FILES, *command(*MOST, "--candidates=0:9:1", "--ledger=l.jsonl")],
+    ratio: [*FILES, *command("--ratio", "a,per=person", *LEDGER)],
+    preprocess: [*FILES, *command("--trimmed_mean", "a", *LEDGER)],
+    shifted_inverse: [*FILES, *command("--max", "minutes", "--ledger=l.jsonl")],
     ledger: ["visits.ledger.jsonl"],
     demo: [],
 }

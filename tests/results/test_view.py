@@ -1,6 +1,5 @@
 """What readers see: which columns belong together, and the table of a terminal and a notebook."""
 
-import datetime
 import math
 from itertools import chain
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.results.shown_numbers import width
-from beam_dp.results.view import ROWS, View, positions_of
+from beam_dp.results.view import ROWS, View
 from beam_dp.transforms import run_record
 from tests.results.releases import HOSTILE_KEYS, made
 
@@ -71,33 +70,6 @@ def test_a_table_without_keys_or_parameters() -> None:
     assert (second.low, second.high) == (None, 9)
 
 
-DATES = [datetime.date(2024, 1, day) for day in (1, 2, 20)]
-
-
-@pytest.mark.parametrize(
-    ("keys", "ordered"),
-    [
-        ([1, 2, 3], True),
-        (["1", "2", "4"], True),
-        ([7, 4711, 88122], False),
-        (["007", "008", "009"], False),
-        ([1, 2], False),
-        (DATES, True),
-        ([date.isoformat() for date in DATES], True),
-        (["2024-01", "2024-02", "2025-12"], True),
-        (["2024-13", "2024-14", "2024-15"], False),
-        (["a", "b", "c"], False),
-    ],
-)
-def test_days_and_years_are_in_order_and_numbers_of_shops_are_not(
-    keys: list[object], ordered: bool
-) -> None:
-    found = positions_of([(key,) for key in keys])
-    assert (found is not None) == ordered
-    assert found is None or found == sorted(found)
-    assert positions_of([(key, "DE") for key in keys]) is None
-
-
 def test_numbers_are_marked_and_counted() -> None:
     assert view().text().splitlines()[:4] == [
         "day                  sum       median  max",
@@ -110,7 +82,7 @@ def test_numbers_are_marked_and_counted() -> None:
         "the number stands at most n people, or rows, away from the rank asked for"
     )
     counted, empty = view().doubts()
-    assert counted.startswith("* 6 of 9 numbers are of little use: missing, with an interval")
+    assert counted.startswith("* 6 of 9 numbers may be of little use: missing, with an interval")
     assert "(2 of sum, 1 of median, 3 of max). More people" in counted
     assert counted.endswith(" would help; a plan for so many people says what to expect")
     assert empty.startswith(
@@ -118,16 +90,13 @@ def test_numbers_are_marked_and_counted() -> None:
     )
 
 
-def test_an_open_end_is_explained_and_not_called_of_little_use() -> None:
+def test_an_open_end_is_explained_and_marked() -> None:
     """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
     seen = view([("a", 6_033_404, 5_540_000.0, INF, 1.0, 1.0, 2.0, 1.9, 2.1)])
     assert "6,033,000* [5,540,000, ?]" in seen.text()
     assert "?: nothing is known on that side" in seen.legend
     [said] = seen.doubts()
-    assert said.startswith(
-        "* 1 of 3 numbers: their error could not be shown, and may be small or l"
-    )
-    assert said.endswith(" (1 of sum)")
+    assert said.startswith("* 1 of 3 numbers may be of little use") and "(1 of sum)" in said
 
 
 def test_people_that_a_largest_number_passes_over_are_told() -> None:

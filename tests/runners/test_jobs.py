@@ -89,7 +89,9 @@ def test_files_of_every_format_with_all_that_is_chosen_privately(
         row, minutes = found[str(day)], truth(day)
         assert int(row["people_count"]) == int(row["count"]) == len(minutes)
         assert float(row["sum_minutes"]) == pytest.approx(sum(minutes), rel=0.02)
-        assert float(row["mean_minutes"]) == pytest.approx(sum(minutes) / len(minutes), rel=0.02)
+        assert float(row["preprocessed_mean_minutes"]) == pytest.approx(
+            sum(minutes) / len(minutes), rel=0.02
+        )
         assert float(row["max_minutes"]) == pytest.approx(max(minutes), abs=2)
         assert float(row["median_minutes"]) == pytest.approx(29.5, abs=3)
 
@@ -110,16 +112,16 @@ def test_the_other_jobs(job_options: PipelineOptions, tmp_path: Path) -> None:
     write(source, VISITS)
     person = ["--person", "visitor"]
     first = [row for row in VISITS if row["day"] == 1]
-    words = [*person, "--partition", "day", *PUBLIC, "--column", "clicked", "--per", "person"]
+    words = [*person, "--partition", "day", *PUBLIC, "--ratio", "clicked,per=person"]
     rates = run(
         ratio.main, [*words, "--bounds", "partitions=3"], options, source, tmp_path / "a.csv"
     )
     share = sum(int(row["clicked"]) for row in first) / len(first)
     assert float(rates["1"]["ratio_clicked_per_person"]) == pytest.approx(share, abs=0.01)
-    words = [*person, "--mean", "minutes", "--person_value", "max"]
+    words = [*person, "--preprocessed", "minutes,of=mean,person_value=max"]
     [row] = run(preprocess.main, words, options, source, tmp_path / "b.csv").values()
-    assert float(row["mean_minutes"]) == pytest.approx(29.5, abs=0.5)
+    assert float(row["preprocessed_mean_minutes"]) == pytest.approx(29.5, abs=0.5)
     words = [*person, "--partition", "day", *PUBLIC, "--bounds", "partitions=3"]
-    words += ["--max", "minutes", "--candidates", "0:100:1"]
+    words += ["--max", "minutes,candidates=0..100..1"]
     found = run(shifted_inverse.main, words, options, source, tmp_path / "c.csv")
     assert {"1", "2", "3", "4"} == set(found)

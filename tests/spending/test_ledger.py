@@ -1,6 +1,5 @@
 """A ledger lets no more through than its limit, whoever charges it, and whatever fails."""
 
-import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -182,24 +181,6 @@ def test_a_trial_is_charged_with_what_the_release_costs(path: Path) -> None:
         assert Ledger(path, dp.Budget(3)).charge(made, "a test").left == (2, 0)
 
 
-def test_a_hard_link_is_refused(path: Path) -> None:
-    ledger = Ledger(path, dp.Budget(3))
-    ledger.charge(dp.Budget(1), "one")
-    other = path.with_name("other")
-    os.link(path, other)
-    for name in (path, other):
-        refused = pytest.raises(ValueError, match="must have one name.*find / -samefile")
-        with refused as raised:
-            Ledger(name).charge(dp.Budget(1), "two")
-        with refused:
-            Ledger(name).foresee(dp.Budget(1), "two")
-        with refused:
-            _ = Ledger(name).balance
-        assert "\n" not in str(raised.value) and str(name) in str(raised.value)
-    other.unlink()
-    assert ledger.charge(dp.Budget(1), "two").left == (1, 0)
-
-
 @pytest.mark.parametrize("target", ["visits.ledger.jsonl", "new.ledger.jsonl"])
 def test_symbolic_links_lead_to_one_ledger(path: Path, target: str) -> None:
     Ledger(path, dp.Budget(3)).charge(dp.Budget(1), "one")
@@ -233,13 +214,13 @@ def test_a_ledger_that_moved_behind_a_link_is_one_ledger(path: Path) -> None:
 
 def test_no_folder_is_made_for_a_ledger(path: Path) -> None:
     """One in a folder of another name would forget what was charged."""
-    with pytest.raises(ValueError, match="path must be in a folder that exists, not "):
+    with pytest.raises(ValueError, match="path must be in a folder of this machine"):
         Ledger(path.parent / "new" / "l.jsonl", dp.Budget(3))
     (path.parent / "old").mkdir()
     ledger = Ledger(path.parent / "old" / "l.jsonl", dp.Budget(3))
     (path.parent / "old").rename(path.parent / "moved")
     for call in (ledger.charge, ledger.foresee):
-        with pytest.raises(ValueError, match="path must be in a folder that exists, not "):
+        with pytest.raises(ValueError, match="path must be in a folder of this machine"):
             call(dp.Budget(1), "one")
     assert [each.name for each in path.parent.iterdir()] == ["moved"]
 
@@ -311,13 +292,3 @@ def test_a_transform_whose_cost_is_no_budget_is_refused(path: Path) -> None:
     with pytest.raises(TypeError, match="cost must be a transform with a budget, or a Budget"):
         Ledger(path, dp.Budget(1)).charge(Unpriced(), "unpriced")
     assert not path.exists()
-
-
-def test_an_older_file_with_a_run_in_rho_below_a_limit_in_epsilon_is_refused(path: Path) -> None:
-    limit = ledger_file.started(dp.Budget(1))
-    charge = ledger_file.Charge(
-        "old", "who", ledger_file.today(), dp.Budget.zcdp(0.1), ("visitor",)
-    )
-    path.write_text(ledger_file.with_charge(limit, charge))
-    with pytest.raises(ValueError, match="must be one in rho, as runs in it are. Start a ledger"):
-        _ = Ledger(path).balance

@@ -78,9 +78,9 @@ NUMBERS = [
 
 @pytest.mark.parametrize("repeats", [0, 1])
 def test_empty_input_releases_every_public_partition(repeats: int) -> None:
-    public = dp.PublicPartitions(["b", "a", datetime.date(2020, 1, 1)])
+    public = dp.PublicPartitions(["b", "a", "2020-01-01"])
     found = released([], aggregate(partitions=public), direct_runner_bundle_repeat=repeats)
-    assert {row.day for row in found} == {"a", "b", datetime.date(2020, 1, 1)}
+    assert {row.day for row in found} == {"a", "b", "2020-01-01"}
     assert len(found) == 3 * (1 + repeats)  # a repeated bundle is seen again
     for row in found:
         assert list(row.as_dict()) == ["day", *NUMBERS]
@@ -132,7 +132,6 @@ def test_the_output_has_a_schema() -> None:
     assert list(schema_of(aggregate(), Visit)) == ["day", *NUMBERS]
     public = dp.PublicPartitions([1, 2])
     assert schema_of(aggregate(partitions=public))["day"] is int
-    assert schema_of(aggregate(partitions=dp.PublicPartitions([1, "a"])))["day"] is Any
     assert schema_of(aggregate())["day"] is Any
     assert schema_of(aggregate(partition=())) == numbers
 

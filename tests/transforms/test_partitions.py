@@ -12,11 +12,10 @@ from beam_dp.transforms.partitions import check_partitions, reach_of
 
 
 def test_keys_become_plain_tuples_listed_once() -> None:
-    keys = [1, np.int64(1), "a", np.str_("a"), datetime.date(2020, 1, 1), Decimal(7), False]
-    expected = ((1,), ("a",), (datetime.date(2020, 1, 1),), (7,), (False,))
-    found = dp.PublicPartitions(keys).keys
-    assert found == expected
-    assert [type(part) for (part,) in found] == [int, str, datetime.date, int, bool]
+    found = dp.PublicPartitions([1, np.int64(1), Decimal(7)]).keys
+    assert found == ((1,), (7,)) and [type(part) for (part,) in found] == [int, int]
+    assert dp.PublicPartitions(["a", np.str_("a")]).keys == (("a",),)
+    assert dp.PublicPartitions([False, np.bool_(True)]).keys == ((False,), (True,))
     assert dp.PublicPartitions(iter([("a", 1), ("a", 1)])).keys == (("a", 1),)
     assert len(dp.PublicPartitions(["\u00e9", "e\u0301", "e", "E", "e "]).keys) == 5
 
@@ -31,8 +30,8 @@ PAIRS = [[1, "1"], [1, True], [0, False, "a"], ["2020-01-01", datetime.date(2020
 
 
 @pytest.mark.parametrize("keys", PAIRS)
-def test_one_partition_in_two_types_is_refused(keys: list[object]) -> None:
-    with pytest.raises(ValueError, match="differ in more than their type"):
+def test_several_types_in_one_column_are_refused(keys: list[object]) -> None:
+    with pytest.raises(TypeError, match="all of a column of one type, not "):
         dp.PublicPartitions(keys)
 
 
@@ -47,13 +46,15 @@ BAD = [
     1 << 63,
     datetime.datetime(2020, 1, 1),
 ]
-BAD += [1j, object(), ("a", None), ("a", 1.5), Decimal("0.5"), np.float64(1), ("a", ("b",))]
+BAD += [1j, object(), Decimal("0.5")]
 
 
 @pytest.mark.parametrize("key", BAD, ids=lambda key: type(key).__name__)
 def test_keys_of_other_types_are_refused(key: object) -> None:
     with pytest.raises(TypeError, match="a key must be an int of 64 bits, a string"):
-        dp.PublicPartitions(["a", key])
+        dp.PublicPartitions([key])
+    with pytest.raises(TypeError, match="a key must be an int of 64 bits, a string"):
+        dp.PublicPartitions([("a", key)])
 
 
 @pytest.mark.parametrize("keys", ["abc", b"abc", 5, None, dp.Count()], ids=repr)

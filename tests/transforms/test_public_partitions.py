@@ -41,7 +41,7 @@ BAD: dict[str, tuple[dict[str, object], str]] = {
     "a text": ({"country": "DE"}, "country must be a list of values, not 'DE'"),
     "a number": ({"day": 7}, "day must be a list of values, not 7"),
     "no key": ({"day": [1.5]}, "a key must be an int"),
-    "two types": ({"day": [1, "1"]}, "differ in more than their type"),
+    "two types": ({"day": [1, "1"]}, "all of a column of one type, not int and str"),
 }
 
 

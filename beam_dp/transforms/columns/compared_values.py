@@ -21,7 +21,7 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids, plain_values
 
-_FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd numbers
+_FLOAT = np.uint64(6)  # the second word: integers have 0, texts odd numbers
 _WHOLE = float(1 << 63)
 _TRUTHS = {"true": 1, "false": 0}
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
@@ -108,8 +108,6 @@ def judged(column: ids.Cells, judge: Callable[[Any], bool]) -> np.ndarray:
     if isinstance(column, list):
         verdicts = [integers.LOWEST if _is_missing(v) else _truth(judge, v) for v in column]
         return np.array(verdicts, np.int64)
-    if pa.types.is_date(column.type):  # those that Python cannot hold become null
-        column = ids.known_dates(column)
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float64())
     if not pa.types.is_dictionary(column.type):

@@ -17,7 +17,6 @@ seconds since then is the same as the time itself. Values beyond 2^62 are clampe
 number and no time comes before all others.
 """
 
-import contextlib
 import datetime
 import decimal
 import math
@@ -32,8 +31,6 @@ from beam_dp.transforms.columns import ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
-# Read past the class: a fraction can hold anything in these.
-_PARTS = [vars(Fraction)[name].__get__ for name in ("_numerator", "_denominator")]
 _MILLIONTH = Fraction(1, 1_000_000)
 _LATEST = 1 << 62
 _DAY = 86_400
@@ -71,39 +68,27 @@ def to_units(column: ids.Cells, unit: Fraction) -> np.ndarray:
         floats = ids.without_nulls(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
         return _mask(_from_floats(floats, unit), present & ~np.isnan(floats))
     if pa.types.is_decimal(kind):
-        unscaled = _unscaled(column, kind.scale)
-        return _mask(_from_integers(unscaled, unit * Fraction(10) ** kind.scale), present)
+        return _mask(_from_decimals(column, unit), present)
     return _mask(_from_integers(_integers(column), unit), present)
 
 
 def value_to_units(value: Any, unit: Fraction) -> int | None:
     """Return one Python value in units, or None if it is no number."""
-    if ids.is_integer(value):
+    if value_types.of(value) in value_types.INTEGERS:
         number = int(value)
         if abs(number) > _LARGEST * max(1, math.ceil(unit)):
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
-    if value_types.of(value) in value_types.FLOATS:
+    if ids.is_float(value):
         double = _to_double(value)
         return None if math.isnan(double) else int(_from_floats(np.array([double]), unit)[0])
-    if type(value) is decimal.Decimal:
-        return _from_decimal(value, unit)
-    return _from_fraction(value, unit) if type(value) is Fraction else None
+    return _from_decimal(value, unit) if type(value) is decimal.Decimal else None
 
 
 def _to_double(value: SupportsFloat) -> float:
     """Return a float of any width as a double; floats beyond the range of doubles are infinite."""
     with np.errstate(over="ignore", under="ignore"):
         return float(value)
-
-
-def _from_fraction(value: Fraction, unit: Fraction) -> int | None:
-    """Return a fraction in units; None where its parts are no integers."""
-    with contextlib.suppress(AttributeError):
-        top, bottom = (part(value) for part in _PARTS)
-        if type(top) is int and type(bottom) is int and bottom > 0:
-            return _clamp(round(Fraction(top, bottom) / unit))
-    return None
 
 
 def _from_decimal(value: decimal.Decimal, unit: Fraction) -> int | None:
@@ -148,37 +133,22 @@ def _integers(column: pa.Array) -> np.ndarray:
     column = ids.signed(column) if pa.types.is_uint64(column.type) else column
     column = ids.without_nulls(column, 0)
     if pa.types.is_uint64(column.type):
-        wide: np.ndarray = column.to_numpy(zero_copy_only=False).astype(object)
-        return wide
-    narrow: np.ndarray = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return narrow
+        return np.asarray(column.to_numpy(zero_copy_only=False), object)
+    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
 
 
-def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
-    """Return the integers behind a decimal column: value times 10^scale."""
-    if column.type.bit_width != 128:
-        # Not by Decimal.scaleb, which rounds to the 28 digits of the thread's decimal context.
-        power = Fraction(10) ** scale
-        fractions = (Fraction(value or 0) for value in column.to_pylist())
-        return integers.narrow(_objects([int(value * power) for value in fractions]))
-    limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
-    limbs = limbs[column.offset : column.offset + len(column)]
-    low, high = limbs[:, 0].copy(), limbs[:, 1].copy()
-    absent = ~ids.validity(column)
-    low[absent] = high[absent] = 0
-    if (high == low >> 63).all():
-        return low
-    return integers.narrow(integers.from_limbs(np.stack([high, low])))
-
-
-def _objects(values: list[int]) -> np.ndarray:
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
+def _from_decimals(column: pa.Array, unit: Fraction) -> np.ndarray:
+    if column.type.bit_width == 128:  # the integers behind them, where they have 64 bits
+        limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
+        limbs = limbs[column.offset : column.offset + len(column)]
+        low, high = np.where(ids.validity(column), limbs.T, 0)
+        if (high == low >> 63).all():
+            return _from_integers(low, unit * Fraction(10) ** column.type.scale)
+    return _pack([value_to_units(value, unit) for value in column.to_pylist()])
 
 
 def _pack(units: list[int | None]) -> np.ndarray:
-    column = _objects([-integers.WIDEST if value is None else value for value in units])
+    column = np.array([-integers.WIDEST if value is None else value for value in units], object)
     absent = integers.is_missing(column, integers.LOWEST)
     column[absent] = 0
     return _mask(integers.narrow(column), ~absent)
@@ -210,10 +180,8 @@ def ranks(column: ids.Cells) -> np.ndarray:
         kind = column.type
         if pa.types.is_date32(kind):
             return _times(column.cast(pa.int32()).cast(pa.int64()), _DAY * _PER["s"])
-        if pa.types.is_date64(kind):
-            return _times(column.cast(pa.int64()), _PER["ms"])
-        if pa.types.is_timestamp(kind):
-            return _times(column.cast(pa.int64()), _PER[kind.unit])
+        if pa.types.is_date64(kind) or pa.types.is_timestamp(kind):
+            return _times(column.cast(pa.int64()), _PER[getattr(kind, "unit", "ms")])
     units = to_units(column, _MILLIONTH)
     if units.dtype != object:
         return units
@@ -232,7 +200,8 @@ def _seconds(value: object) -> object:
     if zone is not None and type(zone) is not datetime.timezone:
         return None
     shift = zone.utcoffset(None) if zone is not None else datetime.timedelta()
-    return ((value.replace(tzinfo=None) - _EPOCH - shift) // _MICROSECOND) * _MILLIONTH
+    microseconds = (value.replace(tzinfo=None) - _EPOCH - shift) // _MICROSECOND
+    return decimal.Decimal(microseconds) / 1_000_000
 
 
 def _times(column: pa.Array, per: Fraction) -> np.ndarray:

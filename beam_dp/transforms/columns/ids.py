@@ -28,7 +28,7 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Sequence
-from typing import Any, SupportsFloat, SupportsInt, TypeAlias, TypeGuard
+from typing import Any, SupportsFloat, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -62,16 +62,10 @@ _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
 def supported(kind: pa.DataType) -> bool:
     """Return whether a column of this Arrow type, or a dictionary of it, can hold ids or keys."""
-    checks = (
-        pa.types.is_integer,
-        pa.types.is_boolean,
-        pa.types.is_floating,
-        pa.types.is_date,
-        pa.types.is_null,
-        is_text,
-    )
-    whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
-    return whole_decimal or any(check(kind) for check in checks)
+    types = pa.types
+    checks = (types.is_integer, types.is_boolean, types.is_floating, types.is_date, types.is_null)
+    whole_decimal = types.is_decimal(kind) and kind.scale == 0
+    return whole_decimal or is_text(kind) or any(check(kind) for check in checks)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -154,20 +148,12 @@ def signed(column: pa.Array) -> pa.Array:
 def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
     column = column.cast(pa.large_string())
     column = without_nulls(column, "")
-    offsets, data = text_buffers(column)
-    identity = hashing.digests(offsets, data, key)
+    _, held, data = column.buffers()
+    offsets = np.frombuffer(held or bytes(8), np.int64)[column.offset :][: len(column) + 1]
+    identity = hashing.digests(offsets, np.frombuffer(data or b"", np.uint8), key)
     if len(column) and int(np.diff(offsets).min()) <= _SHORT:
         _use_integers(column, identity)
     return identity
-
-
-def text_buffers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets and bytes of a large_string column without nulls."""
-    _, offsets, data = column.buffers()
-    if data is None:
-        return np.zeros(len(column) + 1, np.int64), np.empty(0, np.uint8)
-    used = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return used, np.frombuffer(data, np.uint8)
 
 
 def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
@@ -202,27 +188,29 @@ def _ids_of(values: list[object]) -> pa.Array:
     return pa.array(map(canonical, values), pa.large_string()) if column is None else column
 
 
-def canonical(value: Any) -> str | None:
+def canonical(value: object) -> str | None:
     """Return the canonical id of one Python value, an integer as decimal text; None for no id."""
+    known = plain(value)
+    return None if known is None else str(int(known) if isinstance(known, int) else known)
+
+
+def plain(value: Any) -> int | str | datetime.date | None:
+    """Return an id or key as a plain int, bool, str or date; None for what is none."""
     if type(value) is decimal.Decimal:
         value = whole_number(value)
     elif is_float(value):
         value = whole_float(value)
-    if is_integer(value) or value_types.of(value) in value_types.TRUTHS:
-        number = int(value)
-        return str(number) if number.bit_length() <= _LONGEST_INTEGER else None
-    if type(value) is datetime.date:
-        return str(value)
-    if type(value) is uuid.UUID:
+    elif type(value) is uuid.UUID:
         return uuid_text(value)
-    if value_types.of(value) in value_types.TEXTS:
+    kind = value_types.of(value)
+    if kind in value_types.INTEGERS:
+        number = int(value)
+        return number if number.bit_length() <= _LONGEST_INTEGER else None
+    if kind in value_types.TRUTHS:
+        return bool(value)
+    if kind in value_types.TEXTS:
         return str(value) if value_types.is_utf8(value) else None
-    return None
-
-
-def is_integer(value: object) -> TypeGuard[SupportsInt]:
-    """Return whether a Python value is an integer; time differences and enumerations are not."""
-    return value_types.of(value) in value_types.INTEGERS
+    return value if kind is datetime.date else None
 
 
 def is_float(value: object) -> TypeGuard[SupportsFloat]:

@@ -34,24 +34,20 @@ from beam_dp.transforms.columns import (
     partition_keys,
     public_keys,
 )
-from beam_dp.transforms.columns.row_fields import FieldLists
 
 BATCH_ROWS = 1 << 18
-_BUFFERED_ROWS = 1 << 16
 _EPSILON = Fraction(1, 1_000_000)  # people's epsilons are compared to a millionth
+_NUMBERS = (fixed_point.supported, "numbers")
+_COMPARED = (ids.supported, "numbers, text, dates or booleans to be compared")
+_NAMES = (ids.supported, "integers, text, dates or booleans to identify people or partitions")
+_ORDERED = (fixed_point.orders, "numbers, dates or timestamps to say which row is the last")
 _RULES = {
-    Role.VALUE: (fixed_point.supported, "numbers"),
-    Role.OWNER: (
-        ids.supported,
-        "integers, text, dates or booleans to identify people or partitions",
-    ),
-    Role.ITEM: (ids.supported, "numbers, text, dates or booleans to be compared"),
-    Role.FLAG: (ids.supported, "numbers, text, dates or booleans to be compared"),
-    Role.ORDER: (
-        fixed_point.orders,
-        "numbers, dates or timestamps to say which row is the last",
-    ),
-    Role.EPSILON: (fixed_point.supported, "numbers"),
+    Role.VALUE: _NUMBERS,
+    Role.OWNER: _NAMES,
+    Role.ITEM: _COMPARED,
+    Role.FLAG: _COMPARED,
+    Role.ORDER: _ORDERED,
+    Role.EPSILON: _NUMBERS,
 }
 """For each role, which Arrow types a column may have, and this rule in words."""
 
@@ -109,19 +105,9 @@ class Layout:
             for column, cells in zip(self.columns, columns[end:], strict=True)
         ]
         person, valid, values = self._owners(person, valid, values)
-        return self._table(person, partition, values, valid & kept, names)
-
-    def _table(
-        self,
-        person: np.ndarray,
-        partition: np.ndarray,
-        values: list[np.ndarray],
-        valid: np.ndarray,
-        names: dict[tuple[int, int], bytes],
-    ) -> Table:
-        """Return the table of the valid rows; an epsilon, if there is one, must be a public one."""
+        valid = valid & kept
         for column, numbers in zip(self.columns, values, strict=True):
-            if column.role is Role.EPSILON:
+            if column.role is Role.EPSILON:  # it must be a public one
                 valid = valid & (numbers >= 0)
         table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
         return table if valid.all() else table.take(valid)
@@ -176,25 +162,12 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
         yield [[values[index] for index in indexes] for values in columns]
 
 
-def check_type(name: str, role: Role, kind: pa.DataType) -> None:
-    """Refuse an Arrow type that does not fit a column of this role.
-
-    Raises:
-        TypeError: names the column and its type, which are not data.
-    """
-    fits, rule = _RULES[role]
-    if not fits(kind.value_type if pa.types.is_dictionary(kind) else kind):
-        raise TypeError(
-            f"column {name!r} must hold {rule}, not {kind}. Cast it before this transform."
-        )
-
-
 def read(column: Column, cells: ids.Cells, key: bytes) -> np.ndarray:
     """Return a column as exact numbers, codes, or flags, by its role.
 
     Args:
         column: its role.
-        cells: an Arrow column of a type that `check_type` allows, or Python values.
+        cells: an Arrow column of a type that `check_types` allows, or Python values.
         key: the run's key.
     """
     match column.role:
@@ -227,12 +200,20 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     Args:
         layout: the role of each column.
         types: the types that are known, by column.
+
+    Raises:
+        TypeError: names the column and its type, which are not data.
     """
     named = [(name, Role.OWNER) for name in (layout.person, *layout.partition)]
     named += [(column.name, column.role) for column in layout.columns]
     for name, role in named:
-        if name in types:
-            check_type(name, role, types[name])
+        if name not in types:
+            continue
+        kind, (fits, rule) = types[name], _RULES[role]
+        if not fits(kind.value_type if pa.types.is_dictionary(kind) else kind):
+            raise TypeError(
+                f"column {name!r} must hold {rule}, not {kind}. Cast it before this transform."
+            )
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -263,25 +244,3 @@ def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         if len(batch):
             yield batch
-
-
-class RowBuffer:
-    """Collect rows one by one into lists, and turn the lists into tables.
-
-    Args:
-        layout: which fields are read.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._lists = FieldLists(layout.names)
-        self.add = self._lists.add
-        """Take one row; return whether it is time to ask for tables."""
-
-    def full(self) -> list[Table]:
-        """Return the rows as tables if the buffer is full."""
-        return self.flush() if len(self._lists) >= _BUFFERED_ROWS else []
-
-    def flush(self) -> list[Table]:
-        """Return the rows in the buffer as tables."""
-        return self._layout.from_lists(self._lists.drain()) if len(self._lists) else []

@@ -12,25 +12,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import value_types
-from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns import fixed_point, ids
 
 Plain = int | float | str | bytes | bool | tuple[str, str] | None
 _PLAIN = (int, float, str, bytes, bool)
 _SCALARS = {*value_types.NUMPY_INTEGERS, *value_types.NUMPY_FLOATS, np.bool_, np.str_, np.bytes_}
-_DAY = 86_400
-_FIRST = (datetime.date.min.toordinal() + 1 - datetime.date(1970, 1, 1).toordinal()) * _DAY
-_END = (datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()) * _DAY
-_HELD = (
-    pa.types.is_primitive,
-    pa.types.is_decimal,
-    pa.types.is_null,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-)
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY = 86_400 * 10**6
+_FIRST = (datetime.date.min.toordinal() + 1 - ids.EPOCH) * _DAY
+_END = (datetime.date.max.toordinal() - ids.EPOCH) * _DAY
+_KINDS: dict[str, Callable[[str], object]] = {
+    "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
+    "UUID": uuid.UUID,
+    "Decimal": decimal.Decimal,
+}
 
 
 def plain(value: Any) -> Plain:
@@ -38,17 +35,16 @@ def plain(value: Any) -> Plain:
     kind = value_types.of(value)
     if kind in _SCALARS:
         value = value.item()
-    if value_types.of(value) in _PLAIN:
+        kind = value_types.of(value)
+    if kind in _PLAIN:
         known: Plain = value
         return known if type(known) is not str or value_types.is_utf8(known) else None
-    if type(value) is datetime.datetime and value_types.of(value.tzinfo) in value_types.ZONES:
+    zoned = kind is datetime.datetime and value_types.of(value.tzinfo) in value_types.ZONES
+    if zoned or kind is datetime.date:
         return kind.__name__, value.isoformat()
-    if type(value) is datetime.date:
-        return kind.__name__, value.isoformat()
-    if type(value) is uuid.UUID:
-        text = ids.uuid_text(value)
-        return None if text is None else (kind.__name__, text)
-    return (kind.__name__, str(value)) if kind is decimal.Decimal else None
+    text = str(value) if kind is decimal.Decimal else None
+    text = ids.uuid_text(value) if kind is uuid.UUID else text
+    return None if text is None else (kind.__name__, text)
 
 
 def restored(value: object) -> object:
@@ -56,12 +52,7 @@ def restored(value: object) -> object:
     if not isinstance(value, tuple):
         return value
     kind, text = value
-    kinds: dict[str, Callable[[str], object]] = {
-        "date": datetime.date.fromisoformat,
-        "datetime": datetime.datetime.fromisoformat,
-        "UUID": uuid.UUID,
-    }
-    return kinds.get(kind, decimal.Decimal)(text)
+    return _KINDS[kind](text)
 
 
 def to_list(column: pa.Array) -> list[object]:
@@ -77,7 +68,7 @@ def to_list(column: pa.Array) -> list[object]:
         column = ids.known_dates(column)
     elif pa.types.is_timestamp(kind):
         column = _known_instants(column)
-    elif pa.types.is_temporal(kind) or not any(check(kind) for check in _HELD):
+    elif not (ids.supported(kind) or fixed_point.supported(kind) or _is_bytes(kind)):
         return [None] * len(column)
     listed: list[object] = column.to_pylist()
     return listed
@@ -96,10 +87,11 @@ def _known_instants(column: pa.Array) -> pa.Array:
 
     Timestamps of a zone come out in UTC, the same instants: Python may not know the zone's name.
     """
-    factor = _PER_SECOND[column.type.unit]
-    numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    seconds = numbers // factor
-    known = (seconds >= _FIRST) & (seconds < _END) & ids.validity(column)
-    numbers = np.where(known, numbers, 0)
-    exact = numbers // (factor // 10**6) if factor > 10**6 else numbers * (10**6 // factor)
-    return pa.array(exact, mask=~known).cast(pa.timestamp("us", column.type.tz and "UTC"))
+    numbers = fixed_point.ranks(column)
+    known = (numbers >= _FIRST) & (numbers < _END)
+    exact = pa.array(np.where(known, numbers, 0), mask=~known)
+    return exact.cast(pa.timestamp("us", column.type.tz and "UTC"))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

@@ -3,68 +3,43 @@
 import dataclasses
 import functools
 import pickle
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.partition_keys import Key, clean
 
 _SMALL_RANGE = 1 << 22
-_LOOKUPS = 4  # runs with the same keys in one process
+_KEPT = 4  # lists, and runs with the same keys, of one process
 
 
 class KeyList(Sequence[Key]):
     """A sequence of keys in columns, since a Python object per key takes much memory.
 
     Args:
-        columns: one column per part; an Arrow array where all keys have one plain type there.
+        columns: one column per part, of one type each.
     """
 
-    def __init__(self, columns: Iterable[ids.Cells]) -> None:
+    def __init__(self, columns: Iterable[pa.Array]) -> None:
         self.columns = tuple(columns)
 
     @staticmethod
     def of(keys: Iterable[Key]) -> "KeyList":
         """Return the list of these tuples."""
-        parts = [list(part) for part in zip(*keys, strict=True)]
-        columns = map(plain_column, parts)
-        return KeyList(
-            part if column is None else column for part, column in zip(parts, columns, strict=True)
-        )
+        return KeyList(map(plain_column, zip(*keys, strict=True)))
 
-    @staticmethod
-    def of_plain(values: Sequence[object]) -> "KeyList | None":
-        """Return the list of keys of one part, each once; None if the values have several types."""
-        column = plain_column(values)
-        return None if column is None else KeyList([pc.unique(column)])
-
-    @property
-    def plain(self) -> bool:
-        """Whether each part has one type in all keys."""
-        return all(isinstance(column, pa.Array) for column in self.columns)
-
-    def kinds(self, index: int) -> set[type]:
-        """Return the types that one part of the keys has, by its index."""
-        column = self.columns[index]
-        first = column[:1].to_pylist() if isinstance(column, pa.Array) else column
-        return set(map(type, first))
+    def kind(self, index: int) -> type:
+        """Return the type of one part of the keys, by its index."""
+        return type(self.columns[index][0].as_py())
 
     def take(self, wanted: np.ndarray) -> list[Key]:
         """Return the keys at these indexes."""
         indexes = pa.array(wanted)
-        parts = [
-            column.take(indexes).to_pylist()
-            if isinstance(column, pa.Array)
-            else [column[index] for index in wanted.tolist()]
-            for column in self.columns
-        ]
-        return list(zip(*parts, strict=True))
+        return list(KeyList(column.take(indexes) for column in self.columns))
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
@@ -73,10 +48,7 @@ class KeyList(Sequence[Key]):
         return list(self)[index] if isinstance(index, slice) else self.take(np.array([index]))[0]
 
     def __iter__(self) -> Iterator[Key]:
-        lists = (
-            column if isinstance(column, list) else column.to_pylist() for column in self.columns
-        )
-        return zip(*lists, strict=True)
+        return zip(*(column.to_pylist() for column in self.columns), strict=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (KeyList, tuple)) and tuple(self) == tuple(other)
@@ -88,15 +60,24 @@ class KeyList(Sequence[Key]):
         return f"<{len(self)} keys>"
 
 
-def plain_column(values: Sequence[object]) -> pa.Array | None:
-    """Return key parts of one plain type as an Arrow column; None for others, and for none.
+def plain_column(values: Sequence[object]) -> pa.Array:
+    """Return one part of all keys as a column.
 
     Floats are keys in data, and none that anybody should write.
+
+    Raises:
+        TypeError: for values that are no keys, and for several types.
     """
     column = ids.to_array(values)
-    if column is None or column.null_count or not len(column):
-        return None
-    return None if pa.types.is_floating(column.type) else column
+    if column is None:  # of numpy, of decimals, of several types
+        column = ids.to_array(list(map(clean, values)))
+    if column is None or column.null_count or pa.types.is_floating(column.type):
+        kinds = sorted({type(value).__name__ for value in values})
+        rule = "be an int of 64 bits, a string, a date or a boolean, all of a column of one type, "
+        raise checks.ParameterTypeError(
+            "PublicPartitions", "a key", f"{rule}not {' and '.join(kinds)}"
+        )
+    return column
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -116,24 +97,15 @@ class PublicKeys:
     def __post_init__(self) -> None:
         if not isinstance(self.keys, KeyList):
             object.__setattr__(self, "keys", KeyList.of(self.keys))
-        object.__setattr__(self, "_lookups", {})
-        checks.require(
-            _different(self.keys) == len(self.keys),
-            "PublicPartitions",
-            "keys",
-            "differ in more than their type: 1, '1' and True are one partition",
-            "List each once.",
-        )
 
-    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        _KNOWN[self._packed] = self
-        return _unpickled, (self._packed,)
+    def __reduce__(self) -> tuple[Any, tuple[bytes, int]]:
+        return _unpickled, self._packed
 
     @functools.cached_property
-    def _packed(self) -> bytes:
+    def _packed(self) -> tuple[bytes, int]:
         # Beam compresses every step that holds the keys, slowly: this leaves it little to compress.
         plain = pickle.dumps(self.keys)
-        return pickle.dumps((pa.compress(plain, "zstd", asbytes=True), len(plain)))
+        return pa.compress(plain, "zstd", asbytes=True), len(plain)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -142,41 +114,21 @@ class PublicKeys:
         """Return the index of each row's key in the list; -1 where it is not listed."""
         identified = [ids.identify(_encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
-        indexes = self.lookup(key).indexes([identity for identity, _ in identified])
+        indexes = _lookup(self, key).indexes([identity for identity, _ in identified])
         return indexes if valid.all() else np.where(valid, indexes, -1)
 
-    def lookup(self, key: bytes) -> "_Lookup":
-        """Return the look-up of the list, which is made once per process and run."""
-        lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
-        lookup = lookups.get(key)
-        if lookup is None:  # several threads may make it, with the same result
-            columns = [ids.identify(part, key)[0] for part in self.keys.columns]
-            lookup = _Lookup(ids.join(columns), hashing.salt(key, "public"))
-            if len(lookups) >= _LOOKUPS:
-                lookups.clear()
-            lookups[key] = lookup
-        return lookup
+
+@functools.lru_cache(_KEPT)
+def _unpickled(packed: bytes, size: int) -> PublicKeys:
+    """Return the keys, as one object in a process however often they are unpickled."""
+    return PublicKeys(pickle.loads(pa.decompress(packed, size, "zstd", asbytes=True)))
 
 
-def _different(keys: KeyList) -> int:
-    """Return how many different partitions a list names."""
-    if keys.plain:  # of one type, different keys have different canonical forms
-        single = len(keys.columns) == 1
-        return int(pc.count_distinct(keys.columns[0]).as_py()) if single else len(set(keys))
-    return len({tuple(ids.canonical(part) for part in key) for key in keys})
-
-
-_KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictionary()
-
-
-def _unpickled(packed: bytes) -> PublicKeys:
-    """Return the keys; the object that this process has already, if any."""
-    known = _KNOWN.get(packed)
-    if known is None:
-        content, size = pickle.loads(packed)
-        plain = pa.decompress(content, size, "zstd", asbytes=True)
-        known = _KNOWN[packed] = PublicKeys(pickle.loads(plain))
-    return known
+@functools.lru_cache(_KEPT)
+def _lookup(public: PublicKeys, key: bytes) -> "_Lookup":
+    """Return the look-up of a list, which is made once per process and run."""
+    columns = [ids.identify(part, key)[0] for part in public.keys.columns]
+    return _Lookup(ids.join(columns), hashing.salt(key, "public"))
 
 
 def _encoded(column: pa.Array) -> pa.Array:

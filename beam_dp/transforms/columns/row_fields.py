@@ -2,9 +2,7 @@
 
 A dict finds a key by its hash and then by `==`, which a key's class can define: that code would run
 for a key with the hash of "person". So names are looked up among plain text only: keys of a
-subclass of `str` are the text that they hold, other keys are ignored. Rows mostly have the same
-names in the same order: that is checked for many rows at a time. Rows of many other fields, or with
-names in changing order, cost more, for every name is looked at.
+subclass of `str` are the text that they hold, other keys are ignored.
 """
 
 import abc
@@ -18,7 +16,7 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
-_TOGETHER = 256
+FULL = 1 << 16
 # Attributes of types, read without their metaclasses.
 _BASES, _NAMESPACE = (vars(type)[name].__get__ for name in ("__mro__", "__dict__"))
 
@@ -34,77 +32,30 @@ class FieldLists:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        self._taken: list[list[object]] = [[] for _ in names]
-        # All names and all values of the rows that are not yet in the lists, row after row.
-        self._keys: list[object] = []
-        self._values: list[object] = []
-        self._sizes: list[int] = []
-        # These three are cleared, never replaced: their methods are looked up once.
-        self._add_keys, self._add_values = self._keys.extend, self._values.extend
-        self._add_size = self._sizes.append
+        self._lists: list[list[object]] = [[] for _ in names]
 
     def __len__(self) -> int:
-        return len(self._taken[0]) + len(self._sizes)
+        return len(self._lists[0])
 
     def add(self, row: object) -> bool:
-        """Take one row; return whether it is time to look at the length."""
-        fields = row if type(row) is dict else _unchecked(row)
-        self._add_keys(fields)
-        self._add_values(fields.values())
-        self._add_size(len(fields))
-        if len(self._sizes) < _TOGETHER:
-            return False
-        self._take()
-        return True
+        """Take one row; return whether there are so many that it is time to drain."""
+        fields = row if type(row) is dict and _are_text(row) else _fields(row)
+        for name, cells in zip(self._names, self._lists, strict=True):
+            cells.append(fields.get(name))
+        return len(self._lists[0]) >= FULL
 
     def extend(self, columns: Iterable[list[object]]) -> None:
         """Take rows that are columns already, in the order of the names."""
-        self._take()
-        for taken, column in zip(self._taken, columns, strict=True):
-            taken.extend(column)
+        for cells, column in zip(self._lists, columns, strict=True):
+            cells.extend(column)
 
     def drain(self) -> list[list[object]]:
         """Return a list per name, and begin new lists."""
-        self._take()
-        taken, self._taken = self._taken, [[] for _ in self._names]
-        return taken
-
-    def _take(self) -> None:
-        width = self._sizes[0] if self._sizes else 0
-        keys = self._keys[:width]
-        if width and _repeats(keys, self._keys, self._sizes):
-            for name, taken in zip(self._names, self._taken, strict=True):
-                nothing = [None] * len(self._sizes)
-                taken += self._values[keys.index(name) :: width] if name in keys else nothing
-        else:
-            self._take_each()
-        self._keys.clear()
-        self._values.clear()
-        self._sizes.clear()
-
-    def _take_each(self) -> None:
-        pairs = zip(self._keys, self._values, strict=True)
-        named = dict if _are_text(self._keys) else _named
-        for size in self._sizes:
-            fields = named(itertools.islice(pairs, size))
-            for name, taken in zip(self._names, self._taken, strict=True):
-                taken.append(fields.get(name))
+        drained, self._lists = self._lists, [[] for _ in self._names]
+        return drained
 
 
-def _repeats(first: list[object], keys: list[object], sizes: list[int]) -> bool:
-    """Return whether all rows have the keys of the first row, in its order, all plain text."""
-    if sizes.count(len(first)) != len(sizes) or not _are_text(first):
-        return False
-    others = (
-        [key for key in keys[index :: len(first)] if key is not name]
-        for index, name in enumerate(first)
-    )
-    if not any(map(len, others)):  # the very same objects, mostly
-        return True
-    return _are_text(keys) and keys == first * len(sizes)
-
-
-def _are_text(keys: list[object]) -> bool:
+def _are_text(keys: Iterable[object]) -> bool:
     return all(map(operator.is_, map(type, keys), itertools.repeat(str)))
 
 
@@ -114,8 +65,8 @@ def _named(pairs: Iterable[tuple[object, object]]) -> dict[str, object]:
     return {str.__str__(key): value for key, value in pairs if issubclass(type(key), str)}
 
 
-def _unchecked(row: Any) -> dict[Any, object]:
-    """Return the fields of a row that is no plain dict, by keys of any kind."""
+def _fields(row: Any) -> dict[str, object]:
+    """Return the fields of a row of any kind."""
     # By type(row): isinstance would also ask row.__class__, which can be a property that raises.
     kind: Any = type(row)
     if issubclass(kind, dict):
@@ -124,8 +75,7 @@ def _unchecked(row: Any) -> dict[Any, object]:
     read = _reading(kind) if type(kind) is type or type(kind) is abc.ABCMeta else None
     if isinstance(read, tuple):
         return dict(zip(read, tuple.__iter__(row), strict=False))
-    fields = read.__get__(row) if read is not None else {}
-    return fields if type(fields) is dict else _named(dict.items(fields))
+    return _named(dict.items(read.__get__(row))) if read is not None else {}
 
 
 @functools.lru_cache(maxsize=256)
@@ -133,7 +83,7 @@ def _reading(kind: type) -> tuple[str, ...] | types.GetSetDescriptorType | None:
     """Return how to read the fields of a class: by names, by its `__dict__`, or not at all."""
     names = _static(kind, "_fields")
     if issubclass(kind, tuple):
-        named = type(names) is tuple and _are_text(list(names))
+        named = type(names) is tuple and _are_text(names)
         return names if named else None
     is_row = issubclass(kind, beam.Row) or _static(kind, "__dataclass_fields__") is not None
     slot = _static(kind, "__dict__")

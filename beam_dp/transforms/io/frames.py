@@ -5,10 +5,11 @@ of these libraries is imported here. The rows stay where they are: the steps of 
 in the memory of this process find them under a name. No other runner can read them.
 
 *Cells of any type.* A pandas column of `object` has no type: Arrow would take one from its cells,
-and one person's cell would decide what becomes of all others. So a table with such a column is read
-as rows, of which each decides about itself, as rows that are dicts do everywhere else. The same
-holds for categories of `object`. All other types are those of the columns; text that UTF-8 cannot
-write is null there, and the index is never looked at.
+and one person's cell would decide what becomes of all others. So such a column is text, whatever it
+holds: each cell by its canonical form (`columns.ids`), which is the same id, key or item as the cell
+itself; a cell that is no id is null. Numbers and times must have a type to be added or ordered. The
+same holds for categories of `object`. All other types are those of the columns; text that UTF-8
+cannot write is null, and the index is never looked at.
 """
 
 import contextlib
@@ -20,14 +21,13 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
-from beam_dp.mechanisms.numerics import checks, value_types
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
-from beam_dp.transforms.columns import plain_values
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files, parquet
 from beam_dp.transforms.stages import quick_steps
 
 STREAM = "__arrow_c_stream__"
-_ROWS = 1 << 16
 _MEND = (
     "Give a path, a pyarrow.Table, or a DataFrame of pandas (2.2 or later) or Polars; of a list of "
     "dicts: pa.Table.from_pylist(rows, schema=schema)."
@@ -40,22 +40,12 @@ class Frame:
     """Some columns of a table of this process.
 
     Attributes:
-        columns: the names of the columns.
-        types: their types, by name, of those that have one.
-        batches: the rows, if all columns have types.
-        lists: for each column its cells, if one has cells of any type.
+        types: their types, by name.
+        batches: the rows.
     """
 
-    columns: tuple[str, ...]
     types: dict[str, pa.DataType]
-    batches: tuple[pa.RecordBatch, ...] = ()
-    lists: tuple[list[Any], ...] = ()
-
-    def rows(self) -> Iterator[pa.RecordBatch | dict[str, Any]]:
-        """Yield the rows, as batches or as dicts."""
-        yield from self.batches
-        for cells in zip(*self.lists, strict=True):
-            yield dict(zip(self.columns, cells, strict=True))
+    batches: tuple[pa.RecordBatch, ...]
 
 
 def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
@@ -75,13 +65,12 @@ def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
         raise checks.ParameterTypeError(owner, "data", f"be a table, not {kind}", _MEND)
     if _is_pandas(data):
         _check_names(owner, list(data.columns), names)
-        return _of_columns(names, [_column(owner, data[[name]]) for name in names])
+        data = pa.table({name: _column(owner, data[[name]]) for name in names})
     reader = _opened(owner, data)
     _check_names(owner, reader.schema.names, names)
     types = {name: parquet.without_view(reader.schema.field(name).type) for name in names}
     rows = open_files.guarded(reader, f"{owner}: data must be a table that can be read to its end.")
-    batches = (parquet.without_views(batch.select(names)) for batch in rows)
-    return Frame(names, types, tuple(batches))
+    return Frame(types, tuple(parquet.without_views(batch.select(names)) for batch in rows))
 
 
 def _opened(owner: str, data: Any) -> pa.RecordBatchReader:
@@ -97,15 +86,20 @@ def _is_pandas(data: Any) -> bool:
     return hasattr(getattr(data, "dtypes", None), "items") and hasattr(data, "columns")
 
 
-def _column(owner: str, data: Any) -> pa.ChunkedArray | list[object]:
-    """Return the only column of a DataFrame; a list if its cells are of any type."""
+def _column(owner: str, data: Any) -> pa.ChunkedArray:
+    """Return the only column of a DataFrame."""
     data.index = range(len(data))  # that of the rows has cells too
     [name] = data.columns
     match str(data.dtypes.iloc[0]):
+        case "category":  # a bad one spoils the rows that have it
+            cat = data[name].cat
+            codes = cat.codes.to_numpy()
+            categories = _column(owner, cat.categories.to_frame(index=False, name=name))
+            indices = pa.array(codes, mask=codes < 0)
+            made = pa.DictionaryArray.from_arrays(indices, categories.combine_chunks())
+            return pa.chunked_array([made])
         case "object":
-            return [_held_by_beam(cell) for cell in data[name].tolist()]
-        case "category":
-            return _by_codes(owner, name, data[name].cat)
+            return _texts(data[name].tolist())
         case "string" | "str":
             with contextlib.suppress(checks.ParameterTypeError):
                 return _opened(owner, data).read_all().column(name).cast(pa.large_string())
@@ -113,57 +107,11 @@ def _column(owner: str, data: Any) -> pa.ChunkedArray | list[object]:
     return _opened(owner, data).read_all().column(name)
 
 
-def _by_codes(owner: str, name: str, cat: Any) -> pa.ChunkedArray | list[object]:
-    """Return a column of categories: a bad one spoils the rows that have it."""
-    codes = cat.codes.to_numpy()
-    categories = _column(owner, cat.categories.to_frame(index=False, name=name))
-    if isinstance(categories, list):
-        cells = [*categories, None]  # of the code -1
-        return [cells[code] for code in codes.tolist()]
-    indices = pa.array(codes, mask=codes < 0)
-    coded = pa.DictionaryArray.from_arrays(indices, categories.combine_chunks())
-    return pa.chunked_array([coded])
-
-
-def _held_by_beam(cell: object) -> object:
-    """Return a cell; None for one without a plain form, which no release could read.
-
-    Beam encodes some elements, chosen at random, to learn how large they are: a cell that cannot
-    be encoded would fail the run now and then.
-    """
-    return None if plain_values.plain(cell) is None else cell
-
-
-def _texts(cells: list[Any]) -> pa.ChunkedArray:
-    texts = [cell if type(cell) is str and value_types.is_utf8(cell) else None for cell in cells]
-    return pa.chunked_array([pa.array(texts, pa.large_string())])
-
-
-def _of_columns(names: Sequence[str], columns: Sequence[pa.ChunkedArray | list[object]]) -> Frame:
-    typed = {
-        name: column
-        for name, column in zip(names, columns, strict=True)
-        if not isinstance(column, list)
-    }
-    types = {name: parquet.without_view(column.type) for name, column in typed.items()}
-    if len(typed) < len(names):
-        lists = (column if isinstance(column, list) else _cells(column) for column in columns)
-        return Frame(tuple(names), types, lists=tuple(lists))
-    batches = map(parquet.without_views, pa.table(typed).to_batches())
-    return Frame(tuple(names), types, tuple(batches))
-
-
-def _cells(column: pa.ChunkedArray) -> list[object]:
-    """Return typed cells as Python values of the same meaning: floats as wide, times in UTC."""
-    if pa.types.is_dictionary(column.type):
-        kind = column.type.value_type
-        column = pa.chunked_array([each.dictionary_decode() for each in column.chunks], kind)
-    kind = column.type
-    if pa.types.is_floating(kind) and kind.bit_width < 64:
-        return list(column.to_numpy())
-    if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp(kind.unit))
-    return [cell for chunk in column.chunks for cell in plain_values.to_list(chunk)]
+def _texts(cells: list[object]) -> pa.ChunkedArray:
+    column = ids.to_array(cells)
+    if column is None or not ids.is_text(column.type):
+        column = pa.array(map(ids.canonical, cells), pa.large_string())
+    return pa.chunked_array([column])
 
 
 def _check_names(owner: str, there: Sequence[object], wanted: Sequence[str]) -> None:
@@ -179,7 +127,7 @@ def held(frame: Frame) -> Iterator["ReadFrame"]:
     token = uuid.uuid4().hex
     _held[token] = frame
     try:
-        yield ReadFrame(token, frame.columns, frame.types, bool(frame.lists))
+        yield ReadFrame(token, frame.types)
     finally:
         del _held[token]
 
@@ -190,28 +138,23 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     Args:
         token: under which name it is held.
-        columns: the names of its columns.
-        types: their types, of those that have one.
-        loose: whether its rows are dicts.
+        types: the types of its columns, by name.
     """
 
     token: str
-    columns: Sequence[str]
     types: dict[str, pa.DataType]
-    loose: bool
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline that runs in this process."""
         read = quick_steps.flat_mapped(_rows, self.token)
-        typed = read.with_output_types(dict if self.loose else pa.RecordBatch)
-        return known_columns.remember(
-            pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns, self.types
-        )
+        typed = read.with_output_types(pa.RecordBatch)
+        rows = pbegin | "Start" >> beam.Impulse() | "Rows" >> typed
+        return known_columns.remember(rows, list(self.types), self.types)
 
     def size_in_bytes(self) -> int:
-        """Return the size of the columns that have types."""
+        """Return the size of the columns."""
         return sum(batch.nbytes for batch in _held[self.token].batches)
 
 
-def _rows(_: bytes, token: str) -> Iterator[pa.RecordBatch | dict[str, Any]]:
-    return _held[token].rows()
+def _rows(_: bytes, token: str) -> tuple[pa.RecordBatch, ...]:
+    return _held[token].batches

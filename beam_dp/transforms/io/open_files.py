@@ -1,20 +1,20 @@
-"""Open files, and turn all errors that a file's content causes into one without content.
+"""Find and open files, and turn all errors that a file's content causes into one without content.
 
 *How far the input is read* (`watched`) is for the terminal of who started this process. Which part
 of the bytes of a file was read counts no rows and no people, and when it is read a runner shows as
 well. It goes nowhere else: into no log, no file, no result, no message.
 """
 
-import codecs
 import contextlib
-import difflib
 import gzip
+import io
+import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
@@ -25,25 +25,29 @@ DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 LOOKED = 1 << 16
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
-_SAVE = "save it as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv does"
-_KINDS = {
-    b"PAR1": "a Parquet file: its name must end in .parquet",
-    b"PK\x03\x04": "a zip file, as .xlsx is: unpack it, or save the sheet as CSV in UTF-8",
-    b"\x1f\x8b": "packed by gzip: its name must end in .gz",
-    b"\xff\xfe": "text in UTF-16: save it as UTF-8",
-    b"\xfe\xff": "text in UTF-16: save it as UTF-8",
-}
-
 Item = TypeVar("Item")
-
-
 _watching: list[Callable[[float], object]] = []
 
 
+def is_local(path: str) -> bool:
+    """Tell whether `path` lies on this machine's own file system."""
+    return FileSystems.get_scheme(path) is None
+
+
+def matched(pattern: str) -> list[FileMetadata]:
+    """Return the files of a pattern: paths and globs with commas between."""
+    # Beam finds no file for a local glob without a folder.
+    parts = [os.path.join(".", part) if is_local(part) else part for part in pattern.split(",")]
+    found = FileSystems.match(parts)
+    return [file for one in found for file in sorted(one.metadata_list, key=lambda file: file.path)]
+
+
 def size_of(pattern: str) -> int:
-    """Return how many bytes some files have: paths and globs with commas between."""
-    matched = FileSystems.match(pattern.split(","))
-    return sum(file.size_in_bytes for one in matched for file in one.metadata_list)
+    """Return how many bytes the files of a pattern have.
+
+    Raises what file systems raise that cannot tell.
+    """
+    return sum(file.size_in_bytes for file in matched(pattern))
 
 
 @contextlib.contextmanager
@@ -62,32 +66,36 @@ def count(size: float) -> None:
         tell(size)
 
 
-class _Counted:
+class _Counted(io.RawIOBase):
     """A file whose bytes are counted as they are read."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.tell = file, file.tell
+    def __init__(self, file: Any) -> None:
+        self._file = file
 
-    def read(self, size: int = -1) -> bytes:
-        part = self._file.read(size)
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._file.read(len(buffer))
+        buffer[: len(part)] = part
         count(len(part))
-        return part
+        return len(part)
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
+def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
     """Open `path` (local or remote) to read its bytes; `.gz` is unpacked as it is read.
 
     No read returns more bytes than requested, however well the file was compressed.
     """
     # A GzipFile does not close the file that it reads, so both are closed here.
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
-        counted = cast(BinaryIO, _Counted(raw))
+        counted = io.BufferedReader(_Counted(raw), LOOKED)
         if not path.endswith(".gz"):
             yield counted
             return
         with gzip.GzipFile(fileobj=counted) as unpacked:
-            yield cast(BinaryIO, unpacked)
+            yield unpacked
 
 
 def start_of(path: str, pattern: str, rule: str) -> bytes:
@@ -99,30 +107,20 @@ def start_of(path: str, pattern: str, rule: str) -> bytes:
         ValueError: for bytes that are not UTF-8, and for a file that cannot be read or unpacked.
     """
     [start] = guarded(_start(path), unreadable(pattern, rule))
-    if not _is_utf8(start):
-        is_not = f"not, in its first {LOOKED >> 10} KiB: {_SAVE}"
-        kind = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), is_not)
-        rule = f"be text in UTF-8, and one of them is {kind}"
-        raise checks.ParameterError("ReadRows", f"every file of {pattern!r}", rule)
+    text = start.decode(errors="ignore").encode()
+    checks.require(
+        start.startswith(text) and len(start) - len(text) < 4,
+        "ReadRows",
+        f"every file of {pattern!r}",
+        f"be text in UTF-8, and one of them is not, in its first {LOOKED >> 10} KiB",
+        "Save it as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv does.",
+    )
     return start
 
 
 def _start(path: str) -> Iterator[bytes]:
     with opened(path) as stream:
         yield stream.read(LOOKED)
-
-
-def _is_utf8(start: bytes) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def is_local(path: str) -> bool:
-    """Tell whether `path` lies on this machine's own file system."""
-    return FileSystems.get_scheme(path) is None
 
 
 def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:
@@ -133,19 +131,14 @@ def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:
     """
     iterator = iter(items)
     while True:
-        damaged, item = _next(iterator)
-        if damaged:
-            raise ValueError(message)
+        try:
+            item = next(iterator, None)
+        except DAMAGE:
+            break
         if item is None:
             return
         yield item
-
-
-def _next(iterator: Iterator[Item]) -> tuple[bool, Item | None]:
-    try:
-        return False, next(iterator, None)
-    except DAMAGE:
-        return True, None
+    raise ValueError(message)
 
 
 def unreadable(pattern: str, rule: str) -> str:
@@ -153,18 +146,13 @@ def unreadable(pattern: str, rule: str) -> str:
     return f"ReadRows: every file of {pattern!r} must be {rule}; one of them cannot be read."
 
 
-def absent(
-    pattern: str, column: str, there: str, names: Sequence[str] = ()
-) -> checks.ParameterError:
+def absent(pattern: str, column: str, there: str) -> checks.ParameterError:
     """Return the error for a file that has a wanted column not, or twice.
 
     Args:
         pattern: the files.
         column: what is wanted.
         there: what one of the files has, in words without data.
-        names: its columns, as far as they may be shown; the nearest one is proposed.
     """
-    near = difflib.get_close_matches(column, names, 1)
-    mend = f"Did you mean {near[0]!r}?" if near else ""
     rule = f"stand once in every file of {pattern!r}; one of them has {there}"
-    return checks.ParameterError("ReadRows", f"column {column!r}", rule, mend)
+    return checks.ParameterError("ReadRows", f"column {column!r}", rule)

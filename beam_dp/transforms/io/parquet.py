@@ -1,10 +1,12 @@
-"""Read Parquet files by row groups: only the wanted columns, repeated text as dictionaries."""
+"""Parquet files, by row groups: only the wanted columns, repeated text as dictionaries."""
 
 import collections
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+import uuid
+from collections.abc import Iterator, Sequence
 from concurrent import futures
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
+from beam_dp.transforms.io.file_format import Format, Wanted
 
 SLICE = 131_072
 # Batches of more would leave the cache, and their memory would be mapped anew for each of them.
@@ -29,145 +32,81 @@ _AHEAD = 4
 FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
 
-Footer = Callable[[str], pq.FileMetaData]
-"""Returns the footer of the file of a path."""
+_RULE = "a Parquet file"
+_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 class Range(NamedTuple):
-    """Some consecutive row groups of one file, and the kinds of its wanted columns."""
+    """Some consecutive row groups of one file, and the listing of files that it is from."""
 
     path: str
     first: int
     last: int
-    kinds: tuple[str, ...]
+    listing: str
 
 
-_KINDS = (
-    ("integer", pt.is_integer),
-    ("float", pt.is_floating),
-    ("decimal", pt.is_decimal),
-    ("text", pt.is_string),
-    ("text", pt.is_large_string),
-    ("text", pt.is_string_view),
-    ("bytes", pt.is_binary),
-    ("bytes", pt.is_large_binary),
-    ("bytes", pt.is_binary_view),
-)
+class Parquet(Format):
+    """Files of columns with types, in row groups.
 
-
-_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-
-
-def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[Range]:
-    """Return the row groups of all files in ranges of about a million rows; reads footers only.
-
-    Raises:
-        ValueError: a wanted column is missing or has two types (a column of nulls fits any),
-            or a file is damaged; the message names only the column and the pattern.
+    A text column that repeats its values comes as a dictionary, any other as it is stored; nulls
+    stay nulls. The types of a column may differ from file to file.
     """
 
-    def of_file(path: str) -> list[Range]:
-        return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
+    def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
+        """Refuse files for their footers; return the types of the columns in the last file."""
+        types: dict[str, pa.DataType] = {}
+        now = uuid.uuid4().hex
+        for schema in _guarded((_schema(path, now, wanted) for path in paths), wanted):
+            types = {name: without_view(schema.field(name).type) for name in wanted.columns}
+        return types
 
-    with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
-        parts = [part for file_parts in threads.map(of_file, paths) for part in file_parts]
-    _check_kinds([part.kinds for part in parts], pattern, columns)
-    return parts
+    def parts(self, paths: Sequence[str], wanted: Wanted) -> list[Range]:
+        """Return the row groups of all files in ranges of about a million rows."""
+        listing = uuid.uuid4().hex
 
+        def of_file(path: str) -> list[Range]:
+            return list(_guarded(_ranges(path, listing, wanted), wanted))
 
-def _check_kinds(files: Sequence[tuple[str, ...]], pattern: str, columns: Sequence[str]) -> None:
-    for index, column in enumerate(columns):
-        kinds = {file[index] for file in files} - {"null"}
-        checks.require(
-            len(kinds) <= 1,
-            "ReadRows",
-            f"column {column!r}",
-            f"have one type in all files of {pattern!r}, not {' and '.join(sorted(kinds))}",
-            "Write the files again with one type.",
-        )
+        with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
+            return list(itertools.chain.from_iterable(threads.map(of_file, paths)))
 
+    def rows(self, part: Range, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """Yield batches of at most 131,072 rows.
 
-def _damaged(pattern: str) -> str:
-    return open_files.unreadable(pattern, "a Parquet file")
+        A batch takes about 4 MiB as the file encodes it, before compression; values that repeat
+        take more in memory.
+        """
+        return _guarded(_ahead(_batches(part, wanted.columns)), wanted)
 
-
-def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
-    footer = footer_of(path)
-    kinds = _kinds_in(footer.schema.to_arrow_schema(), pattern, columns)
-    first, rows = 0, 0
-    for group in range(footer.num_row_groups):
-        rows += footer.row_group(group).num_rows
-        if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
-            yield Range(path, first, group, kinds)
-            first, rows = group + 1, 0
+    def write(self, file: BinaryIO, table: pa.Table) -> None:
+        """Write a table, with its types."""
+        pq.write_table(table, file)
 
 
-def _kinds_in(schema: pa.Schema, pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_kind_of(schema, pattern, column) for column in columns)
+def _guarded(items: Iterator[Any], wanted: Wanted) -> Iterator[Any]:
+    return open_files.guarded(items, open_files.unreadable(wanted.pattern, _RULE))
 
 
-def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
-    if schema.names.count(column) != 1:
-        raise open_files.absent(pattern, column, checks.listed(schema.names), schema.names)
-    kind = schema.field(column).type
-    stored = kind.value_type if pt.is_dictionary(kind) else kind
-    return next((name for name, fits in _KINDS if fits(stored)), str(stored))
-
-
-def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict[str, pa.DataType]:
-    """Return the types of the wanted columns; reads footers only.
-
-    Raises:
-        ValueError: as `ranges`.
-    """
-    footers = open_files.guarded(map(footer_of, paths), _damaged(pattern))
-    schemas = [footer.schema.to_arrow_schema() for footer in footers]
-    _check_kinds([_kinds_in(schema, pattern, columns) for schema in schemas], pattern, columns)
-    typed = {column: [schema.field(column).type for schema in schemas] for column in columns}
-    # A column of nulls fits any other: the type is that of the others, if there are any.
-    return {
-        column: without_view(max(kinds, key=lambda kind: not pt.is_null(kind)))
-        for column, kinds in typed.items()
-        if kinds
-    }
-
-
-def footer_of(path: str) -> pq.FileMetaData:
-    """Return the footer of a file."""
-    with _opened(path) as source, pq.ParquetFile(source) as file:
-        return file.metadata
-
-
-def kept_footers() -> Footer:
-    """Return `footer_of` with a memory of the last files.
+@functools.lru_cache(_FOOTERS_KEPT)
+def footer_of(path: str, listing: str) -> pq.FileMetaData:
+    """Return the footer of a file, from memory if it was asked for the same listing of files.
 
     A footer lists all row groups, so that its size grows with the file: without a memory, who reads
     a large file in ranges would spend more time on its footer than on a range's rows.
     """
-    return functools.lru_cache(_FOOTERS_KEPT)(footer_of)
+    with _opened(path) as source, pq.ParquetFile(source) as file:
+        return file.metadata
 
 
-def read_parquet(
-    part: Range, pattern: str, columns: Sequence[str], footer: Footer = footer_of
-) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a range in batches of at most 131,072 rows.
-
-    A batch takes about 4 MiB as the file encodes it, before compression; values that repeat take
-    more in memory.
-
-    A text column that repeats its values comes as a dictionary, any other as it is stored;
-    nulls stay nulls.
-
-    Args:
-        part: the range.
-        pattern: what messages name.
-        columns: the names of the wanted columns.
-        footer: for several ranges of a file, `kept_footers()`.
-
-    Raises:
-        ValueError: the file is damaged; the message names the pattern only.
-    """
-    return open_files.guarded(_ahead(_batches(part, columns, footer)), _damaged(pattern))
+def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[Range]:
+    _schema(path, listing, wanted)
+    footer = footer_of(path, listing)
+    first, rows = 0, 0
+    for group in range(footer.num_row_groups):
+        rows += footer.row_group(group).num_rows
+        if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
+            yield Range(path, first, group, listing)
+            first, rows = group + 1, 0
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -183,25 +122,56 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _batches(part: Range, columns: Sequence[str], footer: Footer) -> Iterator[pa.RecordBatch]:
+def _schema(path: str, listing: str, wanted: Wanted) -> pa.Schema:
+    """Return the schema of a file, in which each wanted column stands once."""
+    schema = footer_of(path, listing).schema.to_arrow_schema()
+    for column in wanted.columns:
+        if schema.names.count(column) != 1:
+            raise open_files.absent(wanted.pattern, column, checks.listed(schema.names))
+    return schema
+
+
+def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     groups = range(part.first, part.last + 1)
-    metadata = footer(part.path)
+    metadata = footer_of(part.path, part.listing)
+    schema = metadata.schema.to_arrow_schema()
+    if part.last >= metadata.num_row_groups or not set(columns) <= set(schema.names):
+        raise pa.ArrowInvalid("the file is another one than when it was listed")
+    rows = max(sum(metadata.row_group(group).num_rows for group in groups), 1)
+    sizes = _sizes(metadata, groups, columns)
+    repeated = [name for name in columns if _repeats(schema.field(name).type, sizes[name] / rows)]
+    # A power of two, which mostly divides row groups evenly.
+    fitting = BATCH_BYTES * rows // max(sum(sizes.values()), 1)
+    most = min(SLICE, 1 << max(fitting.bit_length() - 1, 0))
     with _opened(part.path) as source:
-        _check(metadata, part, columns)
-        repeated = _repeated(pq.ParquetFile(source, metadata=metadata), groups, columns)
         each = source.size() / max(metadata.num_rows, 1)
-        most = _rows_of_batch(metadata, groups, columns)
         with pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file:
             for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
                 open_files.count(each * len(batch))
                 yield without_views(batch)
 
 
-def _check(metadata: pq.FileMetaData, part: Range, columns: Sequence[str]) -> None:
-    """Refuse a file that is another one than when it was cut into ranges, as a damaged one."""
-    names = metadata.schema.to_arrow_schema().names
-    if part.last >= metadata.num_row_groups or not set(columns) <= set(names):
-        raise pa.ArrowInvalid("the file has changed")
+def _sizes(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> dict[str, int]:
+    """Return how many bytes each column, nested or not, has in some row groups, uncompressed."""
+    sizes = dict.fromkeys(columns, 0)
+    stored = [metadata.row_group(group) for group in groups]
+    for index in range(metadata.num_columns):
+        path = f"{metadata.schema.column(index).path}."
+        for name in columns:
+            if path.startswith(f"{name}."):
+                sizes[name] += sum(group.column(index).total_uncompressed_size for group in stored)
+    return sizes
+
+
+def _repeats(kind: pa.DataType, size: float) -> bool:
+    """Return whether a column is read as a dictionary, whose values take `size` bytes on average.
+
+    Text that was written as a dictionary always is. Else Arrow gives it the type of indices that it
+    was written with, by a conversion that fails at text that is no UTF-8.
+    """
+    if pt.is_dictionary(kind):
+        return ids.is_text(kind.value_type)
+    return ids.is_text(kind) and size <= DICTIONARY_BYTES
 
 
 def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -228,41 +198,3 @@ def _opened(path: str) -> pa.NativeFile:
         # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
         return pa.OSFile(path)
     return pa.PythonFile(FileSystems.open(path), mode="r")
-
-
-def _repeated(file: pq.ParquetFile, groups: range, columns: Sequence[str]) -> list[str]:
-    kinds = {field.name: field.type for field in file.schema_arrow if field.name in columns}
-    return [
-        name for name, kind in kinds.items() if _as_dictionary(file.metadata, groups, name, kind)
-    ]
-
-
-def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa.DataType) -> bool:
-    if pt.is_dictionary(kind):
-        # Else Arrow gives it the type of indices that it was written with, by a conversion that
-        # fails at text that is no UTF-8.
-        return ids.is_text(kind.value_type)
-    return ids.is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
-
-
-def _paths(metadata: pq.FileMetaData) -> list[str]:
-    return [metadata.schema.column(index).path for index in range(metadata.num_columns)]
-
-
-def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
-    index = _paths(metadata).index(name)
-    chunks = [metadata.row_group(group).column(index) for group in groups]
-    values: int = sum(chunk.num_values for chunk in chunks)
-    size: int = sum(chunk.total_uncompressed_size for chunk in chunks)
-    return size / max(values, 1)
-
-
-def _rows_of_batch(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> int:
-    """Return how many rows make a batch: a power of two, which mostly divides row groups evenly."""
-    begins = tuple(f"{name}." for name in columns)
-    wanted = [i for i, path in enumerate(_paths(metadata)) if f"{path}.".startswith(begins)]
-    stored = [metadata.row_group(group) for group in groups]
-    size = sum(group.column(index).total_uncompressed_size for group in stored for index in wanted)
-    rows = BATCH_BYTES * sum(group.num_rows for group in stored) // max(size, 1)
-    most: int = min(SLICE, 1 << max(rows.bit_length() - 1, 0))
-    return most

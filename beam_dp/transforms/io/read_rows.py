@@ -15,21 +15,20 @@ who builds a pipeline need not have the right to read what its workers read.
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
-from beam_dp.transforms.io import csv_files, json_lines, open_files, parquet
+from beam_dp.transforms.io import formats, open_files
+from beam_dp.transforms.io.file_format import Format, Wanted
 from beam_dp.transforms.stages import quick_steps
 
-EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 MOST = 100
 """How many local files are looked at; the run looks at all."""
 
@@ -41,7 +40,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     A row's content never decides whether the job fails and never appears in a message: a bad
     row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
     file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
-    `read_csv` for other files, and convert those first, or write `quotes=False` if their writer
+    `csv_files.Csv` for other files, and convert those first, or write `quotes=False` if their writer
     does not quote at all.
 
     The output is `pyarrow.RecordBatch`es of at most 131,072 rows for Parquet and CSV, one
@@ -57,8 +56,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     Edge cases: a pattern that matches nothing, and a file that is damaged further on, fail the
     running job, with one line that names pattern and column. CSV files of 0 bytes are refused,
-    unless others have a header; of JSON Lines they have no rows. See `read_csv`, `read_jsonl` and
-    `read_parquet` for rows. A directory is refused: write `directory/*.parquet`. A .gz file that
+    unless others have a header; of JSON Lines they have no rows. See `Csv`, `JsonLines` and
+    `Parquet` for rows. A directory is refused: write `directory/*.parquet`. A .gz file that
     ends early or is damaged anywhere fails the job, whatever its rows hold; a file that is not
     compressed and ends in a row is read as far as that row is there.
 
@@ -84,111 +83,60 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self._extension = _common_extension(self.pattern)
+        self.format = format_of(self.pattern)
         checks.boolean("ReadRows", "quotes", self.quotes)
         checks.require(
-            self.quotes or self._extension.startswith(".csv"),
+            self.quotes or not self.format.typed,
             "ReadRows",
             "quotes",
-            f"be left out for {self._extension} files: only CSV has quotes",
+            f"be left out for {self.pattern!r}: only files whose cells are text have quotes",
         )
         self.columns = checks.columns("ReadRows", "columns", self.columns)
         self.numbers = checks.columns("ReadRows", "numbers", self.numbers)
         checks.require(bool(self.columns), "ReadRows", "columns", "name a column, not ()")
-        for name in self.numbers:
-            checks.require(
-                name in self.columns,
-                "ReadRows",
-                "numbers",
-                f"be among columns, not {name!r}",
-            )
+        rule = f"be among columns, not {checks.listed(self.numbers)}"
+        checks.require(set(self.numbers) <= set(self.columns), "ReadRows", "numbers", rule)
+        self._wanted = Wanted(self.pattern, self.columns, self.numbers, self.quotes)
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
         types = self._look()
-        produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
-        parts = quick_steps.flat_mapped(self._parts)
+        parts = quick_steps.flat_mapped(self._parts).with_output_types(tuple[int, Any])
+        read = quick_steps.flat_mapped(self._rows).with_output_types(self.format.element)
         rows = (
             pbegin
             | "StartReading" >> beam.Impulse()
-            | "ListParts" >> parts.with_output_types(tuple[int, Any])  # (number, path or range)
+            | "ListParts" >> parts
             # A shuffle of the list, so that the parts are read in parallel.
             | "SpreadParts" >> beam.GroupByKey()
-            | "ReadParts" >> beam.ParDo(_ReadParts(self._rows)).with_output_types(produced)
+            | "ReadParts" >> read
         )
         return known_columns.remember(rows, self.columns, types)
 
     def _look(self) -> dict[str, pa.DataType]:
         """Refuse local files that the run could not read; return the types of columns, if known."""
-        local = filter(open_files.is_local, self.pattern.split(","))
-        found = (file for part in local for file in _matched(part))
+        local = ",".join(filter(open_files.is_local, self.pattern.split(",")))
+        found = (file.path for file in (open_files.matched(local) if local else ()))
         paths = list(itertools.islice(filter(os.path.isfile, found), MOST))  # not pipes: read once
-        if self._extension == ".parquet":
-            return parquet.types_of(paths, self.pattern, self.columns)
-        if self._extension.startswith(".jsonl"):
-            without = f"JSON Lines like {self.pattern!r} have no header"
-            known_columns.warn("ReadRows", without, self.columns)
-            json_lines.look(paths, self.pattern)
-            return {}
-        filled = [csv_files.look(path, self.pattern, self.columns, self.quotes) for path in paths]
-        checks.require(
-            not filled or any(filled),
-            "ReadRows",
-            "pattern",
-            f"name a file with a header, and {self.pattern!r} has 0 bytes",
-        )
-        return {}
+        return self.format.look(paths, self._wanted)
 
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""
-        matched = FileSystems.match([_beside(part) for part in self.pattern.split(",")])
-        return sum(file.size_in_bytes for one in matched for file in one.metadata_list)
+        return open_files.size_of(self.pattern)
 
-    def here(self) -> Iterator[Any]:
-        """Yield the same elements in this process, for files that are public and small."""
+    def here(self) -> list[Any]:
+        """Return the same elements in this process, for files that are public and small."""
         self._look()
-        for _, part in self._parts(b""):
-            yield from self._rows(part, parquet.footer_of)
+        return [row for part in self._parts(b"") for row in self._rows((0, [part[1]]))]
 
-    def _parts(self, start: bytes) -> Iterator[tuple[int, str | parquet.Range]]:
+    def _parts(self, start: bytes) -> Iterator[tuple[int, Any]]:
+        """Return the parts of the files, each with its number."""
         paths = [path for part in self.pattern.split(",") for path in matched_files(part)]
-        if self._extension != ".parquet":
-            return enumerate(paths)
-        return enumerate(parquet.ranges(paths, self.pattern, self.columns))
+        return enumerate(self.format.parts(paths, self._wanted))
 
-    def _rows(self, part: Any, footer: parquet.Footer) -> Iterator[Any]:
-        match self._extension.removesuffix(".gz"):
-            case ".parquet":
-                return parquet.read_parquet(part, self.pattern, self.columns, footer)
-            case ".csv":
-                columns, numbers = self.columns, self.numbers
-                return csv_files.read_csv(part, self.pattern, columns, numbers, self.quotes)
-            case _:
-                return json_lines.read_jsonl(part, self.pattern, self.columns)
-
-
-class _ReadParts(quick_steps.QuickStep):
-    """Read the parts of files. The footers of files are kept while a bundle lasts, and no longer.
-
-    Args:
-        rows: yields the rows of a part, given what returns footers.
-    """
-
-    def __init__(self, rows: Callable[[Any, parquet.Footer], Iterator[Any]]) -> None:
-        self._rows = rows
-
-    def start_bundle(self) -> None:
-        """Begin without footers."""
-        self._footer = parquet.kept_footers()
-
-    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
-        """Take a number, and the parts that have it."""
-        for part in element[1]:
-            yield from self._rows(part, self._footer)
-
-    def finish_bundle(self) -> None:
-        """Let go of the footers; runners keep the step."""
-        self._footer = parquet.footer_of
+    def _rows(self, numbered: tuple[int, Iterable[Any]]) -> Iterator[Any]:
+        for part in numbered[1]:
+            yield from self.format.rows(part, self._wanted)
 
 
 def reader_of(
@@ -221,10 +169,10 @@ def reader_of(
     text = dict.fromkeys([*owners, *partition, *(column.name for column in compared)])
     numbers = dict.fromkeys(column.name for column in ordered)
     both = [name for name in numbers if name in text]
-    if both and pattern.endswith((".csv", ".csv.gz")):
+    if both and not format_of(pattern).typed:
         raise checks.ParameterError(
             "ReadRows",
-            f"column {both[0]!r} of a CSV file",
+            f"column {both[0]!r} of a file whose cells are text",
             "be read as text (as the person, a partition, or a value that is compared) or as "
             "numbers (for sums, quantiles and the like), not as both",
             "Convert the file to Parquet, or give it a copy of the column.",
@@ -232,20 +180,20 @@ def reader_of(
     return ReadRows(pattern, list({**text, **numbers}), list(numbers), quotes)
 
 
-def _common_extension(pattern: object) -> str:
-    """Return the one extension of all files in `pattern`."""
+def format_of(pattern: object) -> Format:
+    """Return the one format of all files of a pattern."""
     if type(pattern) is not str:
         raise checks.ParameterTypeError("ReadRows", "pattern", f"be a string, not {pattern!r}")
     parts = pattern.split(",")
-    common = [known for known in EXTENSIONS if all(part.endswith(known) for part in parts)]
+    common = [end for end in formats.READ if all(part.endswith(end) for part in parts)]
     checks.require(
         bool(common),
         "ReadRows",
         "pattern",
-        f"end in one of {', '.join(EXTENSIONS)}, the same for all its parts, not {pattern!r}",
+        f"end in one of {', '.join(formats.READ)}, the same for all its parts, not {pattern!r}",
         'For a directory write "directory/*.parquet".',
     )
-    return common[0]
+    return formats.READ[common[0]]
 
 
 def matched_files(pattern: str) -> list[str]:
@@ -254,7 +202,7 @@ def matched_files(pattern: str) -> list[str]:
     Raises:
         ValueError: no file matches, or the files cannot be listed.
     """
-    paths = _matched(pattern)
+    paths = [file.path for file in open_files.matched(pattern)]
     checks.require(
         bool(paths),
         "ReadRows",
@@ -264,13 +212,3 @@ def matched_files(pattern: str) -> list[str]:
         "directory are directory/*.parquet.",
     )
     return paths
-
-
-def _matched(pattern: str) -> list[str]:
-    [result] = FileSystems.match([_beside(pattern)])
-    return sorted(file.path for file in result.metadata_list)
-
-
-def _beside(pattern: str) -> str:
-    """Return a pattern with a folder: Beam finds no file for a local glob without one."""
-    return os.path.join(".", pattern) if open_files.is_local(pattern) else pattern

@@ -3,10 +3,9 @@
 import contextlib
 import glob
 import hashlib
-import itertools
 import os
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from apache_beam.io.filesystems import FileSystems
@@ -25,7 +24,7 @@ def written(path: str) -> Iterator[BinaryIO]:
     It is written under another name in the same folder and renamed, which is one step on a local
     file system. If writing fails, the unfinished file is deleted and an older file is unchanged.
     """
-    partial = f"{_prefix(path, os.getpid())}{uuid.uuid4().hex}.partial"
+    partial = f"{_prefix(path)}{uuid.uuid4().hex}.partial"
     try:
         with FileSystems.create(partial) as file:
             yield file
@@ -40,16 +39,12 @@ def beside(path: str) -> str:
     return f"{path}.json"
 
 
-def remove_unfinished(path: str, processes: Collection[int]) -> None:
-    """Delete the unfinished files for `path`, and for its record, of processes that were ended."""
-    for process, name in itertools.product(processes, (path, beside(path))):
-        prefix = _prefix(name, process)
-        if open_files.is_local(path):
-            for partial in glob.glob(f"{glob.escape(prefix)}*.partial"):
+def remove_unfinished(path: str) -> None:
+    """Delete the local unfinished files for `path`, and for its record."""
+    for name in (path, beside(path)):
+        if open_files.is_local(name):
+            for partial in glob.glob(f"{glob.escape(_prefix(name))}*.partial"):
                 os.remove(partial)
-        else:
-            partials = FileSystems.match([f"{prefix}*.partial"])[0].metadata_list
-            FileSystems.delete([partial.path for partial in partials])
 
 
 def check(owner: str, path: str) -> None:
@@ -78,8 +73,8 @@ def check(owner: str, path: str) -> None:
     )
 
 
-def _prefix(path: str, process: int) -> str:
+def _prefix(path: str) -> str:
     name = os.path.basename(path)
     # The whole name by its hash: names may differ behind what is kept of them.
     whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
-    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{whole}.{process}."
+    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{whole}."

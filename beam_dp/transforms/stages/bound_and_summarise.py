@@ -136,8 +136,8 @@ class Collect(quick_steps.QuickStep):
         """Begin a bundle with no rows: a bundle that failed leaves nothing behind."""
         pool, ahead = threads_and_memory.pool(), threads_and_memory.threads()
         self._accumulator = Accumulator(self._bounder, pool=pool, ahead=ahead)
-        self._buffer = layouts.RowBuffer(self._layout)
-        self._add_row = self._buffer.add
+        self._rows = row_fields.FieldLists(self._layout.names)
+        self._add_row = self._rows.add
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -146,16 +146,20 @@ class Collect(quick_steps.QuickStep):
         # No generator and no further call for each row: these would take longer than the row.
         if not self._add_row(element):
             return _NOTHING
-        return itertools.chain.from_iterable(map(self._take, self._buffer.full()))
+        return itertools.chain.from_iterable(map(self._take, self._tables()))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the contributions that are still held."""
-        tables = [full for rows in self._buffer.flush() for full in self._accumulator.add(rows)]
+        tables = [full for rows in self._tables() for full in self._accumulator.add(rows)]
         tables += self._accumulator.drain()
         for element in itertools.chain.from_iterable(map(self._pack, tables)):
             yield GlobalWindows.windowed_value(element)
         self._accumulator = Accumulator(self._bounder)  # runners keep the step: free its table
         threads_and_memory.give_back()
+
+    def _tables(self) -> list[Table]:
+        """Return the collected rows as tables."""
+        return self._layout.from_lists(self._rows.drain()) if len(self._rows) else []
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         for batch in layouts.batches(element):

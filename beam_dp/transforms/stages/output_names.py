@@ -17,8 +17,7 @@ from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowT
 from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.partitions import Partitions
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
 
 class _OpenRow(GeneratedClassRowTypeConstraint):
@@ -112,14 +111,11 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)
     checks.require(
-        not batches
-        or partitions is None
-        or (isinstance(partitions, PublicPartitions) and partitions.keys.plain),
+        not (batches and isinstance(partitions, PrivatePartitions)),
         owner,
         "batches",
-        "be False with private partitions, whose keys can be of any type, and with public keys of "
-        "several types in one column",
-        "Leave it out, or list public partitions, all keys of a column as text.",
+        "be False with private partitions: their keys can be of any types",
+        "Leave it out, or list public partitions.",
     )
 
 
@@ -159,5 +155,5 @@ def _key_type(index: int, layout: Layout) -> Any:
     Private keys come out as they are in the data, whatever the input's schema says: a coder that
     relied on the schema would fail on the first row that does not keep to it.
     """
-    kinds = layout.public.keys.kinds(index) if layout.public is not None else set()
-    return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
+    kind = layout.public.keys.kind(index) if layout.public is not None else None
+    return kind if kind in (int, str, bool) else Any

@@ -12,8 +12,9 @@ from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as columns_layout
-from beam_dp.transforms.columns.layout import Layout, RowBuffer
-from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.row_fields import FieldLists
 
 NAMES = ("person", "other", "day", "place", "value", "item", "flag", "mark", "time", "epsilon")
 KEY = bytes(range(32))
@@ -29,8 +30,8 @@ def _judge(value: Any) -> bool:
 @functools.cache
 def layouts() -> dict[str, Layout]:
     """Return what is asked of the rows: one statistic, and all options at once."""
-    days = PublicKeys(KeyList.of(tuple((day,) for day in DAYS)))
-    pairs = PublicKeys(KeyList.of(_PAIRS))
+    days = PublicKeys(tuple((day,) for day in DAYS))
+    pairs = PublicKeys(_PAIRS)
     value, item = Column("value", Role.VALUE, _UNIT), Column("item", Role.ITEM)
     everything = (
         *(Column("flag", Role.FLAG, "yes"), Column("mark", Role.FLAG, _judge)),
@@ -78,9 +79,10 @@ def _lines(table: Table) -> Iterable[Any]:
 
 def of_rows(layout: Layout, rows: Sequence[object]) -> list[Any]:
     """Return the lines that rows become, handed over together."""
-    buffer = RowBuffer(layout)
-    full = [table for row in rows if buffer.add(row) for table in buffer.full()]
-    return lines(full + buffer.flush())
+    lists = FieldLists(layout.names)
+    for row in rows:
+        lists.add(row)
+    return lines(layout.from_lists(lists.drain()))
 
 
 def of_batches(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[Any]:

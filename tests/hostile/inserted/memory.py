@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beam_dp.transforms.io import parquet
-from tests.hostile.inserted import columns_of_arrow, layouts, python_rows, tally
+from tests.hostile.inserted import columns_of_arrow, layouts, python_rows, readers, tally
 from tests.hostile.inserted.tally import Tally
 
 Insert = Callable[[random.Random, Tally, Path], None]
@@ -58,9 +57,7 @@ def parquet_files(name: str) -> Insert:
         def lines(rows: Sequence[Any]) -> list[Any]:
             batch = columns_of_arrow.batch(rng, types, rows, nulls=False)
             path = _written(rng, batch, folder)
-            parts = parquet.ranges([path], path, layout.names)
-            read = (b for part in parts for b in parquet.read_parquet(part, path, layout.names))
-            return layouts.of_batches(layout, read)
+            return layouts.of_batches(layout, readers.parquet_batches(path, layout.names))
 
         _columns(rng, found, types, lines)
 

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
-from beam_dp.transforms.io import csv_files, json_lines, records
+from beam_dp.transforms.io import records
+from beam_dp.transforms.io.file_format import Wanted
+from beam_dp.transforms.io.formats import FORMATS
 
 TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
 
@@ -16,23 +19,22 @@ TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
 @contextlib.contextmanager
 def limits(record: int, look: int, block: int) -> Iterator[None]:
     """Make records, what is looked at behind a quote, and blocks this short meanwhile."""
-    kept = records.whole_records.__defaults__
-    records.whole_records.__defaults__ = (record, look, block)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "RECORD_LIMIT", record)
+        patch.setattr(records, "LOOK_LIMIT", look)
+        patch.setattr(records, "BLOCK", block)
         yield
-    finally:
-        records.whole_records.__defaults__ = kept
 
 
 def csv_batches(
-    path: Path, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
+    path: Path, columns: Sequence[str], numbers: Sequence[str] = (), quotes: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a CSV file in batches."""
-    return csv_files.read_csv(str(path), str(path), columns, numbers, quotes)
+    return FORMATS[".csv"].rows(str(path), Wanted("rows", columns, numbers, quotes))
 
 
 def csv_rows(
-    path: Path, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
+    path: Path, columns: Sequence[str], numbers: Sequence[str] = (), quotes: bool = True
 ) -> list[Any]:
     """Return the rows of a CSV file."""
     batches = csv_batches(path, columns, numbers, quotes)
@@ -41,7 +43,13 @@ def csv_rows(
 
 def json_objects(path: Path, columns: Sequence[str]) -> list[dict[str, object]]:
     """Return the rows of a JSON Lines file as dicts."""
-    return list(json_lines.read_jsonl(str(path), str(path), columns))
+    return list(FORMATS[".jsonl"].rows(str(path), Wanted("rows", columns)))
+
+
+def parquet_batches(path: str, columns: Sequence[str]) -> list[pa.RecordBatch]:
+    """Return the rows of a Parquet file in batches."""
+    kind, wanted = FORMATS[".parquet"], Wanted("rows", columns)
+    return [batch for part in kind.parts([path], wanted) for batch in kind.rows(part, wanted)]
 
 
 def json_rows(path: Path, columns: Sequence[str]) -> list[Any]:

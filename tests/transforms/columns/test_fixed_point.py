@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.fixed_point import to_units, value_to_units
 
 MILLIONTH = Fraction(1, 10**6)
@@ -59,29 +58,8 @@ def test_what_is_no_number_is_absent() -> None:
     assert of_values([5, *NO_NUMBERS]) == [5_000_000] + [None] * len(NO_NUMBERS)
 
 
-class Hostile:
-    """Fails whatever is asked of it, if it is asked."""
-
-    __class__: Any = property(lambda self: 1 / 0)
-
-    def __getattribute__(self, name: str) -> object:
-        raise RuntimeError
-
-
-class Money(float):
-    """A float that says it is 1."""
-
-    def __float__(self) -> float:
-        return 1.0
-
-
-def test_no_code_of_a_value_runs() -> None:
-    assert of_values([Hostile(), Money(7), 1.0]) == [None, None, 1_000_000]
-
-
 HUGE = [10**3000, 1 << 120, 1 << 200, float("inf"), np.float32("inf"), Decimal("Infinity")]
 HUGE += [Decimal("1E+999999"), Decimal("9E+999999999"), 1e300, np.longdouble("inf"), 10**40, 1e40]
-HUGE += [Fraction(10**400, 3)]
 
 
 @pytest.mark.parametrize("value", HUGE, ids=lambda value: type(value).__name__)
@@ -96,8 +74,8 @@ def test_the_huge_is_clamped_on_both_sides_in_bounded_time(value: Any) -> None:
     assert None not in of_values([negative])
 
 
-@given(st.lists(st.none() | st.integers(-(1 << 70), 1 << 70) | st.fractions(), max_size=8), UNITS)
-def test_integers_and_fractions_are_rounded_exactly(values: list[Any], unit: Fraction) -> None:
+@given(st.lists(st.none() | st.integers(-(1 << 70), 1 << 70), max_size=8), UNITS)
+def test_integers_are_rounded_exactly(values: list[Any], unit: Fraction) -> None:
     assert of_values(values, unit) == [true_units(value, unit) for value in values]
 
 
@@ -184,38 +162,3 @@ def test_nan_and_null_are_both_absent_and_told_apart_from_zero() -> None:
     garbage = pa.py_buffer(np.full(4, -1, np.int64))
     kind = pa.decimal128(5, 2)
     assert of_column(pa.Array.from_buffers(kind, 2, [bitmap, garbage])) == [None, None]
-
-
-UNSUPPORTED = [pa.string(), pa.bool_(), pa.binary(), pa.date32(), pa.timestamp("us"), pa.uuid()]
-UNSUPPORTED += [pa.duration("s"), pa.list_(pa.int64()), pa.dictionary(pa.int8(), pa.string())]
-
-
-def in_doubles(value: object) -> float:
-    """A broken twin: units by way of float."""
-    return float(value) * 1e6
-
-
-def test_the_properties_catch_units_in_doubles() -> None:
-    value = Decimal("9007199254740993.000001")
-    assert (
-        int(in_doubles(value)) != true_units(value, MILLIONTH) == value_to_units(value, MILLIONTH)
-    )
-
-
-class Telling(np.float64):
-    def __float__(self) -> float:
-        raise RuntimeError("a canary of a row")
-
-
-class Counting(np.int64):
-    def __int__(self) -> int:
-        raise RuntimeError("a canary of a row")
-
-
-def test_a_subclass_of_a_numpy_number_is_no_number() -> None:
-    for value in (Telling(3.5), Counting(3)):
-        assert value_to_units(value, Fraction(1)) is None
-        assert ids.canonical(value) is None
-    assert value_to_units(np.float32(3.0), Fraction(1)) == 3
-    for kind in (np.int8, np.uint64, np.longlong, np.intc):
-        assert ids.canonical(kind(3)) == "3"

@@ -20,7 +20,8 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import partition_keys, public_keys
-from beam_dp.transforms.columns.layout import Layout, RowBuffer
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.row_fields import FieldLists
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -55,9 +56,10 @@ def lines(tables: Sequence[Table]) -> collections.Counter[Any]:
 
 
 def collected(rows: Sequence[object], found: Layout) -> list[Table]:
-    buffer = RowBuffer(found)
-    full = [table for row in rows if buffer.add(row) for table in buffer.full()]
-    return full + buffer.flush()
+    lists = FieldLists(found.names)
+    for row in rows:
+        lists.add(row)
+    return found.from_lists(lists.drain())
 
 
 PEOPLE = st.integers(-3, 3) | st.sampled_from(["1", "a", "\ud800", None, 1.0, True, b"1"])
@@ -94,7 +96,7 @@ def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
 
 
 def test_public_keys_drop_the_other_rows() -> None:
-    found = layout(public_keys.PublicKeys(((1,), ("a",))))
+    found = layout(public_keys.PublicKeys((("1",), ("a",))))
     rows = [Visit(1, day, 1) for day in (1, "1", True, "a", "b", None, 2.0, Decimal(1))]
     [table] = [table for table in collected(rows, found) if len(table)][:1]
     places = [place for table in collected(rows, found) for place in table.partition[0].tolist()]

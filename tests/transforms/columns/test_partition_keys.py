@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.transforms.columns import ids, partition_keys
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.partition_keys import (
     Key,
     clean,
@@ -102,14 +102,6 @@ def test_several_private_columns_keep_type_and_value(data: st.DataObject) -> Non
     assert [key and typed(key) for key in names_of(*(c for _, c in drawn))] == expected
 
 
-@given(st.sampled_from([pa.int8(), pa.int32(), pa.uint64(), pa.decimal128(5, 0)]), st.booleans())
-def test_an_integer_is_one_partition_from_every_width(kind: pa.DataType, encoded: bool) -> None:
-    numbers = [Decimal(5), None] if pa.types.is_decimal(kind) else [5, None]
-    column = pa.array(numbers, kind)
-    found, valid, names = name_keys([column.dictionary_encode() if encoded else column], KEY)
-    assert found[:, 0].tolist() == [5] and valid.tolist() == [True, False] and not names
-
-
 @given(st.lists(PART, min_size=2, max_size=2))
 def test_private_identities_are_equal_where_keys_are(parts: list[Any]) -> None:
     columns = [ids.to_array([part]) for part in parts]
@@ -163,14 +155,3 @@ CLEAN = [
 @pytest.mark.parametrize(("part", "expected"), CLEAN)
 def test_clean(part: object, expected: object) -> None:
     assert clean(part) == expected and type(clean(part)) is type(expected)
-
-
-def without_types(key: Key) -> bytes:
-    """A broken twin: the parts' text, joined."""
-    return "".join(map(str, key)).encode()
-
-
-def test_the_properties_catch_an_encoding_without_types_and_lengths() -> None:
-    assert without_types((1,)) == without_types(("1",)) and encode((1,)) != encode(("1",))
-    assert without_types(("ab", "c")) == without_types(("a", "bc"))
-    assert partition_keys.decode(encode((1, "1", True))) == (1, "1", True)

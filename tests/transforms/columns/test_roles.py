@@ -62,7 +62,7 @@ def test_floats_are_items_and_whole_ones_are_owners() -> None:
 def test_arrow_types_that_cannot_hold_it_are_refused(
     name: str, kind: pa.DataType, words: str
 ) -> None:
-    role = COLUMNS[name].role
+    asked = layout.Layout("who", (), (COLUMNS[name],), None, bytes(32))
     with pytest.raises(TypeError, match=rf"^column 'x' must hold .*{words}.*Cast it"):
-        layout.check_type("x", role, kind)
-    layout.check_type("x", role, pa.int64())
+        layout.check_types(asked, {"x": kind})
+    layout.check_types(asked, {"x": pa.int64()})

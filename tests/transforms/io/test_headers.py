@@ -49,25 +49,12 @@ def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
     assert "one of them has none of the wanted columns in its first line, which must be" in said
 
 
-@pytest.mark.parametrize(("mark", "shown"), [(";", "';'"), ("\t", r"'\t'"), ("|", "'|'")])
-@pytest.mark.parametrize("quote", ["", '"'])
-@pytest.mark.parametrize("name", ["day", "day, of the week"])
-def test_another_delimiter_is_named(
-    tmp_path: Path, mark: str, shown: str, quote: str, name: str
-) -> None:
-    rows = [["who", name, "spent"], [SECRET, "1", "2"]]
-    lines = [mark.join(f"{quote}{cell}{quote}" for cell in row) for row in rows]
-    said = refusal(tmp_path / "in.csv", "\r\n".join(lines).encode())
-    assert f"one of them has {shown} between the cells of its first line: commas must sep" in said
-    assert said.endswith(f"(its columns: 'who', {name!r}, 'spent').")
-
-
-@pytest.mark.parametrize("quote", ["", '"'])
-def test_another_delimiter_shows_no_names_of_a_line_that_may_be_a_row(
-    tmp_path: Path, quote: str
-) -> None:
-    said = refusal(tmp_path / "in.csv", f"{quote}{SECRET}{quote};{quote}2{quote}\n".encode())
-    assert "one of them has ';' between the cells" in said and "columns" not in said
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_another_delimiter_is_refused(tmp_path: Path, mark: str) -> None:
+    said = refusal(tmp_path / "in.csv", f"who{mark}spent\r\n{SECRET}{mark}2".encode())
+    assert said.endswith("which must be the header, with commas between its names.")
+    said = refusal(tmp_path / "in.csv", f'"who"{mark}"spent"\r\n"{SECRET}"{mark}"2"'.encode())
+    assert "must be a CSV file in UTF-8 (.gz: by gzip) with commas between its cells" in said
 
 
 def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:
@@ -93,9 +80,7 @@ TABLE = pa.BufferOutputStream()
 pq.write_table(pa.table({"who": [SECRET] * 9, "spent": range(9)}), TABLE)
 PARQUET = TABLE.getvalue().to_pybytes()
 NOISE = random.Random(7).randbytes(100_000)
-NOT_UTF8 = (
-    "must be text in UTF-8, and one of them is not, in its first 64 KiB: save it as UTF-8, as iconv"
-)
+NOT_UTF8 = "must be text in UTF-8, and one of them is not, in its first 64 KiB. Save it as UTF-8"
 NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; one of them cannot be"
 NO_JSON = "must hold a JSON object on each line, and no line in their first 64 KiB is one"
 UNREADABLE = {
@@ -103,19 +88,19 @@ UNREADABLE = {
     "a key in Latin-1.csv": (FINE + "é,1,2\n".encode("latin-1"), NOT_UTF8),
     "a key in Latin-1.jsonl": ('{"who": 1}\n{"who": "é"}\n'.encode("latin-1"), NOT_UTF8),
     "a long header in Latin-1.csv": (b"x," * 40_000 + LATIN, NO_CSV),
-    "UTF-16.csv": (FINE.decode().encode("utf-16"), "one of them is text in UTF-16: save"),
+    "UTF-16.csv": (FINE.decode().encode("utf-16"), NOT_UTF8),
     "UTF-16 without a mark.jsonl": ('{"who": 1}\n'.encode("utf-16-le"), NO_JSON),
     "UTF-16 without a mark.csv": (FINE.decode().encode("utf-16-le"), "none of the wanted columns"),
     "random.csv": (NOISE, NOT_UTF8),
     "random.jsonl.gz": (NOISE, "must be JSON Lines in UTF-8 (.gz: by gzip); one of them cannot be"),
     "random.parquet": (NOISE, NO_PARQUET),
-    "a spreadsheet.csv": (ZIP.getvalue(), "one of them is a zip file, as .xlsx is"),
-    "Parquet.csv": (PARQUET, "one of them is a Parquet file"),
+    "a spreadsheet.csv": (ZIP.getvalue(), NOT_UTF8),
+    "Parquet.csv": (PARQUET, NOT_UTF8),
     "CSV.parquet": (FINE, NO_PARQUET),
     "CSV.csv.gz": (FINE, NO_CSV),
     "CSV.jsonl": (FINE, NO_JSON),
     "one array.jsonl": (b'[{"who": 1, "spent": 2},\n {"who": 2}]\n', NO_JSON),
-    "gzip.csv": (gzip.compress(FINE), "one of them is packed by gzip: its name must end in .gz."),
+    "gzip.csv": (gzip.compress(FINE), NOT_UTF8),
     "cut in its header.csv.gz": (gzip.compress(FINE)[:-9], NO_CSV),
     "cut in its first block.csv.gz": (gzip.compress(b"who,spent\n" + ROWS)[:20_000], NO_CSV),
     "cut in its first line.jsonl.gz": (gzip.compress(b'{"who": 1}')[:-9], "must be JSON Lines in"),
@@ -169,7 +154,7 @@ def test_json_lines_have_no_header(tmp_path: Path, content: bytes) -> None:
 
 
 def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -> None:
-    for name, kind in (("a", pa.null()), ("b", pa.float64()), ("c", pa.null())):
+    for name, kind in (("a", pa.null()), ("b", pa.float64())):
         table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
         pq.write_table(table, tmp_path / f"{name}.parquet")
     types = dp.ReadRows(f"{tmp_path}/*.parquet", WANTED)._look()
@@ -182,8 +167,6 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
             | dp.ReadRows(f"{tmp_path}/d.parquet", WANTED)
             | "Release" >> asked
         )
-    with pytest.raises(ValueError, match="column 'spent' must have one type in all files"):
-        read(f"{tmp_path}/*.parquet")
 
 
 def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:

@@ -39,15 +39,7 @@ def test_at_the_end_all_was_read(tmp_path: Path, name: str) -> None:
     assert open_files._watching == []
 
 
-def test_an_open_file_counts_as_far_as_it_was_read(tmp_path: Path) -> None:
-    path, parts = written(tmp_path / "a.csv"), list[float]()
+def test_the_size_of_files_is_that_of_all_parts_of_a_pattern(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv")
     size = Path(path).stat().st_size
     assert open_files.size_of(f"{path},{path},{tmp_path}/none*.csv") == 2 * size
-    with open_files.watched(parts.append), open_files.opened(path) as stream:
-        stream.read(size // 2)
-        assert sum(parts) == size // 2
-        stream.read()
-        assert sum(parts) == size
-    with open_files.opened(path) as stream:
-        stream.read()
-    assert sum(parts) == size

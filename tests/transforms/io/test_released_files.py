@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.io import released_files, table_files
+from beam_dp.transforms.io import released_files
+from beam_dp.transforms.io.formats import FORMATS
 
 COLUMNS = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"], ["mean"]]}
 TABLE = pa.table(
@@ -24,7 +25,7 @@ TABLE = pa.table(
 
 def written(path: Path) -> str:
     with path.open("wb") as file:
-        table_files.write(file, path.suffix, TABLE)
+        FORMATS[path.suffix].write(file, TABLE)
     Path(f"{path}.json").write_text(json.dumps({"columns": COLUMNS}))
     return str(path)
 
@@ -52,8 +53,10 @@ def test_keys_that_look_like_formulas_stay_different_keys(tmp_path: Path, extens
     path = tmp_path / f"out.{extension}"
     table = pa.table({"day": keys, "n": list(range(len(keys)))})
     with path.open("wb") as file:
-        table_files.write(file, path.suffix, table)
-    read = released_files.table_of(str(path), {"keys": ["day"], "numbers": [["n"]]})
+        FORMATS[path.suffix].write(file, table)
+    read = released_files.table_of(
+        str(path), FORMATS[path.suffix], {"keys": ["day"], "numbers": [["n"]]}
+    )
     assert read["day"].to_pylist() == keys
 
 

@@ -107,10 +107,6 @@ def rows_layout() -> Any:
 def test_batches_are_refused_with_private_partitions() -> None:
     with pytest.raises(ValueError, match="batches must be False with private partitions"):
         release(partitions=dp.PrivatePartitions(), batches=True)
-    with pytest.raises(
-        ValueError, match="batches must be False with private partitions, .* several types"
-    ):
-        release(partitions=dp.PublicPartitions([True, "true"]), batches=True)
     with pytest.raises(TypeError, match="batches must be True or False, not 1"):
         release(batches=1)
 
