@@ -200,7 +200,7 @@ Cell = tuple[int, int]
 """The people of a partition, and what their weights add up to."""
 SELECTIONS = [
     (epsilon, delta, most, pre)
-    for epsilon, delta in ((0.3, 1e-5), (1, 1e-6), (2, 1e-2), (3, 0.2))
+    for epsilon, delta in ((0.3, 1e-5), (1, 1e-6), (2, 1e-2), (3, 1e-3))
     for most in (9, 64)
     for pre in (1, 3)
 ]
@@ -260,12 +260,12 @@ def normalised(k: int) -> int:
 
 
 class Lowered(WeightedThreshold):
-    """A threshold that is too low by more than one person."""
+    """A threshold that is too low by eight people."""
 
     @property
     def threshold(self) -> int:
         """Return what is too little."""
-        return super().threshold - 3 * 2**19
+        return super().threshold - 2**23
 
 
 @pytest.mark.sampled(8)
