@@ -193,7 +193,8 @@ class Searched(Releases):
         """Make the first choices; return the program that they lead to."""
         return self.program.at(self.program.choose(self.votes, Noise()))
 
-    def draw(self) -> list[Interval]:
+    def once(self) -> Summarised:
+        """Make the first choices, and summarise what they leave of the rows."""
         program = self.chosen()
         bounds = self.widest.bounds.up_to(program.reach)
         bounder = dataclasses.replace(self.widest, bounds=bounds)
@@ -201,7 +202,10 @@ class Searched(Releases):
             self.settled[program.reach] = bounder.settle_reduced(self.reduced)
         settled = self.settled[program.reach]
         pairs = bounder.pairs(self.reduced, program.counted) if program.counts_apart else None
-        return Summarised.of(program, bounder, settled, self.partitions, pairs).draw()
+        return Summarised.of(program, bounder, settled, self.partitions, pairs)
+
+    def draw(self) -> list[Interval]:
+        return self.once().draw()
 
 
 def interval(

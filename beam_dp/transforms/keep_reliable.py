@@ -86,11 +86,11 @@ def doubtful(
     """
     with np.errstate(invalid="ignore"):
         sides = np.abs(np.array([low, high], float) - value)
-    known = np.isfinite(sides)
-    sides = np.where(known, sides, 0.0)
-    size = np.where(share, _HALF, np.abs(value))
-    is_open = known.sum(axis=0) < (1 if one_sided else 2)
-    is_good = (sides.sum(axis=0) < size) & (sides.max(axis=0) <= within * size)
+        known = np.isfinite(sides)
+        sides = np.where(known, sides, 0.0)
+        size = np.where(share, _HALF, np.abs(value))
+        is_open = known.sum(axis=0) < (1 if one_sided else 2)
+        is_good = (sides.sum(axis=0) < size) & (sides.max(axis=0) <= within * size)
     return np.asarray(is_open | ~is_good)
 
 
