@@ -40,7 +40,7 @@ from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
-from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
+from beam_dp.mechanisms.noise.partition_selection import MOST, WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import root_below
@@ -609,3 +609,19 @@ def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
     for joint in (StepNoise(3.4, False), None):
         chosen = choose(look, edges, bound, 7, joint)
         assert not chosen.jointly and chosen.reach == 3
+
+
+@pytest.mark.parametrize(("step", "weighted"), [(0, False), (5, True)])
+def test_the_histogram_says_how_many_partitions_of_a_person_count(step: int, weighted: bool):
+    """Of people in one partition each all are counted; in 8 each, their weights are."""
+    made = compile_program([], Budget(1, 1e-6), edges_up_to(None), selection=SELECTION)
+    counts = np.zeros(len(LADDER), np.int64)
+    counts[step] = 10_000
+    chosen = choice_of(made, counts, ZeroNoise())
+    program = made.at(chosen)
+    assert program.counts_apart and isinstance(program.selection, WeightedThreshold) == weighted
+    assert chosen.counted == (LADDER[step] if weighted else 1)
+    [search, (_, cost, times)] = program.entries
+    assert times == 1 and search[1].amount + cost.amount == 1 and cost.delta == Fraction(1e-6)
+    counts[:] = 0  # nobody is shown
+    assert choice_of(made, counts, ZeroNoise()).counted == MOST
