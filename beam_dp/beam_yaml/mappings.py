@@ -25,8 +25,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.keep_reliable import KeepReliable
-from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 
 RELEASE = (
     *("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),

@@ -262,18 +262,6 @@ class PooledPart(MetricPart):
         return True
 
 
-class Command(NamedTuple):
-    """How a metric is asked for on a command line.
-
-    Attributes:
-        form: what stands behind the flag, like "COLUMN:K"; "" for nothing. `[...]` may be left out.
-        help: what is released, in a few words.
-    """
-
-    form: str
-    help: str
-
-
 class OfPeople(NamedTuple):
     """A statistic of one number per person.
 
@@ -322,8 +310,6 @@ class Metric(MetricPart):
     """The statistics of people for which each of them may have an epsilon of their own."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
-    command: ClassVar[Command | None] = None
-    """How a command line asks for it; None: it does not."""
 
     name: str = ""
     weight: checks.Real = 1

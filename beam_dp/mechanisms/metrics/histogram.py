@@ -25,7 +25,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     OfNumbers,
 )
@@ -72,9 +71,6 @@ class Histogram(OfNumbers):
 
     word: ClassVar[str] = "histogram"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command(
-        "COLUMN:EDGE:EDGE...", "number of people with a value from each EDGE to below the next"
-    )
 
     edges: Sequence[checks.Real]
     _: dataclasses.KW_ONLY

@@ -22,10 +22,9 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import (
     CentreRequest,
-    Command,
     Context,
     Ends,
     Metric,
@@ -87,9 +86,6 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     """
 
     splits_alpha: ClassVar[bool] = False
-    command: ClassVar[Command] = Command(
-        "COLUMN[:person]", "mean of a column over rows; or over people's totals"
-    )
 
     own_count: bool = False
 
@@ -255,7 +251,6 @@ class Variance(OfNumbersBetween):
         high: values above count as that.
     """
 
-    command: ClassVar[Command | None] = Command("COLUMN", "variance of a column over rows")
     splits_alpha: ClassVar[bool] = False
     root: ClassVar[bool] = False
     """Whether the root is released."""
@@ -312,4 +307,3 @@ class StandardDeviation(Variance):
     """Release the standard deviation of a column over its rows: the root of the variance."""
 
     root: ClassVar[bool] = True
-    command: ClassVar[Command | None] = Command("COLUMN", "the root of the variance")

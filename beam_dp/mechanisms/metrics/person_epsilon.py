@@ -37,7 +37,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.metrics.base import Context, Metric, check_indexes
 from beam_dp.mechanisms.metrics.preprocessed import (
     FINE,
@@ -59,7 +59,7 @@ from beam_dp.mechanisms.metrics.sums import people_of
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.options import refuse
+from beam_dp.mechanisms.numerics.checks import refuse
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

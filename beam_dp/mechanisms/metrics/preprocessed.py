@@ -21,8 +21,8 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.metrics.base import Command, Context, OfNumbers, OfPeople, OfPersonValues
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.metrics.sums import ClippedSum, people_of
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
@@ -203,8 +203,6 @@ class TrimmedMean(Preprocessing):
         trim: the share of people that is left out at each end.
     """
 
-    command: ClassVar[Command | None] = Command("COLUMN", "mean without a tenth at each end")
-
     trim: checks.Real = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -341,12 +339,11 @@ class PreprocessedRelease(Release):
 
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, and the index at which each partition begins."""
-        lines = view.lines(0)
-        order = np.lexsort((*lines.people, lines.indexes))
-        partition, person = lines.indexes[order], ordering.pick(lines.people, order)
-        starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(person))
-        items, counts = lines.items[order], lines.counts[order]
-        numbers = of_people(self.metric.person_value, items, counts, starts)
+        indexes, lines = view.lines(0)
+        order = np.lexsort((*lines.person, indexes))
+        partition, lines = indexes[order], lines.take(order)
+        starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(lines.person))
+        numbers = of_people(self.metric.person_value, lines.item, lines.count, starts)
         return numbers, np.searchsorted(partition[starts], np.arange(view.size + 1))
 
     def _noisy(

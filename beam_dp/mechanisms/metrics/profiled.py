@@ -20,7 +20,11 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_totals, default_values, values_between
+from beam_dp.mechanisms.candidates.decimal_grid import (
+    default_totals,
+    default_values,
+    values_between,
+)
 from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
@@ -40,13 +44,13 @@ from beam_dp.mechanisms.metrics.released import (
 )
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
+from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
-from beam_dp.mechanisms.profiles.packed.packings import Packed
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search
 from beam_dp.mechanisms.search.choose import (
@@ -431,7 +435,7 @@ class Priced(PricedRelease, OfProfile):
     """A price D, then noise of size D: what rows pack when nobody carries more than D.
 
     1. `PriceSearch` chooses a price on V, which is below the statistic's packing E by less than
-       D / 31 (`profiles.packed.packings`). V rises by 0 to D for a person more.
+       D / 31 (`profiles.packed.packed_rows`). V rises by 0 to D for a person more.
     2. V at the price D that is `before` places before the chosen one, D_j, is released with noise
        of sensitivity D, at least 0. D depends on the data by D_j alone.
 
@@ -521,7 +525,7 @@ class OfValues(Searched, OfNumbersBetween):
         super().__post_init__()
         if self.candidates is not None:
             because = "with candidates, which have bounds of their own"
-            options.refuse(self, ("low", "high"), because, "Leave out one of the two.")
+            checks.refuse(self, ("low", "high"), because, "Leave out one of the two.")
 
     @property
     def given(self) -> Candidates | None:

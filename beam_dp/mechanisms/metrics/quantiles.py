@@ -11,11 +11,10 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     Metric,
     MetricPart,
@@ -138,11 +137,6 @@ class Quantile(OfRanks):
         unit: the grid of values.
     """
 
-    command: ClassVar[Command] = Command(
-        "COLUMN:P[:person]",
-        "value with a share P of the rows at or below; or :person, of the people",
-    )
-
     p: checks.Real
 
     def __post_init__(self) -> None:
@@ -176,11 +170,6 @@ class Quantiles(OfRanks):
         per: "row" or "person".
         unit: the grid of values.
     """
-
-    command: ClassVar[Command] = Command(
-        "COLUMN:P:P...[:person]",
-        "values with shares P of the rows (people) at or below, for the price of few",
-    )
 
     shares: Sequence[checks.Real]
 
@@ -220,7 +209,6 @@ class Median(OfRanks):
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("median",)
-    command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return the quantile of rows, or of people."""
@@ -519,7 +507,6 @@ class Max(_Extreme):
     word: ClassVar[str] = "max"
     statistic: ClassVar[str] = "maximum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("maximum",)
-    command: ClassVar[Command] = Command("COLUMN", "largest value of a column")
 
 
 class Min(_Extreme):
@@ -532,7 +519,6 @@ class Min(_Extreme):
     word: ClassVar[str] = "min"
     statistic: ClassVar[str] = "minimum"
     sign: ClassVar[int] = -1
-    command: ClassVar[Command] = Command("COLUMN", "smallest value of a column")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -553,7 +539,6 @@ class KthLargest(_Ranked):
 
     word: ClassVar[str] = "kth"
     most_stray: ClassVar[float] = STRAY
-    command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
     k: int
 

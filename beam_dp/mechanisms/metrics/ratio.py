@@ -18,7 +18,6 @@ from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     MetricPart,
     OfRowsOrPeople,
@@ -70,10 +69,6 @@ class Ratio(OfRowsOrPeople):
     """
 
     word: ClassVar[str] = "ratio"
-    command: ClassVar[Command] = Command(
-        "COLUMN[=VALUE][:person]",
-        "share of the rows with VALUE (default 1); of people",
-    )
 
     equals: Comparison = 1
     method: str = CLIP

@@ -15,11 +15,11 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfNumbers, OfPeople
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
@@ -34,7 +34,7 @@ from beam_dp.mechanisms.metrics.released import (
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, integers, options
+from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
 from beam_dp.mechanisms.search.choose import CLIP, TWO_PHASE, SearchKind
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -80,10 +80,10 @@ class Clippable(Profiled):
         if self.search == CLIP:
             because = "without a search, as a clip is chosen and noise is added"
             mend = "Write search=dp.AboveThreshold beside it, or leave it out."
-            options.refuse(self, ("candidates", "beta"), because, mend)
+            checks.refuse(self, ("candidates", "beta"), because, mend)
         else:
             because = "with a search for the output, which clips nobody"
-            options.refuse(self, ("clip",), because, "Leave one of the two out.")
+            checks.refuse(self, ("clip",), because, "Leave one of the two out.")
         if self.clip is not None:
             mend = "Write clip=100, or leave it out to have it chosen privately."
             checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
@@ -110,7 +110,7 @@ class Clippable(Profiled):
     def for_several_owners(self) -> Metric:
         """Return it as it is released where rows have several owners: by its removal profile."""
         because = "where rows have several owners, which are released by their removal profile"
-        options.refuse(self, ("clip",), because, "Leave it out.")
+        checks.refuse(self, ("clip",), because, "Leave it out.")
         return self
 
 
@@ -124,7 +124,6 @@ class Count(Clippable):
     word: ClassVar[str] = "rows"
     shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of rows")
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
@@ -155,10 +154,6 @@ class Sum(Clippable, OfNumbers):
 
     word: ClassVar[str] = "sum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "sum of a column, clipped at a privately chosen bound",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
@@ -203,7 +198,6 @@ class PeopleCount(Metric):
     shown_as: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of people")
 
     @property
     def pooled(self) -> bool:
