@@ -69,7 +69,7 @@ _VALUES = {
     "people": ("N", "with --plan: how many people there are, known or guessed"),
     "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
-_KEEP = "'within 25%%', or 'people_count >= 100': all other numbers are empty; may be repeated"
+_KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _AS_THEY_ARE = ("input", "output", "report", "overwrite", "nonnegative", "metrics", "people")
 
