@@ -66,12 +66,10 @@ _VALUES = {
     "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
-    "people": ("N", "with --plan: how many people there are, known or guessed"),
-    "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
 _KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
-_AS_THEY_ARE = ("input", "output", "report", "overwrite", "nonnegative", "metrics", "people")
+_AS_THEY_ARE = ("input", "output", "report", "overwrite", "nonnegative", "metrics")
 
 
 class _Once(argparse.Action):
@@ -235,9 +233,8 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
         least = [rule["at_least"] for rule in given["keep"] if "at_least" in rule]
         if least:
             made["keep"]["at_least"] = {name: n for rule in least for name, n in rule.items()}
-    for name in ("bounds", "assume"):
-        if given[name] is not None:
-            made[name] = _numbers(given[name])
+    if given["bounds"] is not None:
+        made["bounds"] = _numbers(given["bounds"])
     limit = _numbers({name: given[f"total_{name}"] for name in ("epsilon", "delta")})
     if budget := _numbers({name: given[name] for name in ("epsilon", "delta")}):
         made["budget"] = budget

@@ -36,12 +36,12 @@ _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
-    *("person_value", "last_by", "person_epsilon"),
+    *("person_value", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
 _MOST_EDGES = 10_000
 _OWN = ("person_epsilon", "epsilons")
-_OF_PEOPLE = ("person_value", "last_by", "sensitivity")
+_OF_PEOPLE = ("person_value", "sensitivity")
 
 
 def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:

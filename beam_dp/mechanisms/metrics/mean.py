@@ -246,7 +246,6 @@ class Variance(OfNumbersBetween):
 
     Attributes:
         column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.
-        sample: divide by n - 1 instead of n.
         low: an end that you know without the data: values below count as that.
         high: values above count as that.
     """
@@ -255,12 +254,6 @@ class Variance(OfNumbersBetween):
     root: ClassVar[bool] = False
     """Whether the root is released."""
 
-    sample: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.boolean(type(self).__name__, "sample", self.sample)
-
     @property
     def truth_within(self) -> tuple[float, float]:
         """A variance is not below 0."""
@@ -268,8 +261,7 @@ class Variance(OfNumbersBetween):
 
     def of_people(self) -> OfPeople:
         """Return the variance of people's means, or its root."""
-        name = "standard_deviation" if self.root else "variance"
-        return OfPeople(f"sample_{name}" if self.sample else name, "mean")
+        return OfPeople("standard_deviation" if self.root else "variance", "mean")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return three numbers of rows."""
@@ -297,8 +289,6 @@ class Variance(OfNumbersBetween):
         """Return the variance, or its root, of sums and squares of distances from one centre."""
         count = np.maximum(rows, 1.0)
         spread = squares / count - (sums / count) ** 2
-        if self.sample:
-            spread = spread * count / np.maximum(count - 1.0, 1.0)
         spread = np.maximum(spread, 0.0)
         return np.asarray(np.sqrt(spread) if self.root else spread)
 

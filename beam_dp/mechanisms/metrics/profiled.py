@@ -164,12 +164,6 @@ def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> R
     return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
 
 
-def floor_search(budget: Budget, beta: float) -> AboveThreshold:
-    """Return the search for the floor, for a release that may fail with probability beta."""
-    low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
-    return AboveThreshold(budget, low, high, gate=True)
-
-
 def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
     """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
 
@@ -602,7 +596,8 @@ class Profiled(Searched):
         """Return the release with a floor, a clip and noise."""
         floor, pricing, noise = each.split(SHARES)
         candidates, beta = self.grid, float(self.beta)
-        search = floor_search(floor, beta)
+        low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
+        search = AboveThreshold(floor, low, high, gate=True)
         removals = context.check_removals(floor_removals(search, candidates))
         return TwoPhase(
             profiler=self.profiler(context, removals),

@@ -16,7 +16,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, share_of_clip
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
@@ -24,7 +24,6 @@ from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
-    Foreseen,
     Profiler,
     Release,
     Released,
@@ -434,9 +433,9 @@ class ClippedSum(Release):
         return (1, -1) if self.signed else (1,)
 
     @property
-    def shared_measure(self) -> Measure | None:
-        """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
-        return self._measure(0 if self.signed else 1) if self.clip_cost is not None else None
+    def shared_measure(self) -> Measure:
+        """The measure that the shared clip is chosen on."""
+        return self._measure(0 if self.signed else 1)
 
     @property
     def origin(self) -> float:
@@ -451,14 +450,14 @@ class ClippedSum(Release):
     @property
     def spends_on_clip(self) -> tuple[Spending, ...]:
         """The choice of the clip alone."""
-        if self.borrowed or self.clip_cost is None:
+        if self.clip_cost is None or self.borrowed:
             return ()
         return (Spending(self.clip_cost, "clip", once=True),)
 
     @property
     def chooser(self) -> "ClippedSum | None":
         """This release, if it chooses a shared clip."""
-        return self if self.shared_measure is not None and not self.borrowed else None
+        return None if self.clip_cost is None or self.borrowed else self
 
     @property
     def choice(self) -> ClipChoice:
@@ -588,13 +587,6 @@ class ClippedSum(Release):
         """Return the sums with what people had where they were cut."""
         return released.plus_lost(share, self.signed)
 
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return half of the most for each person, and the noise of the clip that cuts nobody."""
-        each, last = 1.0 if self.sure else (most + whole) / 2, self.thresholds[-1]
-        clip = next((edge for edge in self.thresholds if edge * self.unit >= most), last)
-        noise = self.in_pool
-        return Foreseen(each, self._noise_bound([clip] * len(noise.signed), noise))
-
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
         noise, place = self.in_pool, self.place
@@ -667,8 +659,7 @@ def _costs(context: Context, share: Budget, chosen: bool) -> tuple[Budget | None
         return None, context.noise(share)
     # One draw for P partitions has about the noise of a bound of the root of P.
     reach = math.isqrt(context.reach) if context.jointly else context.reach
-    alone = share_of_clip(context.partitions or context.about, reach)
-    part = beside_others(alone, context.together)
+    part = share_of_clip(context.partitions or context.about, reach)
     clip, noise = share.split((part, 1 - part))
     return clip, context.noise(noise)
 

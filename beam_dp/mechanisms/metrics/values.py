@@ -9,7 +9,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.metrics.base import Context, OfColumn
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
-from beam_dp.mechanisms.metrics.released import Foreseen, Profiler, Release
+from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.metrics.sums import Clippable, ClippedSum, clipped_sum, row_clips
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
@@ -154,10 +154,6 @@ class ClippedValues(ClippedSum):
     def measures(self) -> tuple[Measure | Relation, ...]:
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
-
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return nothing: how many people have the same value is not guessed."""
-        return None
 
     def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
         count = _values if self.distinct else _most_rows

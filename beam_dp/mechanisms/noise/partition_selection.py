@@ -65,7 +65,6 @@ _MOST_PRE_THRESHOLD = 2**62
 _MOST_EPSILON = Fraction(1024)
 _GROWTH_BITS = 192
 _WORD = 64
-_SELDOM = Fraction(1, 1000)
 _MOST_DELTA = Fraction(1, 4)
 
 
@@ -107,10 +106,6 @@ class TruncatedGeometric:
     def threshold(self) -> int:
         """The fewest people with which a partition is always kept."""
         return self.pre_threshold - 1 + len(_table(self.epsilon, self.delta)[0])
-
-    def sure_from(self, partitions: int) -> int:
-        """Return the fewest people, in however many partitions each, who are always seen."""
-        return self.threshold
 
     def middle(self, partitions: int) -> float:
         """Return about how many people, in however many partitions each, are seen half the time."""
@@ -300,16 +295,7 @@ class WeightedThreshold:
 
     def middle(self, partitions: int) -> int:
         """Return how many people, in so many partitions each, are seen half of the time."""
-        return self._people(partitions, self.threshold)
-
-    def sure_from(self, partitions: int) -> int:
-        """Return the fewest people, in so many partitions each, who are seen in 999 of 1,000."""
-        noise = gaussian_bound(self.variance, 2 * _SELDOM)
-        return self._people(partitions, self.threshold + noise)
-
-    def _people(self, partitions: int, weights: int) -> int:
-        """Return how many people's weights are above a sum."""
-        return weights // math.isqrt(_ONE**2 // min(partitions, self.most)) + 1
+        return self.threshold // math.isqrt(_ONE**2 // min(partitions, self.most)) + 1
 
     @property
     def name(self) -> str:

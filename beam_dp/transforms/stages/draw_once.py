@@ -382,7 +382,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         blocks = behind_a_barrier(numbered, "Numbers")
         self.drawn = Drawn(blocks, sides, self.noise)
         sums = []
-        if self.program.spreads:
+        if self.program.shared_measures:
             added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
             sums = [beam.pvalue.AsIter(added_up)]
         return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)
