@@ -60,4 +60,5 @@ def translated(text: str) -> str:
     elif advice:
         told += f": {advice}"
     told = told.replace("an int of", "a whole number of")
+    told = told.replace("real number (int, float or Fraction), not str", "number, not")
     return _METRICS.sub(lambda found: _METRIC_WORDS[found[0]], told)

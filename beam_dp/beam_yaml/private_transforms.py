@@ -20,6 +20,8 @@ def private_aggregate(
     bounds: Any = None,
     partitions: Any = None,
     shards: Any = None,
+    keep: Any = None,
+    nonnegative: bool = False,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
 
@@ -31,6 +33,8 @@ def private_aggregate(
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
         shards: How many parts the people are cut into on the way.
+        keep: Which numbers are reliable enough, {within: 0.25, at_least: {people_count: 100}}.
+        nonnegative: Whether released numbers below 0 become 0.
     """
     made = aggregate_of("PrivateAggregate", locals())
     return ReleasedRows(made)

@@ -66,12 +66,12 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
-    "a metric of nothing": ([*FILES, *command("--sum", "")], "column must be the name of a column (a string), not ''"),
+    "a metric of nothing": ([*FILES, *command("--sum", "")], "sum must have column"),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
         "delta must be above 0 to select partitions privately, not 0: give one, like 1e-6, or name the",
     ),
-    "quantiles without shares": (command("--quantiles", "a"), "quantiles must have its shares"),
+    "quantiles without shares": (command("--quantiles", "a"), "quantiles must have shares"),
     "edges without end": (command("--histogram", "a,edges=0..9..0"), "step must be above 0, not 0"),
     "a report that is no page": (counted("--report", "a.pdf"), "report must end in .html, not 'a.pdf'"),
     "text and number": (
@@ -130,7 +130,7 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
 SHIFTED_INVERSE = {
     "too small a budget": (
         [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1"],
-        "budget must be larger: the search for output column max_minutes would look at the 59692232395 most",
+        "budget must be larger: the search for output column max_minutes would look at the ",
     ),
     "squares of several owners": (
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a,candidates=0..60..1"],

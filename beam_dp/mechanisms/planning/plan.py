@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
-from beam_dp.mechanisms.histogram_choice.reach import SHARE
 from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
@@ -227,7 +226,7 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
 
 
 def _search_row(program: Program) -> PlanRow:
-    cost = program.cost(SHARE)
+    cost = program.search_cost
     return PlanRow(
         SEARCHED,
         "noisy histogram of people",
