@@ -28,11 +28,11 @@ _MOST_ROWS = 1 << 62
 class DistinctCount(Clippable, OfColumn):
     """Count the different values of a column over all people.
 
-    By default a number C of values per person is chosen privately, each person pays
-    for at most C of theirs, and noise of that size is added; a value that several people have
-    needs only one who pays. Of one partition C is chosen by what it makes of the
-    number (`TwoPhaseDistinct`), else by how many values people have. A `search` looks at the
-    relaxed removal loss instead: only values that more than T people are needed to remove count.
+    By default a number C of values per person is chosen privately, each person pays for at most C
+    of theirs, and noise of that size is added; a value that several people have needs only one who
+    pays. Of one partition C is chosen by what it makes of the number (`TwoPhaseDistinct`), else by
+    how many values people have. A `search` looks at the relaxed removal loss instead: a value
+    counts only if no T people can remove it.
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
     value are removed together, by parts of people, at a price per removal (`profiles.packed`).

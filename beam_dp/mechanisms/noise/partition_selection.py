@@ -285,9 +285,9 @@ Selection = TruncatedGeometric | GaussianThreshold
 def best_selection(cost: Budget, pre_threshold: int) -> Selection:
     """Return the selection that a cost per partition pays for, by public parameters.
 
-    An (epsilon, delta) pays for the truncated geometric one. A rho with a delta pays for both: for
-    it with epsilon = root of 2 rho, and for Gaussian noise; that is taken which keeps a partition
-    half of the time with fewer people.
+    An (epsilon, delta) pays for the truncated geometric one. A rho with a delta pays for either:
+    the geometric one with epsilon = root of 2 rho, or Gaussian noise. The one is taken that keeps a
+    partition half of the time with fewer people.
 
     Args:
         cost: what a decision on one partition may cost; its delta is above 0.
