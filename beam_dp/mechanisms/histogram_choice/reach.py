@@ -23,8 +23,8 @@ people, and L is a guess (`FEW`).
 
 *The number of partitions P.* It is public for public partitions. For selected ones it is between
 B_top (somebody has rows in nearly so many) and the pairs that L leaves, divided by the people that
-a partition needs before its number is worth something (`USABLE` times its noise): the geometric mean
-of the two is taken.
+a partition needs before its number is worth something (`USABLE` times its noise): the geometric
+mean of the two is taken.
 """
 
 import dataclasses

@@ -354,8 +354,8 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
     `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
-    when every person covers at most D of their own (`profiles.packed.packed_values`), and not on how
-    many values people have: of the people who have a value, only one must have room for it. D
+    when every person covers at most D of their own (`profiles.packed.packed_values`), and not on
+    how many values people have: of the people who have a value, only one must have room for it. D
     begins at 1 / 64: where every value has hundreds of owners, each covers a little of it, the
     noise is far below one value, and rounding takes it away. So all is counted in 64ths: prices are
     whole, and so are E and V, rounded up. (E is a maximum flow of whole numbers.) The usual prices

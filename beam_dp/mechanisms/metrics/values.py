@@ -126,9 +126,9 @@ class ClippedValues(ClippedSum):
 
     *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
     that a person has. The statistic is the most values that can be covered when every person covers
-    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to C,
-    and it is never above the true number. Of the people who have a value, only one must have room
-    for it, so the true number is above it by at most what people lose.
+    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to
+    C, and it is never above the true number. Of the people who have a value, only one must have
+    room for it, so the true number is above it by at most what people lose.
 
     *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
     the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the
