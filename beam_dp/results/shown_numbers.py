@@ -56,8 +56,8 @@ class ShownNumber:
     def is_doubtful(self) -> bool:
         """Whether it may be of little use, so it is marked.
 
-        That is where it is missing, where its interval is as wide as it is far from 0 (of a share:
-        as half of 0 to 1) or open, but for the side on which a largest number has people beyond it.
+        It may be where it is missing, and where its interval is open or as wide as its distance
+        from 0 (of a share: as 0.5). An end may lack on the side where people may be beyond it.
         """
         if self.value is None:
             return True

@@ -127,7 +127,7 @@ class View:
             said.append(
                 f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers may be of little "
                 "use: missing, with an interval as wide as the number (of a share: as wide as 0.5) "
-                "or without an end, which would tell of a few people, or with a rank that may be "
+                "or without an end (it would tell of a few people), or with a rank that may be "
                 f"off by more than a tenth of the people or rows ({', '.join(named)}). More people "
                 "per partition, fewer metrics or a larger budget would help; a plan for so many "
                 "people says what to expect"

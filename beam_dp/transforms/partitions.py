@@ -171,9 +171,10 @@ class PrivatePartitions:
     """Select the partitions to release privately, by the number of their people.
 
     A partition with few people is kept with a small probability: with one person alone, at most
-    the partition's share of delta. Where the budget is spent as epsilon, that is optimal truncated
-    geometric selection (`TruncatedGeometric`); as rho, a threshold for a noisy number of people
-    (`GaussianThreshold`), which needs fewer. Needs a delta above 0.
+    the partition's share of delta. A budget that is spent as epsilon pays for optimal truncated
+    geometric selection (`TruncatedGeometric`); one that is spent as rho, for a threshold on a noisy
+    number of people too (`GaussianThreshold`): that is taken which needs fewer people. Needs a
+    delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.
@@ -201,9 +202,9 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
     """Keep the k released partitions with the largest number in one output column.
 
     It ranks rows that were released, and looks at nothing else: post-processing, which costs no
-    budget (Dwork, Roth, 2014, Proposition 2.1). So the ranking is that of noisy numbers, and each
-    kept interval holds with 95% for a partition that you would have looked at anyway, less often
-    for the one that noise has put first. `docs/top_partitions.md` says when to release the k
+    budget (Dwork, Roth, 2014, Proposition 2.1). So noisy numbers are ranked. The interval of a
+    partition that you would have looked at anyway holds in 95 of 100 releases; that of a partition
+    which noise has put first holds less often. `docs/top_partitions.md` says when to release the k
     partitions once more, `docs/maintainers/searches.md` why there is no other mechanism.
 
     Edge cases: rows without a number come last; of equal numbers, the row is kept whose text comes
@@ -310,7 +311,7 @@ def check_bounds(
         asked: what is released; empty: nothing is, and so nothing can be chosen privately.
 
     Raises:
-        TypeError, ValueError: for what are no bounds, and for an automatic one where none can be.
+        TypeError, ValueError: for what is not bounds, and for "auto" where none can be chosen.
     """
     possible = bool(asked) and all(metric.takes_auto_bound for metric in asked)
     if bounds is None:
