@@ -40,7 +40,7 @@ class ShownNumber:
             None for a number with an interval.
         whole: whether it counts something.
         beyond: for a largest or smallest number by ranks, how many people it may pass over; else
-            None. The number has an end where these are few beside all.
+            None. Its interval has an end where these are few beside all.
         share: whether it is from 0 to 1, where a small number is as good as a large one.
     """
 
@@ -57,7 +57,7 @@ class ShownNumber:
         """Whether it may be of little use, so it is marked.
 
         It may be where it is missing, and where its interval is open or as wide as its distance
-        from 0 (of a share: as 0.5). An end may lack on the side where people may be beyond it.
+        from 0 (of a share: as 0.5). An extreme may be open where it passes over people.
         """
         if self.value is None:
             return True

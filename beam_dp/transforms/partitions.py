@@ -172,9 +172,9 @@ class PrivatePartitions:
 
     A partition with few people is kept with a small probability: with one person alone, at most
     the partition's share of delta. A budget that is spent as epsilon pays for optimal truncated
-    geometric selection (`TruncatedGeometric`); one that is spent as rho, for a threshold on a noisy
-    number of people too (`GaussianThreshold`): that is taken which needs fewer people. Needs a
-    delta above 0.
+    geometric selection (`TruncatedGeometric`); one that is spent as rho, for that or for a threshold
+    on a noisy number of people (`GaussianThreshold`), whichever needs fewer people. Needs a delta
+    above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.

@@ -35,7 +35,7 @@ RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 
 SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_sampling"
-"""Beam's experiments: with the first workers keep elements; with the second none that failed."""
+"""Experiments of Beam: one has workers keep elements; one stops them from keeping failed ones."""
 
 
 def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
