@@ -172,7 +172,7 @@ class PrivatePartitions:
 
     A partition with few people is kept with a small probability: with one person alone, at most
     the partition's share of delta. A budget that is spent as epsilon pays for optimal truncated
-    geometric selection (`TruncatedGeometric`); one that is spent as rho, for that or for a threshold
+    geometric selection (`TruncatedGeometric`); one spent as rho, for that or for a threshold
     on a noisy number of people (`GaussianThreshold`), whichever needs fewer people. Needs a delta
     above 0.
 
