@@ -1,6 +1,7 @@
 """What jobs that release with one transform have in common, from command line to output file."""
 
 import functools
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -50,7 +51,7 @@ def pipeline(
     if asked.top is not None:
         by, k = asked.top
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
-    if not quiet:
+    if not quiet and running.is_here(made):
         terminal.when_ready("Writing", released)
     job = {"program": program, **without_folders({**given, "input": asked.input})}
     write = write_of(release, asked.output, job, given.get("overwrite", False))
@@ -70,7 +71,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     with line.refusing():
         asked = Description(command_line.described(options))
         plan = asked.release.plan(asked.people, asked.assume)
-        name = label(line.prog.rpartition(".")[2], asked.output or "no output")
+        name = label(re.split(r"[. ]", line.prog)[-1], asked.output or "no output")
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)
