@@ -63,7 +63,9 @@ def test_errors_name_the_command_that_was_called(
     assert stopping.is_program()
     with pytest.raises(SystemExit):
         ratio.main()
-    assert capsys.readouterr().err.startswith("beam-dp ratio: error: unrecognized argument: --cuont")
+    assert capsys.readouterr().err.startswith(
+        "beam-dp ratio: error: unrecognized argument: --cuont"
+    )
 
 
 @pytest.mark.parametrize("job", [aggregate, ratio, ledger, table, demo])
