@@ -42,12 +42,8 @@ def pipeline(
     """
     asked.check_files()
     release, given = asked.release, asked.given
-    person, keys = release.person, list(release.partition)
-    owners = [person] if isinstance(person, str) else list(person)
-    quotes = given.get("quotes", True)
-    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
-    released = made | "Read" >> read | "Release" >> release
+    released = rows_of(asked, made) | "Release" >> release
     if asked.top is not None:
         by, k = asked.top
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
@@ -57,6 +53,16 @@ def pipeline(
     write = write_of(release, asked.output, job, given.get("overwrite", False))
     _ = released | "Write" >> write
     return made
+
+
+def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]:
+    """Return the rows that a job releases, read in this pipeline."""
+    release = asked.release
+    person, keys = release.person, list(release.partition)
+    owners = [person] if isinstance(person, str) else list(person)
+    quotes = asked.given.get("quotes", True)
+    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, quotes)
+    return made | "Read" >> read
 
 
 def run(line: command_line.Parser, words: Sequence[str] | None) -> int:

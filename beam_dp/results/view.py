@@ -22,6 +22,8 @@ ROWS = 50
 """How many rows are shown where it is not a page."""
 NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
+REHEARSED = "rehearsed"
+"""The entry of the record of a rehearsal: how many releases it drew."""
 _KEY = 32  # columns of a terminal
 _RANKED, _WALK, _EXTREMES, _SHARE = "_rank_error", "walk", ("Max", "Min"), "Ratio"
 
@@ -102,6 +104,11 @@ class View:
         """What the signs beside the numbers say."""
         numbers = [number for each in self.series for number in each.numbers]
         said = []
+        if REHEARSED in self.record:
+            said.append(
+                "1,350 ±42 (96% hold): 1,350 is the true number, 95 of 100 released ones are at "
+                "most 42 away from it, and 96 of 100 intervals hold it"
+            )
         if any(number.rank is not None for number in numbers):
             said.append(
                 "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "

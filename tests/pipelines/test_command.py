@@ -22,7 +22,9 @@ def called(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     (folder / "pipelines" / "__init__.py").write_text("raise SystemExit('not ours')")
     program = [sys.executable, "-m", "beam_dp", *words]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(program, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        program, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.mark.parametrize("mode", ["in_memory", "multi_processing"])
