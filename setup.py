@@ -39,7 +39,7 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
     package_data={
-        "beam_dp": ["py.typed", "results/report.html", "results/report.js"],
+        "beam_dp": ["py.typed", "results/report.html", "results/report.js", "results/card.yaml"],
         "beam_dp.beam_yaml": ["*.yaml"],
     },
     entry_points={"console_scripts": ["beam-dp=beam_dp.__main__:main"]},

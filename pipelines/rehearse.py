@@ -22,7 +22,6 @@ import beam_dp as dp
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.plan import cost
-from beam_dp.mechanisms.planning.shown_tables import wrapped
 from beam_dp.results import release as releases
 from beam_dp.results import report
 from beam_dp.results.shown_numbers import ShownNumber
@@ -32,7 +31,6 @@ from beam_dp.transforms.io import whole_files
 from pipelines import command_line, releasing, running, terminal
 from pipelines.description import Description, without_folders
 
-RUNS = 100
 _MARK = "a rehearsal of {} releases, which shows the true numbers of the input"
 
 
@@ -49,7 +47,7 @@ class Rehearsed(ShownNumber):
 def main(given: Sequence[str] | None = None) -> int:
     """Rehearse; returns the exit code."""
     line = command_line.parser("rehearse", __doc__)
-    line.add_argument("--runs", metavar="N", default=RUNS, type=int, help=f"default {RUNS}")
+    line.add_argument("--runs", metavar="N", default=100, type=int, help="default 100")
     options = line.parse_args(given)
     with line.refusing():
         asked = Description(command_line.described(options))
@@ -59,92 +57,69 @@ def main(given: Sequence[str] | None = None) -> int:
         page = asked.given.get("report")
         if page:
             report.check(page)
-        with terminal.warned():
-            unused = beam.Pipeline(releases.RUNNER)
-            _ = releasing.rows_of(asked, unused) | "Check" >> asked.release
         made = beam.Pipeline(releases.RUNNER)
         rehearsal.held.clear()
         _ = releasing.rows_of(asked, made) | "Hold" >> beam.Map(rehearsal.hold)
         asked.check_input(made)
     running.run(made, "Reading", options.show_errors, asked.input, options.quiet)
-    if not options.quiet:
-        terminal.say("Drawing")
-    view, named = rehearsed(asked, options.runs, line.prog)
-    columns = terminal.width()
-    often = f"named in at least half of the releases: {(named >= 0.5).sum():,} of {len(named):,} "
-    lines = [wrapped(view.cost, columns), view.text(columns)]
-    lines += [wrapped(f"{often}partitions", columns)] if view.by else []
+    view, columns = rehearsed(asked, options.runs), terminal.width()
+    text = f"{view.cost}\n{view.text(columns)}\n{view.cost}\n"
     if page:
         heading = f"{NOT_PRIVATE}. Rehearsal: {run_record.file_names(asked.input)}"
         with whole_files.written(page) as file:
             file.write(report.html(view, heading).encode())
-        lines.append(f"report: {page}")
-    sys.stdout.write("\n".join([*lines, wrapped(view.cost, columns), ""]))
+        text += f"report: {page}\n"
+    sys.stdout.write(text)
     return 0
 
 
-def rehearsed(asked: Description, runs: int, program: str) -> tuple[View, np.ndarray]:
-    """Return the true numbers of the rows that are held, with what draws say of them.
-
-    Args:
-        asked: the release.
-        runs: how many draws.
-        program: the name of the job, for the record.
-
-    Returns:
-        What is shown, and how often each partition is named.
-    """
+def rehearsed(asked: Description, runs: int) -> View:
+    """Return the true numbers of the rows that are held, with what so many draws say of them."""
     release = asked.release
     true, drawn = rehearsal.truth(release), rehearsal.draws(release, runs)
-    often = {key: sum(key in each for each in drawn) / runs for key in true}
+    named = {key: [each[key] for each in drawn if key in each] for key in true}
     is_private = isinstance(release.partitions, dp.PrivatePartitions)
-    keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -often[key])
-    named = np.array([often[key] for key in keys])
-    job = {"program": program, **without_folders({**asked.given, "input": asked.input})}
+    keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -len(named[key]))
     mark = {"budget": cost(release.budget), NOT_PRIVATE: _MARK.format(runs), REHEARSED: runs}
-    record = run_record.facts(release, job) | mark
+    record = run_record.facts(release, without_folders(asked.given)) | mark
     of = record[run_record.COLUMNS]
     names = [name for group in of["numbers"] for name in group]
-    missing = (math.nan,) * len(names)
-    numbers = np.array([[each.get(key, missing) for key in keys] for each in drawn], float)
-    nothing = pa.table(dict.fromkeys([*of["keys"], *names], pa.nulls(len(keys), pa.float64())))
-    view = View.of(nothing, record)
+    empty = dict.fromkeys([*of["keys"], *names], pa.nulls(len(keys), pa.float64()))
+    view = View.of(pa.table(empty), record)
 
-    def shown(series: Series) -> Series:
+    def told(series: Series) -> Series:
         at = names.index(series.name)
-        has_ends = names[at + 1 : at + 2] == [f"{series.name}_low"]
-        columns = slice(at, at + 3 if has_ends else at + 1)
-        cells = (
-            _number(float(true[key][at]), numbers[:, row, columns]) for row, key in enumerate(keys)
+        size = 3 if f"{series.name}_low" in names else 1
+        numbers = (
+            _number(true[key][at], [row[at : at + size] for row in named[key]]) for key in keys
         )
-        return dataclasses.replace(series, numbers=tuple(cells))
+        return dataclasses.replace(series, numbers=tuple(numbers))
 
     metrics = [
-        dataclasses.replace(metric, series=tuple(map(shown, metric.series)))
+        dataclasses.replace(metric, series=tuple(map(told, metric.series)))
         for metric in view.metrics
     ]
     if is_private:
-        shares = (round(100 * share) for share in named.tolist())
-        cells = tuple(
-            Rehearsed(each, each, each, whole=True, share=True, said="%") for each in shares
+        shares = (round(100 * len(named[key]) / runs) for key in keys)
+        cells = (
+            Rehearsed(share, share, share, whole=True, share=True, said="%") for share in shares
         )
-        metrics.insert(0, ShownMetric("", "", (Series("named", "", cells),)))
-    return dataclasses.replace(view, keys=tuple(keys), metrics=tuple(metrics)), named
+        metrics.insert(0, ShownMetric("", "", (Series("named", "", tuple(cells)),)))
+    return dataclasses.replace(view, keys=tuple(keys), metrics=tuple(metrics))
 
 
-def _number(true: float, drawn: np.ndarray) -> Rehearsed:
+def _number(true: float, rows: Sequence[Sequence[float]]) -> Rehearsed:
     """Return a true number, with what its draws say: each a number, or one with its two ends."""
-    value = true if math.isfinite(true) else None
-    released = drawn[~np.isnan(drawn[:, 0])]
-    if value is None or not len(released):
-        return Rehearsed(value, said=" (no number)")
-    low, high = np.quantile(released[:, 0], [0.025, 0.975]).tolist()
-    said = f" ±{short(float(np.quantile(abs(released[:, 0] - true), 0.95)))}"
+    drawn = np.array([row for row in rows if not math.isnan(row[0])], float)
+    if math.isnan(true) or not len(drawn):
+        return Rehearsed(None if math.isnan(true) else true, said=" (no number)")
+    low, high = np.quantile(drawn[:, 0], [0.025, 0.975]).tolist()
+    said = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95)))}"
     if drawn.shape[1] > 1:
         slack = 1e-9 * abs(true)
-        holds = (released[:, 1] <= true + slack) & (released[:, 2] >= true - slack)
+        holds = (drawn[:, 1] <= true + slack) & (drawn[:, 2] >= true - slack)
         said += f" ({holds.mean():.0%} hold)"
-    return Rehearsed(value, low, high, whole=value.is_integer(), said=said)
+    return Rehearsed(true, low, high, whole=float(true).is_integer(), said=said)
 
 
 if __name__ == "__main__":

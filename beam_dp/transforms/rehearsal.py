@@ -7,10 +7,11 @@ would be released, and many draws of one budget cost many budgets. It is for pub
 
 import collections
 import dataclasses
-import functools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -19,7 +20,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.stages import draw_once, noise_off
 from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, ReduceShards, Settle
@@ -43,9 +43,7 @@ def draws(release: PrivateAggregate, runs: int) -> list[Numbers]:
     program, bounds = release._program, release._bounds
     if bounds.is_automatic:
         bounds = bounds.up_to(program.edges[-1])
-    layout = release._laid_out(program.columns)
-    bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
-    made = _Steps(program, layout, bounder, Noise())
+    made = _Rehearsal(release, program, bounds, Noise())
     return [made.draw() for _ in range(runs)]
 
 
@@ -55,55 +53,42 @@ def truth(release: PrivateAggregate) -> Numbers:
     They are rounded to the values that can be released. Of rows with several owners the first is
     the person; rows without that one are left out.
     """
-    without: dict[str, Any] = {"clip": None}
-    metrics = [
-        dataclasses.replace(each, **without) if takes(each, "clip") else each
-        for each in release.metrics
-    ]
-    budget, depth = noise_off.budget_of(release.budget), release._bounds.depth and _DEEP
-    program = compile_program(metrics, budget, 1, depth=depth)
-    layout, bounds = release._laid_out(program.columns), ContributionBounds(None)
-    bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
+    none: dict[str, Any] = {"clip": None}
+    asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
+    depth = release._bounds.depth and _DEEP
+    program = compile_program(asked, noise_off.budget_of(release.budget), 1, depth=depth)
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
-        return _Steps(program, layout, bounder, noise_off.noise()).draw()
+        return _Rehearsal(release, program, ContributionBounds(None), noise_off.noise()).draw()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Steps:
-    """The steps of one release: what is done once, and what each draw does anew."""
+class _Rehearsal:
+    """What is done once for all releases, and what each draws anew."""
 
-    program: Program
-    layout: Layout
-    bounder: Bounder
-    noise: Noise
-    settled: dict[Any, dict[int, list[bytes]]] = dataclasses.field(default_factory=dict)
-
-    @functools.cached_property
-    def people(self) -> tuple[list[Any], list[bytes]]:
-        """The lines of all people, for `Settle`, and the votes in what is chosen first."""
-        collect = Collect(self.layout, self.bounder, 1)
-        collect.start_bundle()
-        lines = [line for row in held for _, line in collect.process(row)]
-        lines += [each.value[1] for each in collect.finish_bundle()]
-        if not self.program.chooses:
-            return [lines], []
-        reduce = ReduceShards(self.bounder, self.program.votes)
-        reduce.start_bundle()
-        reduced = [each[1] for each in reduce.process((0, lines))]
-        return reduced, [each.value.value for each in reduce.finish_bundle()]
+    def __init__(
+        self, release: PrivateAggregate, program: Program, bounds: ContributionBounds, noise: Noise
+    ) -> None:
+        self.program, self.how = program, (noise, Barriers())
+        self.layout = release._laid_out(program.columns)
+        keep_rows = program.keep_rows
+        self.bounder = Bounder(bounds, program.fields, self.layout.key, keep_rows=keep_rows)
+        self.settled: dict[Any, dict[int, list[bytes]]] = {}
+        collected = _bundle(Collect(self.layout, self.bounder, 1), held)
+        self.people: list[Any] = [(0, [lines for _, lines in collected])]
+        if program.chooses:
+            found = list(_bundle(ReduceShards(self.bounder, program.votes), self.people))
+            self.votes = [each.value for each in found if isinstance(each, WindowedValue)]
+            self.people = [each for each in found if not isinstance(each, WindowedValue)]
 
     def draw(self) -> Numbers:
         """Return one release."""
-        made, how, chosen = self.program, (self.noise, Barriers()), None
+        made, how, chosen = self.program, self.how, None
         clips: tuple[Any, ...] = ()
-        _, votes = self.people
         if made.chooses:
-            _, chosen = draw_once.choose_first(b"", votes, made, *how)
+            _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
         buckets = self._summaries(chosen)
         if made.at(chosen).shared_measures:
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, chosen)
-        places = draw_once.BucketPartitions(self.layout, 1)
-        further = made, places, *how, clips, chosen
+        further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, chosen
         blocks = [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
         sums = [draw_once.sums_of(block, made) for block in blocks]
         whole = [draw_once.combined(block, made, sums) for block in blocks]
@@ -114,13 +99,18 @@ class _Steps:
         program = self.program.at(chosen)
         choice = program.reach, program.centres
         if choice not in self.settled:
+            self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures
             settle = Settle(self.bounder, *measures, 1, self.program)
-            settle.start_bundle()
-            found = self.settled[choice] = collections.defaultdict(list)
-            for lines in self.people[0]:
-                for bucket, packed in settle.process((0, lines), chosen):
-                    found[bucket].append(packed)
-            for each in settle.finish_bundle():
-                found[each.value[0]].append(each.value[1])
+            for bucket, packed in _bundle(settle, self.people, chosen):
+                self.settled[choice][bucket].append(packed)
         return self.settled[choice]
+
+
+def _bundle(step: Any, elements: Iterable[Any], *given: Any) -> Iterator[Any]:
+    """Yield what a step makes of the elements of a bundle."""
+    step.start_bundle()
+    for element in elements:
+        yield from step.process(element, *given)
+    for last in step.finish_bundle():
+        yield last.value

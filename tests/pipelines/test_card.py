@@ -88,7 +88,7 @@ def test_a_card_of_public_partitions(made: Callable[..., dict[str, Any]]) -> Non
     assert "- median_spent, ranks: epsilon " in parts["accounting"]["composition"]
     assert "- count: clip for all partitions" in parts["implementation"]["mechanisms"]
     asked = parts["implementation"]["preprocessing_and_hyperparameter_tuning"]
-    assert "Asked for metrics: `Count(" in asked and "Asked for bounds: `ContributionB" in asked
+    assert "- metrics: `Count(" in asked and "bounds: `ContributionBounds(" in asked
     assert "Floating point: " in parts["implementation"]["mechanisms"]
     assert f"beam-dp {dp.__version__}" in parts["implementation"]["mechanisms"]
     for open_part in (
@@ -151,7 +151,7 @@ def test_neighbours_are_those_of_owners_and_of_periods() -> None:
     check(daily)
     said = daily["deployment"]["privacy_loss"]
     assert said["privacy_unit"] == "person and day"
-    assert "rows of n of these is n steps away" in said["privacy_unit_details"]
+    assert "n such steps away with rows of n" in said["privacy_unit_details"]
 
 
 def test_no_card_without_noise_or_without_a_record(
