@@ -73,8 +73,8 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.one_statistic import SelectPartitions as SelectPartitions
     from beam_dp.transforms.one_statistic import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
+    from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
-    from beam_dp.transforms.public_partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
     from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters
 else:
