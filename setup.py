@@ -42,7 +42,7 @@ setup(
         "beam_dp": ["py.typed", "results/report.html", "results/report.js", "results/card.yaml"],
         "beam_dp.beam_yaml": ["*.yaml"],
     },
-    entry_points={"console_scripts": ["beam-dp=beam_dp.__main__:main"]},
+    entry_points={"console_scripts": ["beam-dp=beam_dp.command:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
     install_requires=[

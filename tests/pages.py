@@ -25,8 +25,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from beam_dp.__main__ import COMMANDS
 from beam_dp.beam_yaml import PROVIDERS
+from beam_dp.command import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]

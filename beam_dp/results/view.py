@@ -136,8 +136,8 @@ class View:
                 "use: missing, with an interval as wide as the number (of a share: as wide as 0.5) "
                 "or without an end, which would tell of a few people, or with a rank that may be "
                 f"off by more than a tenth of the people or rows ({', '.join(named)}). More people "
-                "per partition, fewer metrics or a larger budget would help; a plan for so many "
-                "people says what to expect"
+                "per partition, fewer metrics or a larger budget would help; a rehearsal on other "
+                "rows says what to expect"
             )
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_dp import __main__ as command
+from beam_dp import command
 from pipelines import aggregate, demo, ledger, ratio, stopping, table
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def called(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """Call the command in a folder whose own `pipelines` Python would find first."""
     (folder / "pipelines").mkdir(exist_ok=True)
     (folder / "pipelines" / "__init__.py").write_text("raise SystemExit('not ours')")
-    program = [sys.executable, "-m", "beam_dp", *words]
+    program = [sys.executable, "-m", "beam_dp.command", *words]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         program, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
