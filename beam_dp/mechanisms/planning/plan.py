@@ -1,10 +1,10 @@
 """The plan of a program, without data; and the record of what a run has spent and drawn.
 
 The plan says what each release would spend, and its expected error; where the bound on partitions
-per person is chosen privately, for some bounds. Everything in the record is a public parameter, or
-was released and paid for: the noisy histograms that choose clips are outputs of the mechanism
-(`histogram_choice.clip`), and clips and noise scales are functions of them and of parameters. So it
-may stand beside the output.
+per person is chosen privately, for the bound `SHOWN`. Everything in the record is a public
+parameter, or was released and paid for: the noisy histograms that choose clips are outputs of the
+mechanism (`histogram_choice.clip`), and clips and noise scales are functions of them and of
+parameters. So it may stand beside the output.
 """
 
 import dataclasses
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
-from beam_dp.mechanisms.histogram_choice.reach import SHARE
 from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
@@ -227,7 +226,7 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
 
 
 def _search_row(program: Program) -> PlanRow:
-    cost = program.cost(SHARE)
+    cost = program.search_cost
     return PlanRow(
         SEARCHED,
         "noisy histogram of people",
