@@ -13,9 +13,10 @@ import traceback
 from collections.abc import Iterator
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PortableOptions
+from apache_beam.options.pipeline_options import DirectOptions, PortableOptions
 
 from beam_dp.results import release
+from beam_dp.transforms.stages import guards
 from pipelines import messages, stopping, terminal
 
 LOST = (
@@ -55,6 +56,12 @@ def run(
         sys.stderr.write("".join(traceback.format_exception(failure)))
     if failure is not None:
         sys.exit(f"error: {messages.translated(release.told(failure))}")
+
+
+def is_here(made: beam.Pipeline) -> bool:
+    """Return whether all steps run in this process: others cannot speak for this job."""
+    mode = made.options.view_as(DirectOptions).direct_running_mode
+    return type(made.runner).__name__ in guards.LOCAL and mode != "multi_processing"
 
 
 @contextlib.contextmanager

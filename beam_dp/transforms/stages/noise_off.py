@@ -4,6 +4,7 @@ What a trial draws is not private. So it must be impossible to leave it on:
 
 * It is on in a block of code (`beam_dp.testing.without_noise`), in the thread that runs the block.
   No option, environment variable or file switches it on, and no transform has a parameter for it.
+  (`transforms.rehearsal` computes true numbers in one: it writes no release, and marks all it shows.)
 * What is sent to the steps is a token, and noise that is 0 only as long as this very process has
   the token. It is drawn at random and forgotten at the end of the block. So a pipeline that was
   built in the block and runs after it, a pickle of it, a template, or a worker in another process
