@@ -52,7 +52,11 @@ _VALUES = {
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
-    "person": ("COLUMN", "who a person is; a,b: 2 to 8 owners, a row disappears with any of them"),
+    "person": (
+        "COLUMN",
+        "who a person is; a,b: 2 to 8 owners, a row disappears with any of them (for days: period)",
+    ),
+    "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
     "partition": (
         "COLUMN",
         "whose values name a partition; several with commas; without: all rows are one",
@@ -62,12 +66,22 @@ _VALUES = {
     "epsilon": ("E", "the budget for everything together, for example 1; needed"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
     "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
+    "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
     "people": ("N", "with --plan: how many people there are, known or guessed"),
     "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
-_AS_THEY_ARE = ("input", "output", "report", "overwrite", "metrics", "people")
+_AS_THEY_ARE = (
+    "input",
+    "output",
+    "report",
+    "overwrite",
+    "metrics",
+    "people",
+    "period",
+    "ledger_period",
+)
 
 
 class _Once(argparse.Action):

@@ -41,10 +41,9 @@ def pipeline(
     """
     asked.check_files()
     release, given = asked.release, asked.given
-    person, keys = release.person, list(release.partition)
-    owners = [person] if isinstance(person, str) else list(person)
-    quotes = given.get("quotes", True)
-    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, quotes)
+    keys, quotes = list(release.partition), given.get("quotes", True)
+    people = release.people_columns
+    read = read_rows.reader_of(asked.input, people, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
     if asked.top is not None:

@@ -7,6 +7,7 @@ YAML takes for text, is a number. A function is MODULE:NAME.
 
 import contextlib
 import dataclasses
+import datetime
 import difflib
 import importlib
 import math
@@ -27,7 +28,8 @@ from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
 
-RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", "shards")
+_AS_GIVEN = ("shards", "period", "ledger_period")
+RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", *_AS_GIVEN)
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
@@ -66,12 +68,14 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
 
     Args:
         owner: the name that errors begin with.
-        given: its person, metrics, budget, partition, bounds, partitions, shards.
+        given: its person, metrics, budget, partition, bounds, partitions, shards, period.
         batches: whether the output is batches of columns, where the partitions allow that.
     """
     parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
     partitions = partitions_of(owner, parts.get("partitions"), columns)
+    if type(parts.get("ledger_period")) in (int, datetime.date):  # what YAML makes of their text
+        parts["ledger_period"] = str(parts["ledger_period"])
     return PrivateAggregate(
         parts["person"],
         metrics_of(owner, parts["metrics"]),
@@ -80,7 +84,7 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         bounds_of(owner, parts.get("bounds")),
         partitions,
         batches=batches and isinstance(partitions, PublicPartitions),
-        **{name: parts[name] for name in ("shards",) if name in parts},
+        **{name: parts[name] for name in _AS_GIVEN if name in parts},
     )
 
 
