@@ -240,12 +240,13 @@ class Ledger:
         with ledger_file.locked(path):
             text, before = self._read(path)
             after, zcdp = before.with_charge(made), before.limit.is_zcdp
+            each = after.period and f" of one {after.period}"
             total = _told(zcdp, after.amount, after.delta)
             checks.require(
                 after.is_within,
                 "Ledger",
                 f"the total of {after.path}",
-                f"be at most {_said(before.limit)} over all runs, not {total}",
+                f"be at most {_said(before.limit)} over all runs{each}, not {total}",
                 f"Left are {_told(zcdp, *before.left)}; nothing was charged",
             )
             ledger_file.replace(path, ledger_file.with_charge(text, made))

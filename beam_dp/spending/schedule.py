@@ -53,9 +53,9 @@ def schedule(runs: int, total: Budget) -> str:
     rows = [("pure", _down(total.amount / count), "-", f"epsilon {readable(total.amount)}")]
     if not total.delta:
         return "\n".join([*text_table(_HEADINGS, rows), _NO_DELTA])
-    rho = total.to_zcdp().amount / count
-    each, settled = _down(enclosures.root_below(2 * rho)), _down(_by_losses(count, total))
-    rows.append(("zCDP", each, _down(rho), f"rho {_times(_down(rho), count)}"))
+    rho, settled = _down(total.to_zcdp().amount / count), _down(_by_losses(count, total))
+    each = _down(enclosures.root_below(2 * Fraction(rho)))
+    rows.append(("zCDP", each, rho, f"rho {_times(rho, count)}"))
     rows.append(("PLD", settled, "-", f"epsilon {_times(settled, count)}"))
     return "\n".join([*text_table(_HEADINGS, rows), *_BELOW])
 

@@ -23,13 +23,13 @@ def in_unit(text: str, period: str | None) -> str:
     if period is None:
         return text
     unit = f"{PERSON}'s rows of one {period}"
-    return text.replace(f"{PERSON} counts", f"{unit} count").replace(PERSON, unit)
+    return re.sub(f"{PERSON}( count)?s?", lambda found: unit + (found[1] or ""), text)
 
 
 def meant(person: Sequence[str]) -> str:
     """Return what may have been meant where one of several owners looks like a period, or ""."""
     dated = next((name for name in person if _DATED.search(name)), None)
-    return "" if dated is None else f"For {in_unit(PERSON, dated)}, take it as the period: {dated}"
+    return "" if dated is None else f"For {in_unit(PERSON, dated)}, write --period {dated}"
 
 
 def named(given: object) -> tuple[str, ...]:

@@ -177,11 +177,14 @@ def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
     if period is not None:
         word, power = ("rho", 2) if "rho" in budget else ("epsilon", 1)
         one = Fraction(budget.get(word, 0))
-        delta = " and a larger delta" * (Fraction(budget.get("delta", 0)) > 0)
+        delta = Fraction(budget.get("delta", 0)) > 0
+        less = (
+            f": {word} {short(float(one * 30**power))} for rows of 30" + ", and more delta" * delta
+        )
         return (
-            f"protected: {in_unit(PERSON, period)} ({word} {short(float(one))}). Whoever has rows "
-            f"of several is protected less: by up to {word} {short(float(one * 30**power))}{delta} "
-            f"for 30. Where people are counted, a person counts once for each {period}"
+            f"protected: {in_unit(PERSON, period)} ({word} {short(float(one))}); all rows of a "
+            f"person less{less * (power == 1 or not delta)}. Where people are counted, a person "
+            f"counts once for each {period}"
         )
     if len(person) < 2:
         return ""
