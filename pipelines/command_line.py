@@ -52,10 +52,7 @@ _VALUES = {
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
-    "person": (
-        "COLUMN",
-        "who a person is; a,b: 2 to 8 owners, a row disappears with any of them (for days: period)",
-    ),
+    "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
     "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
     "partition": (
         "COLUMN",
@@ -72,16 +69,8 @@ _VALUES = {
     "people": ("N", "with --plan: how many people there are, known or guessed"),
     "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
-_AS_THEY_ARE = (
-    "input",
-    "output",
-    "report",
-    "overwrite",
-    "metrics",
-    "people",
-    "period",
-    "ledger_period",
-)
+_UNIT = ("period", "ledger_period")
+_AS_THEY_ARE = ("input", "output", "report", "overwrite", "metrics", "people", *_UNIT)
 
 
 class _Once(argparse.Action):

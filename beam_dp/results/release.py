@@ -132,7 +132,8 @@ def release(
         data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
             pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
             that are needed are read.
-        person, metrics, budget, partition, bounds, partitions, period, ledger_period: as in `PrivateAggregate`.
+        person, metrics, budget, partition, bounds, partitions, period, ledger_period: as in
+            `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
         quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.

@@ -144,9 +144,7 @@ class Balance:
             made.period in ("", unit),
             "Ledger",
             "period",
-            f"be {unit!r}, as in earlier runs of {self.path!r}, not {made.period!r}"
-            if unit
-            else f"be left out, as in earlier runs of {self.path!r}, whose limit is one of persons",
+            f"be {unit or 'none'} as in earlier runs of {self.path!r}, not {made.period}",
             "Charge runs that protect something else to another ledger",
         )
         checks.require(

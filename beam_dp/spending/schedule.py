@@ -62,14 +62,12 @@ def schedule(runs: int, total: Budget) -> str:
 
 def _by_losses(runs: int, total: Budget) -> Fraction:
     """Return an epsilon of each run, by the distribution of losses; at least that of the sum."""
-    least = Fraction(total.amount / runs)
-    lowest = enclosures.exp_interval(total.amount, _BITS)[0]
-    one = 1 << _BITS
-    low, high = one, math.ceil(enclosures.exp_interval(total.amount, _BITS)[1] * one) + 1
+    one, (lowest, highest) = 1 << _BITS, enclosures.exp_interval(total.amount, _BITS)
+    low, high = one, math.ceil(highest * one) + 1
     while high - low > 1:  # the odds `low` are allowed
         odds = (low + high) // 2
         low, high = (odds, high) if _delta(odds, runs, lowest) <= total.delta else (low, odds)
-    return max(least, enclosures.log_interval(Fraction(low, one), 2 * _BITS)[0])
+    return max(total.amount / runs, enclosures.log_interval(Fraction(low, one), 2 * _BITS)[0])
 
 
 def _delta(odds: int, runs: int, lowest: Fraction) -> Fraction:
@@ -94,7 +92,5 @@ def _times(number: str, count: int) -> str:
 
 def _down(number: Fraction) -> str:
     """Return a number with four digits, rounded down."""
-    quotient = _DIGITS.divide(
-        decimal.Decimal(number.numerator), decimal.Decimal(number.denominator)
-    )
-    return f"{quotient.normalize():f}"
+    parts = map(decimal.Decimal, number.as_integer_ratio())
+    return f"{_DIGITS.divide(*parts).normalize():f}"

@@ -186,7 +186,7 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(
     assert "per person over all: at most epsilon 2, delta 0" in said
     assert "protected: one person's rows of one day (epsilon 1)" in " ".join(said.split())
     assert "must be at most epsilon 1.5" in refused(aggregate, *daily, "1")
-    assert "period must be 'day', as in earlier runs" in refused(
+    assert "period must be day as in earlier runs" in refused(
         aggregate, *call, "--count", "--period", "minutes"
     )
     assert "period must be given with" in refused(

@@ -177,10 +177,8 @@ def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
     if period is not None:
         word, power = ("rho", 2) if "rho" in budget else ("epsilon", 1)
         one = Fraction(budget.get(word, 0))
-        delta = Fraction(budget.get("delta", 0)) > 0
-        less = (
-            f": {word} {short(float(one * 30**power))} for rows of 30" + ", and more delta" * delta
-        )
+        delta = ", and more delta" * (Fraction(budget.get("delta", 0)) > 0)
+        less = f": {word} {short(float(one * 30**power))} for rows of 30{delta}"
         return (
             f"protected: {in_unit(PERSON, period)} ({word} {short(float(one))}); all rows of a "
             f"person less{less * (power == 1 or not delta)}. Where people are counted, a person "
