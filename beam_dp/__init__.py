@@ -6,7 +6,8 @@ For every set S of outputs of a transform with `Budget(epsilon, delta)`
     P[output(x) in S] <= e^epsilon P[output(x') in S] + delta,
 
 over everything that the transform returns together: values, intervals, and which partitions
-appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha.
+appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha. With `period="day"`
+x and x' differ in one person's rows of one day.
 
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
 (element counts, memory, time, worker logs of the runner itself): restrict who may see these.
@@ -73,8 +74,8 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.one_statistic import SelectPartitions as SelectPartitions
     from beam_dp.transforms.one_statistic import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
+    from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
-    from beam_dp.transforms.public_partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
     from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters
 else:

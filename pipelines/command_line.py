@@ -66,11 +66,9 @@ _VALUES = {
     "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
-    "people": ("N", "with --plan: how many people there are, known or guessed"),
-    "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
 _UNIT = ("period", "ledger_period")
-_AS_THEY_ARE = ("input", "output", "report", "overwrite", "metrics", "people", *_UNIT)
+_AS_THEY_ARE = ("input", "output", "report", "overwrite", "metrics", *_UNIT)
 
 
 class _Once(argparse.Action):
@@ -218,9 +216,8 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     if keys is not None:
         parts = len(_listed(given["partition"] or ""))
         made["partitions"] = {"files": keys[1:]} if keys[:1] == "@" else keys_of(keys, parts)
-    for name in ("bounds", "assume"):
-        if given[name] is not None:
-            made[name] = _numbers(given[name])
+    if given["bounds"] is not None:
+        made["bounds"] = _numbers(given["bounds"])
     limit = _numbers({name: given[f"total_{name}"] for name in ("epsilon", "delta")})
     if budget := _numbers({name: given[name] for name in ("epsilon", "delta")}):
         made["budget"] = budget

@@ -2,7 +2,7 @@
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
 say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}} who pays; people and assume: {spent: 100} are guesses for a plan.
+{epsilon: 3}} who pays.
 """
 
 import os
@@ -17,7 +17,7 @@ from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
-from beam_dp.beam_yaml.mappings import number, number_of
+from beam_dp.beam_yaml.mappings import number
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
@@ -26,7 +26,7 @@ from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 
 FILES = ("input", "output", "overwrite", "report", "quotes")
-KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
+KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -99,9 +99,6 @@ class Description:
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.output: str = given.get("output", "")
-        self.people = number(given.get("people"))
-        guesses = mappings.mapping_of(_OWNER, "assume", given.get("assume", {}))
-        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses.items()}
         parts = {name: given[name] for name in mappings.RELEASE if name in given}
         batches = "top_partitions" not in given
         self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)

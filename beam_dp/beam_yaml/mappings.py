@@ -25,8 +25,7 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 
 _AS_GIVEN = ("shards", "period", "ledger_period")
 RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", *_AS_GIVEN)
@@ -35,12 +34,12 @@ _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
-    *("person_value", "last_by", "person_epsilon"),
+    *("person_value", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
 _MOST_EDGES = 10_000
 _OWN = ("person_epsilon", "epsilons")
-_OF_PEOPLE = ("person_value", "last_by", "sensitivity")
+_OF_PEOPLE = ("person_value", "sensitivity")
 
 
 def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -33,8 +33,7 @@ from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
-from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.stages.output_names import field_names, output_names
 
 RUNNER = "FnApiRunner"

@@ -8,13 +8,11 @@ import apache_beam as beam
 import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
-from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import run_record
@@ -214,34 +212,10 @@ class PrivateAggregate(RowsOfPeople):
             partitions=partitions,
         )
 
-    def plan(
-        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
-    ) -> Plan:
-        """Return what each release would spend, and its expected error; reads no row.
-
-        Args:
-            people: how many people you know or guess there are in all. The plan then has the
-                intervals to expect, and says for what the people are too few.
-            assume: what you know or guess beside it: for columns of sums and means the most that
-                one person adds to a partition, {"spent": 100}; "rows", the most rows of a person in
-                a partition, by default 1; "each", in how many partitions a person has rows, and
-                "partitions", how many of these there are, if they are not public.
-
-        Raises:
-            TypeError, ValueError: for a wrong guess.
-        """
+    def plan(self) -> Plan:
+        """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.reach is None and not self._others
-        plan, outlook = describe(self._program, unbounded=free), None
-        if people is None:
-            mend = 'Write plan(people=5000, assume={"spent": 100}).'
-            checks.require(not assume, "plan", "assume", "be left out without people", mend)
-        else:
-            known = partition_count(self.partitions)
-            outlook = foresee(self._program, people, assume or {}, known)
-            guess = in_unit(outlook.guess, self.period)
-            outlook = dataclasses.replace(outlook, guess=guess)
+        plan = describe(self._program, unbounded=free)
         unit = protected([self._owner, *self._others], self.period, cost(self.budget))
-        said = cautions(self.budget, people)
-        return dataclasses.replace(
-            plan, outlook=outlook, cautions=said, owners=unit, period=self.period
-        )
+        said = cautions(self.budget)
+        return dataclasses.replace(plan, cautions=said, owners=unit, period=self.period)

@@ -22,7 +22,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
 from beam_dp.transforms.stages.draw_once import Block, Drawn
 from beam_dp.transforms.stages.output_names import output_names

@@ -39,9 +39,9 @@ from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
+from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
-from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 from beam_dp.mechanisms.summaries.histograms import partitions
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.stages.draws_folder import Barriers

@@ -31,7 +31,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice, StepNoise
+from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice
 from beam_dp.mechanisms.metrics.base import (
     CENTRE,
     CentreRequest,
@@ -39,7 +39,7 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
 )
-from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
+from beam_dp.mechanisms.metrics.released import Profiler, Release, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -169,13 +169,12 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        measures = (chooser.shared_measure for chooser in self._choosers)
-        return tuple(measure for measure in measures if measure is not None)
+        return tuple(chooser.shared_measure for chooser in self._choosers)
 
     @property
-    def _choosers(self) -> list[Chooser]:
+    def _choosers(self) -> list[ClippedSum]:
         choosers = (step.release.chooser for step in self.steps)
-        return [chooser for chooser in choosers if chooser is not None]
+        return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
@@ -231,11 +230,6 @@ class Program:
         return np.array(each).reshape(len(self.steps), 2)
 
     @property
-    def spreads(self) -> bool:
-        """Whether `combine` needs the sums over all partitions."""
-        return bool(self.shared_measures)
-
-    @property
     def searches(self) -> bool:
         """Whether the bound is chosen."""
         return len(self.edges) > 1
@@ -286,19 +280,14 @@ class Program:
         return FirstVotes(self.edges, tuple(centres))
 
     @property
-    def search_cost(self) -> Budget:
-        """What the search for the bound costs, if there is one."""
-        return self.cost(SHARE)
-
-    @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
         spent = SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
-    def noise_at(self, reach: int, jointly: bool = False) -> StepNoise:
-        """Return the noise per partition and unit at a bound: the mean over what is released.
+    def noise_at(self, reach: int, jointly: bool = False) -> float:
+        """Return the mean absolute noise per partition and unit at a bound, over what is released.
 
         It is that of the costs per partition; what is spent once for all of them chooses clips.
 
@@ -307,13 +296,10 @@ class Program:
             jointly: whether all partitions share one draw of noise.
         """
         program = self.at_bound(reach, jointly=jointly)
-        releases = [step.release for step in program.steps]
-        scales = [each.price for each in releases if isinstance(each, ClippedSum)]
-        others = [each for each in releases if not isinstance(each, ClippedSum)]
-        costs = [[s.cost for s in each.spends if not s.once] for each in others]
-        scales += [_scale(each) for each in costs if each]
+        scales = [_price(step.release) for step in program.steps]
         scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
-        return StepNoise(sum(scales) / len(scales), program.composed.is_zcdp)
+        mean = sum(scales) / len(scales)
+        return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
 
     def choose(self, summary: Summary, noise: Noise) -> Chosen:
         """Draw the centres, and the histogram that chooses the bound.
@@ -327,7 +313,7 @@ class Program:
         centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
         if not self.searches:
             return Chosen(None, centres)
-        look = reach.draw(votes.people_per_step(summary), self.search_cost, noise)
+        look = reach.draw(votes.people_per_step(summary), self.cost(SHARE), noise)
         joint = self.noise_at(self.edges[-1], jointly=True) if self.may_draw_jointly else None
         chosen = reach.choose(look, self.edges, self.noise_at, self.partitions, joint)
         return Chosen(chosen, centres)
@@ -356,7 +342,7 @@ def _compiled(asked: Program) -> dict[str, object]:
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
     steps = build(asked.metrics, wanted, context, account)
-    first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
+    first = [(SEARCH, asked.cost(SHARE), 1)] if asked.searches else []
     first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     return {
         "columns": context.columns,
@@ -371,6 +357,13 @@ def _compiled(asked: Program) -> dict[str, object]:
 def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
     """Return whether rows must stay apart until they are summarised: owner lines need them."""
     return any(isinstance(measure, Relation) for measure in measures)
+
+
+def _price(release: Release) -> float:
+    """Return the scale of the noise of a release per partition, for a clip of 1."""
+    if isinstance(release, ClippedSum):
+        return release.price
+    return _scale([spending.cost for spending in release.spends if not spending.once])
 
 
 def _scale(costs: Sequence[Budget]) -> float:

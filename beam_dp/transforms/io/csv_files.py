@@ -21,10 +21,7 @@ SLICE = 131_072
 # ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
 NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
-_NO_HEADER = (
-    "none of the wanted columns in its first line, which must be the header, with commas between "
-    "its names"
-)
+_NO_HEADER = "none of the wanted columns in its first line, which must be a header with commas"
 _RULE = (
     "a CSV file in UTF-8 (.gz: by gzip) with commas between its cells, lines that end in LF or CR "
     "LF, and a header of at most 1 MiB whose quotes are closed"

@@ -165,7 +165,7 @@ def reader_of(
     """
     columns = table_order(column for metric in metrics for column in metric.columns())
     compared = with_role(columns, Role.ITEM, Role.FLAG)
-    ordered = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
+    ordered = with_role(columns, Role.VALUE, Role.EPSILON)
     text = dict.fromkeys([*owners, *partition, *(column.name for column in compared)])
     numbers = dict.fromkeys(column.name for column in ordered)
     both = [name for name in numbers if name in text]

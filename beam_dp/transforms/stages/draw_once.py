@@ -27,6 +27,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.loss import Cut
 from beam_dp.mechanisms.metrics.base import Metric
@@ -140,7 +141,7 @@ class BucketPartitions:
         public = self._public(bucket)
         if public is None:
             identities = partitions(summary)
-            pairs = zip(identities[0].tolist(), _second(identities), strict=True)
+            pairs = zip(*table.two_words(identities).tolist(), strict=True)
             return PartitionView.of_all(summary, lines), _listed(
                 [partition_keys.name_of(pair, summary.names) for pair in pairs]
             )
@@ -189,10 +190,6 @@ def _indexes(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
         return np.full(len(partition), -1, np.int64)
     nearest = np.minimum(np.searchsorted(public, partition), len(public) - 1)
     return np.where(public[nearest] == partition, nearest, -1)
-
-
-def _second(identities: np.ndarray) -> list[int]:
-    return identities[1].tolist() if len(identities) > 1 else [0] * identities.shape[1]
 
 
 def choose_first(
@@ -383,7 +380,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         blocks = behind_a_barrier(numbered, "Numbers")
         self.drawn = Drawn(blocks, sides, self.noise)
         sums = []
-        if self.program.spreads:
+        if self.program.shared_measures:
             added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
             sums = [beam.pvalue.AsIter(added_up)]
         return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)

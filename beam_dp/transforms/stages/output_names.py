@@ -101,12 +101,6 @@ def _word_of(metric: Metric) -> str:
     return metric.name or _BEFORE + str(vars(metric).get("column", ""))
 
 
-def shown_name(metric: Metric) -> str:
-    """Return the name of a metric that has none of its user: plain, but for that of its column."""
-    column = _BEFORE + str(vars(metric).get("column", ""))
-    return plain_name(metric.output) if _is_field(column) else metric.output
-
-
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)

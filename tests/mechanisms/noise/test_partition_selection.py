@@ -5,11 +5,9 @@ The distribution of the decision by Gaussian noise is computed from that of the 
 """
 
 import dataclasses
-import decimal
 import itertools
 import math
 from collections.abc import Iterator
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -68,18 +66,6 @@ def probabilities(selection: TruncatedGeometric) -> list[Fraction]:
     return [selection.probability(n) for n in range(selection.threshold + 3)]
 
 
-def real_recurrence(epsilon: Fraction, delta: Fraction, size: int) -> list[Fraction]:
-    """The recurrence of the paper in 900 digits, as good as real numbers here."""
-    with decimal.localcontext(prec=900):
-        power = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
-        step, value = Decimal(delta.numerator) / Decimal(delta.denominator), Decimal(0)
-        values = [Fraction(0)]
-        for _ in range(size - 1):
-            value = min(power * value + step, 1 - (1 - value - step) / power, Decimal(1))
-            values.append(Fraction(value))
-    return values
-
-
 @pytest.mark.sampled(13)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS + RARE)
 def test_every_inequality_holds_exactly(epsilon: Fraction, delta: Fraction) -> None:
@@ -89,15 +75,6 @@ def test_every_inequality_holds_exactly(epsilon: Fraction, delta: Fraction) -> N
     assert kept == sorted(kept)
     assert kept[0] == 0 < kept[1] <= delta
     assert kept[selection.threshold - 1] < 1 == kept[selection.threshold] == kept[-1]
-
-
-@pytest.mark.sampled(17)
-@pytest.mark.parametrize(("epsilon", "delta"), PAIRS + RARE)
-def test_no_more_is_dropped_than_the_paper_allows(epsilon: Fraction, delta: Fraction) -> None:
-    kept = probabilities(TruncatedGeometric(epsilon, delta))
-    for ours, best in zip(kept, real_recurrence(epsilon, delta, len(kept)), strict=True):
-        assert best - Fraction(1, 2**100) <= ours <= best
-        assert ours >= best * (1 - Fraction(1, 2**100))
 
 
 @pytest.mark.sampled(3)
@@ -159,24 +136,6 @@ def test_comparison_is_exact_to_the_last_bit(delta: Fraction, words: int) -> Non
             script = [np.array(columns([number], words), dtype=np.uint64).ravel()]
             kept = selection.keep(np.array([n]), Scripted(iter(script)))
             assert kept.tolist() == [number < level]
-
-
-def test_partitions_that_are_not_sure_alone_draw() -> None:
-    selection = TruncatedGeometric(Fraction(1), Fraction(1e-6))
-    people = np.array([3, 9, 0, 15, 40, 3])
-    levels = [int(selection.probability(int(n)) * 2**128) for n in people[[0, 1, 3, 5]]]
-    numbers = [levels[0] - 1, levels[1], levels[2] - 1, 0]
-    noise = Scripted(iter([np.array(columns(numbers, 2), dtype=np.uint64).ravel()]))
-    assert selection.keep(people, noise).tolist() == [True, False, False, True, True, True]
-
-
-def test_certain_cases_do_not_depend_on_the_draw() -> None:
-    selection = TruncatedGeometric(Fraction(1), Fraction(1e-6), 4)
-    people = np.array([-5, 0, 1, 3] * 500 + [31, 32, 10**6, 2**63 - 1] * 500)
-    for dtype in (np.int64, np.int32):
-        kept = selection.keep(np.minimum(people, np.iinfo(dtype).max).astype(dtype), Noise())
-        assert kept.dtype == np.bool_ and kept.tolist() == [False] * 2000 + [True] * 2000
-    assert selection.keep(np.array([], dtype=np.int64), Noise()).tolist() == []
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2**62 + 1])

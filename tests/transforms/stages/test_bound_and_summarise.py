@@ -18,7 +18,7 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.stages import bound_and_summarise, threads_and_memory
+from beam_dp.transforms.stages import bound_and_summarise
 from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
 
 KEY = bytes(range(32))
@@ -196,32 +196,3 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     wrong = [bounder.settle(bound_and_summarise.gather([part], bounder)) for part in parts]
     assert right is not None and len(right) == 2
     assert sum(len(table) for table in wrong if table is not None) == 4
-
-
-HOSTILE_PEOPLE = (0, 1, 2, -1, (1 << 63) - 1, -(1 << 63), None)
-HOSTILE_VALUES = (0.0, -1e300, 1e300, float("inf"), float("nan"), None, 4.6e12, 1e-9)
-
-
-def hostile_batches() -> list[pa.RecordBatch]:
-    """Return batches of no row, one row, one person, nulls and the ends of 64 bits."""
-    rows = [
-        {"person": person, "day": day, "value": value}
-        for person in HOSTILE_PEOPLE for day in ("", "x", None, "1") for value in HOSTILE_VALUES
-    ]  # fmt: skip
-    heavy = [{"person": 5, "day": str(day), "value": 1.0} for day in range(300)]
-    kind = pa.schema([("person", pa.int64()), ("day", pa.string()), ("value", pa.float64())])
-    parts = [[], rows[:1], rows, heavy, [], rows[::-1], heavy[::3], []]
-    return [pa.RecordBatch.from_pylist(part, kind) for part in parts]
-
-
-def test_a_batch_that_fails_ends_the_bundle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(threads_and_memory.THREADS, "2")
-    collect = Collect(layout(), Bounder(BOUNDS, FIELDS, KEY), 4)
-    collect.start_bundle()
-    wrong = pa.RecordBatch.from_pylist([{"person": 1, "day": "x"}])
-    with pytest.raises(ValueError, match="column 'value' must occur once in every batch"):
-        for batch in (hostile_batches()[2], wrong, wrong):
-            assert not list(collect.process(batch))
-        list(collect.finish_bundle())
