@@ -77,7 +77,7 @@ def plain(value: object) -> Any:
             return value
         case float():
             return value if np.isfinite(value) else str(value)
-        case Fraction() | Candidates():
+        case Fraction() | Candidates() | datetime.date():
             return str(value)
         case Budget():
             return cost(value)

@@ -195,13 +195,12 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(
 
 
 def test_a_date_in_a_file_is_a_period(tmp_path: Path, visits: str) -> None:
-    config = tmp_path / "daily.yaml"
-    given = {"input": visits, "person": "visitor", "period": "day", "metrics": ["count"]}
-    config.write_text(
-        f"{given | {'budget': {'epsilon': 1}}}\n".replace("}\n", ", ledger_period: 2026-11-22}\n")
-    )
-    out = tmp_path / "out.csv"
-    assert aggregate.main(["--config", str(config), "--output", str(out), "--plan"]) == 0
+    config, out = tmp_path / "daily.yaml", tmp_path / "out.csv"
+    lines = ["period: day", "ledger_period: 2026-11-22", "metrics: [count]", "budget: {epsilon: 9}"]
+    config.write_text("\n".join([f"input: {visits}", "person: visitor", *lines]))
+    assert aggregate.main(["--config", str(config), "--output", str(out)]) == 0
+    record = dp.Released.read(out).record
+    assert record["parameters"]["ledger_period"] == record["job"]["ledger_period"] == "2026-11-22"
 
 
 def test_a_schedule_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ class Layout:
         self, person: np.ndarray, known: np.ndarray, cells: ids.Cells
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the identities of pairs of a person and a period, and which rows count."""
-        column = ids.ids_of(cells) if isinstance(cells, list) else cells
+        column = public_keys.encoded(ids.ids_of(cells) if isinstance(cells, list) else cells)
         period, dated = ids.identify(column, self.key)
         if self.only is not None:
             dated = dated & (self.only.indexes([column], self.key) >= 0)
