@@ -68,6 +68,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
+    from beam_dp.transforms.keep_reliable import KeepReliable as KeepReliable
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
     from beam_dp.transforms.one_statistic import PreprocessSensitivity as PreprocessSensitivity
     from beam_dp.transforms.one_statistic import PrivateRatio as PrivateRatio

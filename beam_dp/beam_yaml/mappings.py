@@ -25,10 +25,14 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 
-_AS_GIVEN = ("shards", "period", "ledger_period")
-RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", *_AS_GIVEN)
+_AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")
+RELEASE = (
+    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
+    *("keep", *_AS_GIVEN),
+)
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
@@ -67,7 +71,7 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
 
     Args:
         owner: the name that errors begin with.
-        given: its person, metrics, budget, partition, bounds, partitions, shards, period.
+        given: its parts, by the names of `RELEASE`.
         batches: whether the output is batches of columns, where the partitions allow that.
     """
     parts = mapping_of(owner, "config", given, RELEASE)
@@ -83,6 +87,7 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         bounds_of(owner, parts.get("bounds")),
         partitions,
         batches=batches and isinstance(partitions, PublicPartitions),
+        keep=keep_of(owner, parts.get("keep")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
     )
 
@@ -229,6 +234,15 @@ def bounds_of(owner: str, given: object) -> ContributionBounds | None:
         return None
     limits = mapping_of(owner, "bounds", given, _names(ContributionBounds))
     return ContributionBounds(**{name: number(most) for name, most in limits.items()})
+
+
+def keep_of(owner: str, given: object) -> KeepReliable | None:
+    """Return the rule of `{within: 0.25, at_least: {people_count: 100}}`; None for none."""
+    if given is None:
+        return None
+    parts = mapping_of(owner, "keep", given, ("within", "at_least"))
+    least = mapping_of(owner, "keep.at_least", parts.get("at_least", {}))
+    return KeepReliable(number(parts.get("within")), {n: number(v) for n, v in least.items()})
 
 
 def _names(kind: type[ContributionBounds | PrivatePartitions]) -> list[str]:

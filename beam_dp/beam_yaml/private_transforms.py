@@ -12,7 +12,6 @@ from beam_dp.beam_yaml.mappings import (
     budget_of,
     columns_of,
 )
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms.known_columns import fields_of
 from beam_dp.transforms.one_statistic import SelectPartitions
 from beam_dp.transforms.stages.output_names import row_type
@@ -29,6 +28,8 @@ def private_aggregate(
     shards: Any = None,
     period: Any = None,
     ledger_period: Any = None,
+    keep: Any = None,
+    nonnegative: bool = False,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
 
@@ -42,13 +43,15 @@ def private_aggregate(
         shards: How many parts the people are cut into on the way.
         period: The column of the period; one person's rows of one period are then protected.
         ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
+        keep: Which numbers are reliable enough, {within: 0.25, at_least: {people_count: 100}}.
+        nonnegative: Whether released numbers below 0 become 0.
     """
     made = aggregate_of("PrivateAggregate", locals())
     return ReleasedRows(made)
 
 
 def select_partitions(
-    person: Any, partition: Any, budget: Any, bounds: Any, pre_threshold: int = 1
+    person: Any, partition: Any, budget: Any, bounds: Any = None, pre_threshold: int = 1
 ) -> beam.PTransform[Any, Any]:
     """Release the keys of partitions that have enough people.
 
@@ -56,11 +59,11 @@ def select_partitions(
         person: The column that identifies a person.
         partition: The column, or columns, whose values name a partition.
         budget: What the output may cost, {epsilon: 1, delta: 1e-6}.
-        bounds: How many partitions a person keeps, {partitions: 3}.
+        bounds: How many partitions a person keeps, {partitions: 3}; none is needed.
         pre_threshold: Never name a partition with fewer people than this.
     """
     owner, columns = "SelectPartitions", columns_of(partition)
-    limits = bounds_of(owner, bounds) or ContributionBounds(None)  # which is refused
+    limits = bounds_of(owner, bounds)
     made = SelectPartitions(person, columns, budget_of(owner, budget), limits, pre_threshold)
     return ReleasedRows(made)
 

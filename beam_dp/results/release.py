@@ -33,6 +33,7 @@ from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
+from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.stages.output_names import field_names, output_names
 
@@ -104,6 +105,8 @@ def release(
     partition: Sequence[str] = (),
     bounds: ContributionBounds | None = None,
     partitions: PublicPartitions | PrivatePartitions | None = None,
+    keep: KeepReliable | None = None,
+    nonnegative: bool = False,
     ledger: Ledger | None = None,
     period: str | None = None,
     ledger_period: str | None = None,
@@ -131,8 +134,8 @@ def release(
         data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
             pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
             that are needed are read.
-        person, metrics, budget, partition, bounds, partitions, period, ledger_period: as in
-            `PrivateAggregate`.
+        person, metrics, budget, partition, bounds, partitions, keep, nonnegative, period,
+            ledger_period: as in `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
         quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
@@ -152,6 +155,8 @@ def release(
         batches=isinstance(partitions, PublicPartitions),
         period=period,
         ledger_period=ledger_period,
+        keep=keep,
+        nonnegative=nonnegative,
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"

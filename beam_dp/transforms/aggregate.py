@@ -15,7 +15,8 @@ from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms import run_record
+from beam_dp.transforms import keep_reliable, run_record
+from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -87,6 +88,9 @@ class PrivateAggregate(RowsOfPeople):
         ledger_period: the periods whose rows count, `"2026-11-22"` or
             `"2026-11-01..2026-11-30"`; other rows are dropped. A `Ledger` then counts the run for
             these periods only.
+        keep: `KeepReliable()` releases only numbers that are reliable: others are empty (None for
+            whole numbers, else NaN). It costs nothing.
+        nonnegative: released numbers below 0, and ends of intervals, become 0. It costs nothing.
 
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
@@ -106,6 +110,8 @@ class PrivateAggregate(RowsOfPeople):
     columns: Sequence[str] | None = None
     period: str | None = None
     ledger_period: str | None = None
+    keep: KeepReliable | None = None
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
@@ -126,6 +132,13 @@ class PrivateAggregate(RowsOfPeople):
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
+        checks.boolean(_OWNER, "nonnegative", self.nonnegative)
+        if self.keep is not None:
+            if not isinstance(self.keep, KeepReliable):
+                rule = f"be KeepReliable, not {checks.shown(self.keep)}"
+                mend = "Write keep=dp.KeepReliable(within=0.25)."
+                raise checks.ParameterTypeError(_OWNER, "keep", rule, mend)
+            self.keep.check(self.metrics)
         guards.check_functions(self.metrics)
         output_names.check_batches(_OWNER, self.batches, self.partitions)
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
@@ -175,7 +188,9 @@ class PrivateAggregate(RowsOfPeople):
         draw = draw_once.DrawOnce(program, places, noise, summarise.chosen, draws)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
-        return draw_once.named(released, self.partition, self.metrics, layout, self.batches)
+        keep = keep_reliable.step_of(program, self.keep, self.nonnegative)
+        named = self.partition, self.metrics, layout, self.batches, keep
+        return draw_once.named(released, *named)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return a collection of one dict: what was spent on what, and how it was drawn.

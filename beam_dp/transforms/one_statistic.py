@@ -272,8 +272,8 @@ class PrivateRatio(OneStatistic):
 class SelectPartitions(OneStatistic):
     """Release the keys of partitions that have enough people.
 
-    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
-    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
+    The set of keys is (epsilon, delta)-DP as `budget` says. How partitions are selected, with and
+    without bounds, says `PrivatePartitions`.
 
     One `beam.Row` with the partition columns per kept partition.
 
@@ -281,21 +281,21 @@ class SelectPartitions(OneStatistic):
         person: the column that identifies a person.
         partition: the columns whose values name a partition.
         budget: with a delta above 0.
-        bounds: must limit the partitions of one person.
+        bounds: how much of the data one person may reach. None: no bound is needed; what a person
+            counts for in each partition is chosen by a noisy histogram, for 2% of the budget.
         pre_threshold: never name a partition with fewer people than this.
         shards, columns: as of `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
 
-    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
-    (2020), Theorem 1.
+    Source: the module docstring of `noise.partition_selection`.
     """
 
     person: str
     partition: Sequence[str]
     budget: Budget
-    bounds: ContributionBounds
+    bounds: ContributionBounds | None = None
     pre_threshold: int = 1
 
     def _metrics(self) -> Sequence[Metric]:

@@ -168,12 +168,15 @@ def _listed(keys: Iterable[object]) -> KeyList:
 
 @dataclasses.dataclass(frozen=True)
 class PrivatePartitions:
-    """Select the partitions to release privately, by the number of their people.
+    """Select the partitions to release privately, by their people.
 
     A partition with few people is kept with a small probability: with one person alone, at most
-    the partition's share of delta. Where the budget is spent as epsilon, that is optimal truncated
-    geometric selection (`TruncatedGeometric`); as rho, a threshold for a noisy number of people
-    (`GaussianThreshold`), which needs fewer. Needs a delta above 0.
+    delta. Optimal truncated geometric selection counts people (`TruncatedGeometric`), and costs
+    once per partition of a person. Weighted selection costs once for all: a person with k
+    partitions adds 1 / sqrt(k) to each (`WeightedThreshold`). Where a bound on partitions is given,
+    that is taken which needs fewer people. Else the noisy histogram that chooses a bound for the
+    metrics says what is taken, and how many partitions of a person count for it, up to 64. Needs a
+    delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.
@@ -298,7 +301,7 @@ def check_public(
 
 
 def check_bounds(
-    owner: str, bounds: ContributionBounds | None, asked: Sequence[Metric] = ()
+    owner: str, bounds: ContributionBounds | None, asked: Sequence[Metric] | None = None
 ) -> ContributionBounds:
     """Return the bounds; for None, an automatic one where that is possible, else none.
 
@@ -307,12 +310,13 @@ def check_bounds(
     Args:
         owner: the name that errors begin with.
         bounds: as the user gave them.
-        asked: what is released; empty: nothing is, and so nothing can be chosen privately.
+        asked: what is released beside partitions; None: nothing is released here, and so nothing
+            can be chosen privately.
 
     Raises:
         TypeError, ValueError: for what are no bounds, and for an automatic one where none can be.
     """
-    possible = bool(asked) and all(metric.takes_auto_bound for metric in asked)
+    possible = asked is not None and all(metric.takes_auto_bound for metric in asked)
     if bounds is None:
         return ContributionBounds(AUTO if possible else None)
     if not isinstance(bounds, ContributionBounds):

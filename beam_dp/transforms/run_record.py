@@ -106,7 +106,10 @@ def said(value: object) -> str:
         parts = [
             f"{name}={said(part)}"
             for name, part in told.items()
-            if name != "type" and part is not None and part is not False and part not in ("", [])
+            if name != "type"
+            and part is not None
+            and part is not False
+            and part not in ("", [], {})
         ]
         return f"{told.get('type', '')}({', '.join(parts)})"
     return ", ".join(map(said, told)) if isinstance(told, list) else str(told)

@@ -16,7 +16,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.accounting.periods import PERSON, in_unit, meant
-from beam_dp.mechanisms.histogram_choice.reach import SHARE
 from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
@@ -250,7 +249,7 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
 
 
 def _search_row(program: Program) -> PlanRow:
-    cost = program.cost(SHARE)
+    cost = program.search_cost
     return PlanRow(
         SEARCHED,
         "noisy histogram of people",

@@ -20,7 +20,7 @@ which draws are kept (`stages.draws_folder`).
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -52,6 +52,8 @@ _FEW_PARTITIONS = 1 << 14
 _MANY = 64
 _LARGEST = 2**63 - 1
 _TOGETHER = tuple[int, tuple[int, "Block"]]
+Keep = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
+"""Makes output columns of released ones."""
 _Bucket = tuple[int, Iterable[bytes]]
 """The number of a bucket, and its packed summaries."""
 
@@ -409,6 +411,7 @@ def named(
     metrics: Sequence[Metric],
     layout: Layout,
     batches: bool = False,
+    keep: Keep | None = None,
 ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
     """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
 
@@ -418,36 +421,46 @@ def named(
         metrics: the metrics.
         layout: which columns hold what.
         batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
+        keep: what makes output columns of those that were released; None: they stay.
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
         step = quick_steps.mapped(
-            as_batch, output_names.output_names(partition, metrics), wholes, layout.public
+            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, keep
         )
         return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
     step = quick_steps.flat_mapped(
-        as_rows, output_names.field_names(partition, metrics), wholes, layout.public
+        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, keep
     )
     return blocks | "MakeRows" >> step.with_output_types(
-        output_names.output_type(partition, metrics, layout)
+        output_names.output_type(partition, metrics, layout, keep is not None)
     )
 
 
 def as_rows(
-    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+    block: Block,
+    names: Sequence[str],
+    wholes: Sequence[bool],
+    public: PublicKeys | None,
+    keep: Keep | None = None,
 ) -> Iterator[beam.Row]:
     """Yield each row of a block under its names."""
-    for key, numbers in _typed(block, wholes).rows(public):
+    for key, numbers in _typed(block, wholes, keep).rows(public):
         yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
 
 
 def as_batch(
-    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+    block: Block,
+    names: Sequence[str],
+    wholes: Sequence[bool],
+    public: PublicKeys | None,
+    keep: Keep | None = None,
 ) -> pa.RecordBatch:
     """Return a block as a batch under its names; it has public keys, or none."""
     keys = public.keys.columns if public is not None else ()
     indexes = pa.array(block.keys)
-    numbers = map(pa.array, _typed(block, wholes).numbers)
+    kinds = [pa.int64() if whole else pa.float64() for whole in wholes]
+    numbers = map(pa.array, _typed(block, wholes, keep).numbers, kinds)
     return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
 
 
@@ -470,6 +483,6 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
     return np.array([max(-_LARGEST, min(_LARGEST, int(number))) for number in column], np.int64)
 
 
-def _typed(block: Block, wholes: Sequence[bool]) -> Block:
+def _typed(block: Block, wholes: Sequence[bool], keep: Keep | None) -> Block:
     numbers = tuple(map(typed, block.numbers, wholes))
-    return dataclasses.replace(block, numbers=numbers)
+    return dataclasses.replace(block, numbers=numbers if keep is None else keep(numbers))

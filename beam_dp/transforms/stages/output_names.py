@@ -134,11 +134,19 @@ def field_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[st
 
 
 def output_type(
-    partition: Sequence[str], metrics: Sequence[Metric], layout: Layout
+    partition: Sequence[str], metrics: Sequence[Metric], layout: Layout, may_lack: bool = False
 ) -> RowTypeConstraint:
-    """Return the schema of the output: key columns, `Any` if of unknown type, then numbers."""
+    """Return the schema of the output: key columns, `Any` if of unknown type, then numbers.
+
+    Args:
+        partition: the partition columns.
+        metrics: the metrics.
+        layout: which columns hold what.
+        may_lack: whether a whole number may be None.
+    """
     kinds = [_key_type(index, layout) for index in range(len(partition))]
-    kinds += [int if output.whole else float for output in outputs_of(metrics)]
+    whole = int | None if may_lack else int
+    kinds += [whole if output.whole else float for output in outputs_of(metrics)]
     names = field_names(partition, metrics)
     return row_type(list(zip(names, kinds, strict=True)))
 

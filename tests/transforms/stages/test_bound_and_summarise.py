@@ -6,14 +6,20 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.histogram_choice.reach import Look, ReachChoice, edges_up_to
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
@@ -196,3 +202,28 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     wrong = [bounder.settle(bound_and_summarise.gather([part], bounder)) for part in parts]
     assert right is not None and len(right) == 2
     assert sum(len(table) for table in wrong if table is not None) == 4
+
+
+def test_pairs_beyond_a_chosen_bound_still_count_for_the_selection() -> None:
+    """Ten people are in nine partitions each: one stays for the metric, and four count."""
+    request = SelectionRequest(Fraction(1), 1)
+    made = compile_program(
+        [dp.Count(clip=1)], dp.Budget(1, 1e-6), edges_up_to(None), selection=request
+    )
+    people, places = (part.ravel() for part in np.mgrid[:10, :9].astype(np.uint64))
+    bounds = dp.ContributionBounds(made.edges[-1])
+    bounder = Bounder(bounds, made.fields, KEY)
+    table = Table(people[None], places[None], np.ones(90, np.int64), [])
+    counts = np.zeros(len(made.edges))
+    look = Look(counts, made.search_cost)
+    chosen = Chosen(ReachChoice(1, made.edges, look, -1), (), 4)
+    settle = bound_and_summarise.Settle(bounder, made.measures, (), 1, made)
+    settle.start_bundle()
+    given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
+    packed = [*settle.process(given, chosen)]
+    packed += [element.value for element in settle.finish_bundle()]
+    summary, _ = bound_and_summarise.open_bucket([blob for _, blob in packed], made.measures)
+    first = summary.take(summary.measure == 0)
+    others = summary.take(summary.measure == 1)
+    assert first.people.sum() == 40 and first.total.sum() == 40 * 2**19
+    assert others.people.sum() == 10
