@@ -43,7 +43,7 @@ class Worker(subprocess.Popen[Any]):
 
 
 def is_program() -> bool:
-    """Return whether this process is a job: to others that import jobs, their signals belong."""
+    """Return whether this process is a job: a program that imports jobs keeps its own signals."""
     is_command = Path(sys.argv[0] if sys.argv else "").name == "beam-dp-aggregate"
     return is_command or "-m pipelines." in " ".join(sys.orig_argv)
 
