@@ -58,10 +58,9 @@ def pipeline(
 def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]:
     """Return the rows that a job releases, read in this pipeline."""
     release = asked.release
-    person, keys = release.person, list(release.partition)
-    owners = [person] if isinstance(person, str) else list(person)
+    people, keys = release.people_columns, list(release.partition)
     quotes = asked.given.get("quotes", True)
-    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, quotes)
+    read = read_rows.reader_of(asked.input, people, keys, release.metrics, quotes)
     return made | "Read" >> read
 
 

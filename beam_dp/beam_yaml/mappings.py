@@ -7,6 +7,7 @@ is the one of the Python call. Numbers are the decimals that were written: 0.1 i
 
 import contextlib
 import dataclasses
+import datetime
 import difflib
 import importlib
 import math
@@ -27,9 +28,10 @@ from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 
+_AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")
 RELEASE = (
-    *("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),
-    *("keep", "nonnegative"),
+    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
+    *("keep", *_AS_GIVEN),
 )
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
@@ -75,6 +77,8 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
     parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
     partitions = partitions_of(owner, parts.get("partitions"), columns)
+    if type(parts.get("ledger_period")) in (int, datetime.date):  # what YAML makes of their text
+        parts["ledger_period"] = str(parts["ledger_period"])
     return PrivateAggregate(
         parts["person"],
         metrics_of(owner, parts["metrics"]),
@@ -84,7 +88,7 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         partitions,
         batches=batches and isinstance(partitions, PublicPartitions),
         keep=keep_of(owner, parts.get("keep")),
-        **{name: parts[name] for name in ("shards", "nonnegative") if name in parts},
+        **{name: parts[name] for name in _AS_GIVEN if name in parts},
     )
 
 

@@ -8,6 +8,7 @@ shows is made plain and escaped, and the page allows no script but its own, by i
 
 import base64
 import dataclasses
+import functools
 import hashlib
 import importlib.util
 import itertools
@@ -21,9 +22,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
-from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import ShownMetric, View, label_of
 from beam_dp.transforms.io import released_files, whole_files
@@ -110,7 +111,7 @@ def html(view: View, title: str) -> str:
         record=record,
         columns=record["columns"],
         parameters=record.get("parameters", {}),
-        owners=several_owners(view.owners),
+        unit=functools.partial(in_unit, period=view.period),
         figures=[figure for metric in view.metrics for figure in _figures(metric, view)],
         rows=[(key, cells) for key, *cells in itertools.islice(rows, MOST_ROWS)],
         metric_of={each["label"]: each["metric"] for each in record.get("releases", ())},

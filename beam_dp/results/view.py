@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.mechanisms.planning.plan import several_owners
+from beam_dp.mechanisms.planning.plan import protected
 from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
 from beam_dp.transforms.keep_reliable import WALK
@@ -100,6 +100,17 @@ class View:
         """The columns of the person: several where rows have several owners."""
         person = self.record.get("parameters", {}).get("person", [])
         return [plain(name) for name in ([person] if isinstance(person, str) else person)]
+
+    @property
+    def period(self) -> str | None:
+        """The column of the period; None: a person is protected with all rows."""
+        period = self.record.get("parameters", {}).get("period")
+        return None if period is None else plain(period)
+
+    @property
+    def unit(self) -> str:
+        """What to say of several owners, or of periods; "" for one person with all rows."""
+        return protected(self.owners, self.period, self.record.get("budget", {}))
 
     @property
     def legend(self) -> list[str]:
@@ -191,8 +202,7 @@ class View:
     def _remarks(self) -> list[str]:
         left = len(self.keys) - ROWS
         more = [f"... and {left:,} more rows"] if left > 0 else []
-        owners = several_owners(self.owners)
-        return [*more, *self.legend, *self.doubts(), *([owners] if owners else [])]
+        return [*more, *self.legend, *self.doubts(), *([self.unit] if self.unit else [])]
 
 
 def label_of(key: Sequence[object]) -> str:

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
+from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import keep_reliable, run_record
 from beam_dp.transforms.keep_reliable import KeepReliable
@@ -80,6 +80,14 @@ class PrivateAggregate(RowsOfPeople):
             keys can be of any type, nor with public keys of several types in one column.
         columns: all columns that the rows have, where rows are dicts, which do not say it: then a
             misspelt column is refused (see `known_columns`).
+        period: the column that says to which period a row belongs, as `"day"`. Protected are then
+            one person's rows of one period: wherever something is said of a person here, of bounds
+            and of numbers of people too, it holds for a person in one period. Who has rows in n
+            periods is protected n times less. Periods are told apart as ids are (dates, text,
+            integers); rows without one are dropped. Not for rows with several owners.
+        ledger_period: the periods whose rows count, `"2026-11-22"` or
+            `"2026-11-01..2026-11-30"`; other rows are dropped. A `Ledger` then counts the run for
+            these periods only.
         keep: `KeepReliable()` releases only numbers that are reliable: others are empty (None for
             whole numbers, else NaN). It costs nothing.
         nonnegative: released numbers below 0, and ends of intervals, become 0. It costs nothing.
@@ -100,6 +108,8 @@ class PrivateAggregate(RowsOfPeople):
     shards: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
+    period: str | None = None
+    ledger_period: str | None = None
     keep: KeepReliable | None = None
     nonnegative: bool = False
 
@@ -113,7 +123,8 @@ class PrivateAggregate(RowsOfPeople):
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         if self._others:
-            self.metrics = guards.check_several(_OWNER, self.metrics, self._bounds, self.partitions)
+            asked = self.metrics, self._bounds, self.partitions
+            self.metrics = guards.check_several(_OWNER, *asked, self.people_columns)
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
                 _OWNER,
@@ -220,5 +231,6 @@ class PrivateAggregate(RowsOfPeople):
         """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.reach is None and not self._others
         plan = describe(self._program, unbounded=free)
-        owners = several_owners([self._owner, *self._others])
-        return dataclasses.replace(plan, cautions=cautions(self.budget), owners=owners)
+        unit = protected([self._owner, *self._others], self.period, cost(self.budget))
+        said = cautions(self.budget)
+        return dataclasses.replace(plan, cautions=said, owners=unit, period=self.period)

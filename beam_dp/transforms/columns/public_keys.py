@@ -109,7 +109,7 @@ class PublicKeys:
 
     def indexes(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the index of each row's key in the list; -1 where it is not listed."""
-        identified = [ids.identify(_encoded(column), key) for column in columns]
+        identified = [ids.identify(encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
         indexes = _lookup(self, key).indexes([identity for identity, _ in identified])
         return indexes if valid.all() else np.where(valid, indexes, -1)
@@ -128,9 +128,10 @@ def _lookup(public: PublicKeys, key: bytes) -> "_Lookup":
     return _Lookup(ids.join(columns), hashing.salt(key, "public"))
 
 
-def _encoded(column: pa.Array) -> pa.Array:
-    """Return text as a dictionary: few different keys are hashed once each."""
-    return column.dictionary_encode() if ids.is_text(column.type) else column
+def encoded(column: pa.Array) -> pa.Array:
+    """Return text and dates as a dictionary: few different ones are hashed once each."""
+    is_hashed = ids.is_text(column.type) or pa.types.is_date(column.type)
+    return column.dictionary_encode() if is_hashed else column
 
 
 class _Lookup:

@@ -10,6 +10,7 @@ from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
 
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
+from beam_dp.mechanisms.accounting.periods import meant
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown
@@ -136,6 +137,7 @@ def check_several(
     asked: Sequence[Metric],
     bounds: ContributionBounds,
     partitions: Partitions | None,
+    person: Sequence[str],
 ) -> tuple[Metric, ...]:
     """Return the metrics as released for rows with several owners: by their removal profile.
 
@@ -154,13 +156,14 @@ def check_several(
         "bounds",
         "be left out where rows have several owners: cutting the rows of one would "
         "move those of another",
+        meant(person),
     )
     checks.require(
         not isinstance(partitions, PrivatePartitions),
         owner,
         "partitions",
         "be public where rows have several owners",
-        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
+        meant(person) or "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
     for metric in asked:
         if not metric.several_owners:
@@ -170,6 +173,7 @@ def check_several(
                 "a metric of rows with several owners",
                 f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
                 "most 1 when any owner is removed",
+                meant(person),
             )
     return tuple(metric.for_several_owners() for metric in asked)
 
