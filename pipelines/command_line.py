@@ -24,7 +24,7 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.formats import FORMATS
 from beam_dp.transforms.stages import noise_off
-from pipelines import description, messages
+from pipelines import description, messages, stopping
 
 _ALIKE = 0.7
 _WIDTH = 110
@@ -54,7 +54,8 @@ _VALUES = {
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
-    "person": ("COLUMN", "who a person is; a,b: 2 to 8 owners, a row disappears with any of them"),
+    "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
+    "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
     "partition": (
         "COLUMN",
         "whose values name a partition; several with commas; without: all rows are one",
@@ -64,12 +65,14 @@ _VALUES = {
     "epsilon": ("E", "the budget for everything together, for example 1; needed"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
     "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
+    "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
 }
 _KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
-_AS_THEY_ARE = ("input", "output", "report", "overwrite", "nonnegative", "metrics")
+_UNIT = ("period", "ledger_period")
+_AS_THEY_ARE = ("input", "output", "report", "overwrite", "nonnegative", "metrics", *_UNIT)
 
 
 class _Once(argparse.Action):
@@ -122,7 +125,7 @@ class Parser(argparse.ArgumentParser):
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser of a job without Beam."""
     return Parser(
-        f"python -m pipelines.{program}",
+        sys.argv[0] if stopping.is_command() else f"python -m pipelines.{program}",
         usage=f"%(prog)s {usage}",
         description=description,
         formatter_class=functools.partial(
@@ -159,7 +162,7 @@ def parser(
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
     others = ", ".join(word for word in words if word not in _EVERYDAY)
-    about = f"each with its options, as --sum spent,clip=100,weight=2. Also {others}"
+    about = f"with their options, as --sum spent,clip=100. Also {others}"
     title, about = "metrics, in the order of the output", textwrap.fill(about, _WIDTH - 2)
     group = made.add_argument_group(title, about)
     for word in sorted(words, key=[*_EVERYDAY, *words].index):

@@ -20,6 +20,8 @@ def private_aggregate(
     bounds: Any = None,
     partitions: Any = None,
     shards: Any = None,
+    period: Any = None,
+    ledger_period: Any = None,
     keep: Any = None,
     nonnegative: bool = False,
 ) -> beam.PTransform[Any, Any]:
@@ -33,6 +35,8 @@ def private_aggregate(
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
         shards: How many parts the people are cut into on the way.
+        period: The column of the period; one person's rows of one period are then protected.
+        ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
         keep: Which numbers are reliable enough, {within: 0.25, at_least: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
     """

@@ -1,7 +1,7 @@
 """`release`: a private table of a file or a DataFrame, without a line of Beam code; `Released`.
 
-What Beam raises, logs and prints of a run that fails quotes elements. So its log and its prints are
-held back while it runs, and of its errors only those texts come out that this package wrote: they
+When a run fails, Beam quotes elements in what it raises, logs and prints. So its log and its prints
+are held back while it runs, and of its errors only texts that this package wrote are shown: they
 name parameters, columns, types and paths.
 """
 
@@ -115,6 +115,8 @@ def release(
     keep: KeepReliable | None = None,
     nonnegative: bool = False,
     ledger: Ledger | None = None,
+    period: str | None = None,
+    ledger_period: str | None = None,
     quotes: bool = True,
     show_errors: bool = False,
 ) -> Released:
@@ -139,8 +141,8 @@ def release(
         data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
             pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
             that are needed are read.
-        person, metrics, budget, partition, bounds, partitions, keep, nonnegative: as in
-            `PrivateAggregate`.
+        person, metrics, budget, partition, bounds, partitions, keep, nonnegative, period,
+            ledger_period: as in `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
         quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
@@ -158,13 +160,15 @@ def release(
         bounds,
         partitions,
         batches=isinstance(partitions, PublicPartitions),
+        period=period,
+        ledger_period=ledger_period,
         keep=keep,
         nonnegative=nonnegative,
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"
         raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
-    owners = [person] if isinstance(person, str) else list(person)
+    owners = aggregate.people_columns
     with contextlib.ExitStack() as stack:
         if isinstance(data, (str, os.PathLike)):
             pattern = os.fspath(data)

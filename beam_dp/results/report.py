@@ -20,9 +20,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
-from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import Series, View, label_of
 from beam_dp.transforms.io import whole_files
@@ -89,7 +89,7 @@ def html(view: View, title: str) -> str:
         record=record,
         columns=record["columns"],
         parameters=record.get("parameters", {}),
-        owners=several_owners(view.owners),
+        unit=functools.partial(in_unit, period=view.period),
         figures=_figures(view),
         rows=[(key, cells) for key, *cells in itertools.islice(rows, MOST_ROWS)],
         metric_of={each["label"]: each["metric"] for each in record.get("releases", ())},

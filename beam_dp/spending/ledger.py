@@ -1,14 +1,17 @@
 """Ledger: what several runs over the same people cost together, and a limit that holds."""
 
+import collections
 import contextlib
 import dataclasses
 import getpass
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from beam_dp.mechanisms.accounting import periods
 from beam_dp.mechanisms.accounting.account import counted
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks
@@ -17,6 +20,7 @@ from beam_dp.spending import ledger_file
 from beam_dp.spending.ledger_file import Charge
 
 _HEADINGS = ("date", "who", "what", "person", "budget")
+_HIGHEST = Fraction(700)  # e to the power of it is a float
 _START = 'Write dp.Ledger("visits.ledger.jsonl", limit=dp.Budget(3, 1e-6)).'
 
 
@@ -27,10 +31,18 @@ class Balance:
     Costs add up, also where a run is decided on after earlier ones were seen. Of epsilons: an
     (epsilon, delta)-DP release leaks with probability delta, and else moves the loss by at most
     epsilon (Kairouz, Oh, Viswanath 2015, Theorem 3.1). Whatever is asked next, the loss is at most
-    the sum of the epsilons, but where something leaked, which happens with at most the expected sum
-    of the deltas. Of rhos: with the loss L and the sum rho so far,
+    the sum of the epsilons unless something leaked, and the probability of that is at most the
+    expected sum of the deltas. Of rhos: with the loss L and the sum rho so far,
     e^((alpha - 1) L - alpha (alpha - 1) rho) is a supermartingale (Feldman, Zrnic 2021, arXiv
     2008.11193; Whitehouse, Ramdas, Rogers, Wu 2023, arXiv 2203.05481).
+
+    *Periods.* Where runs protect one person's rows of one period, so does the limit. Take a person
+    and a period. A run that reads only rows of other periods has the same input with and without
+    these rows, whatever was released before: it moves the loss by 0. The others add up. So the cost
+    is the largest, over the periods, of the sum of the runs that read it; a run that does not say
+    which it reads, reads all. A run over n periods is n steps for a person who has rows in all:
+    (n epsilon, delta (1 + e^epsilon + ... + e^((n - 1) epsilon)))-DP (Dwork, Roth 2014, Theorem
+    2.2), or n^2 rho (Bun, Steinke 2016, Proposition 1.9). That bound on persons has no limit.
 
     Attributes:
         path: the name of the ledger's file.
@@ -45,12 +57,45 @@ class Balance:
     @property
     def amount(self) -> Fraction:
         """What the runs cost in the measure of the limit: a sum of epsilons, or of rhos."""
-        return sum((counted(self.limit, each.budget) for each in self.charges), Fraction(0))
+        return self._largest(lambda each: counted(self.limit, each.budget))
 
     @property
     def delta(self) -> Fraction:
         """The sum of their deltas."""
-        return sum((each.budget.delta for each in self.charges), Fraction(0))
+        return self._largest(lambda each: each.budget.delta)
+
+    def _largest(self, cost: Callable[[Charge], Fraction]) -> Fraction:
+        """Return the sum of the runs of all periods, and of those of the period that has most."""
+        whole, apart = Fraction(0), collections.defaultdict[str, Fraction](Fraction)
+        for each in self.charges:
+            if not each.ledger_period:
+                whole += cost(each)
+                continue
+            for period in periods.named(each.ledger_period):
+                apart[period] += cost(each)
+        return whole + max(apart.values(), default=Fraction(0))
+
+    @property
+    def period(self) -> str:
+        """The column of the period, of which the limit holds for one each; "" for none."""
+        return next((each.period for each in self.charges if each.period), "")
+
+    @property
+    def of_persons(self) -> tuple[Fraction, float] | None:
+        """What the runs cost, at most, a person who has rows in all periods; None: unknown."""
+        amount, delta = Fraction(0), 0.0
+        for each in self.charges:
+            budget = each.budget
+            if each.period and not each.ledger_period:
+                return None
+            steps = len(periods.named(each.ledger_period)) if each.ledger_period else 1
+            if steps > 1 and budget.is_zcdp and budget.delta:
+                return None
+            amount += counted(self.limit, budget) * steps ** (2 if self.limit.is_zcdp else 1)
+            if budget.delta:
+                grown = (min(budget.amount * step, _HIGHEST) for step in range(steps))
+                delta += float(budget.delta) * sum(math.exp(each) for each in grown)
+        return amount, min(delta, 1.0)
 
     @property
     def is_within(self) -> bool:
@@ -68,10 +113,18 @@ class Balance:
         """The balance in one line."""
         word = "rho" if self.limit.is_zcdp else "epsilon"
         left = _told(self.limit.is_zcdp, *self.left)
-        return (
-            f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}: "
+        runs = f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}: "
+        spent = (
             f"{word} {_shown(self.amount)} of {_shown(self.limit.amount)}, "
-            f"delta {_shown(self.delta)} of {_shown(self.limit.delta)}; left: {left}"
+            f"delta {_shown(self.delta)} of {_shown(self.limit.delta)}"
+        )
+        if not self.period:
+            return f"{runs}{spent}; left: {left}"
+        found = self.of_persons
+        most = "not bounded" if found is None else f"at most {_told(self.limit.is_zcdp, *found)}"
+        return (
+            f"{runs}per person and {self.period}: {spent}; left for each {self.period}: at least "
+            f"{left}; per person over all: {most}"
         )
 
     def with_charge(self, made: Charge) -> "Balance":
@@ -85,6 +138,14 @@ class Balance:
             f"{checks.listed(made.person)}",
             "Charge other people to another ledger. If these are the same people, give their "
             "column the same name",
+        )
+        unit = next((each.period for each in self.charges if each.person), made.period)
+        checks.require(
+            made.period in ("", unit),
+            "Ledger",
+            "period",
+            f"be {unit or 'none'} as in earlier runs of {self.path!r}, not {made.period}",
+            "Charge runs that protect something else to another ledger",
         )
         checks.require(
             self.limit.is_zcdp or not made.budget.is_zcdp,
@@ -101,7 +162,7 @@ class Balance:
                 each.date,
                 each.who,
                 each.label,
-                checks.listed(each.person) if each.person else "?",
+                _unit(each),
                 _said(each.budget),
             )
             for each in self.charges
@@ -123,8 +184,9 @@ class Ledger:
         a file that is damaged is refused, and nothing is charged (see `ledger_file`); two jobs
         that charge at once wait for each other; the limit is that of the first charge, and a call
         with another one is refused; so is a person in other columns than in the charges before,
-        for those would be other people (lines that name no column bind nobody); symbolic links are
-        followed; a file that somebody replaces by an older copy, or of which there are hard links,
+        for those would be other people (lines that name no column bind nobody), and a run that
+        protects one period of a person where they protect all, or periods of another column;
+        symbolic links are followed; a file that somebody replaces by an older copy, or of which there are hard links,
         forgets what was charged since.
 
     Args:
@@ -176,12 +238,13 @@ class Ledger:
         with ledger_file.locked(path):
             text, before = self._read(path)
             after, zcdp = before.with_charge(made), before.limit.is_zcdp
+            each = after.period and f" of one {after.period}"
             total = _told(zcdp, after.amount, after.delta)
             checks.require(
                 after.is_within,
                 "Ledger",
                 f"the total of {after.path}",
-                f"be at most {_said(before.limit)} over all runs, not {total}",
+                f"be at most {_said(before.limit)} over all runs{each}, not {total}",
                 f"Left are {_told(zcdp, *before.left)}; nothing was charged",
             )
             ledger_file.replace(path, ledger_file.with_charge(text, made))
@@ -211,11 +274,12 @@ def _charge(cost: Any, label: object, person: Any) -> Charge:
     if type(label) is not str or not label or not label.isprintable():
         rule = f"be text of one line that is not empty, not {checks.shown(label)}"
         raise checks.ParameterTypeError("Ledger.charge", "label", rule)
-    whole = cost
+    whole, named = cost, ["", ""]
     if hasattr(cost, "cost") and not isinstance(cost, type):
         rule = "be left out: the transform says it itself"
         checks.require(person is None, "Ledger.charge", "person", rule)
         whole, person = cost.cost(), cost.person
+        named = [getattr(cost, name, None) or "" for name in ("period", "ledger_period")]
     if type(whole) is not Budget:
         raise checks.ParameterTypeError(
             "Ledger.charge",
@@ -225,10 +289,18 @@ def _charge(cost: Any, label: object, person: Any) -> Charge:
         )
     names = () if person is None else [person] if isinstance(person, str) else person
     columns = checks.columns("Ledger.charge", "person", names)
-    return Charge(label, _user(), ledger_file.today(), whole, tuple(sorted(columns)))
+    return Charge(label, _user(), ledger_file.today(), whole, tuple(sorted(columns)), *named)
 
 
-def _told(zcdp: bool, amount: Fraction, delta: Fraction) -> str:
+def _unit(charge: Charge) -> str:
+    """Return what a run protects: the columns of the person, and the periods."""
+    person = checks.listed(charge.person) if charge.person else "?"
+    if not charge.period:
+        return person
+    return f"{person} by {charge.period!r}: {charge.ledger_period or 'all'}"
+
+
+def _told(zcdp: bool, amount: Fraction, delta: Fraction | float) -> str:
     return f"{'rho' if zcdp else 'epsilon'} {_shown(amount)}, delta {_shown(delta)}"
 
 
@@ -236,9 +308,9 @@ def _said(budget: Budget) -> str:
     return _told(budget.is_zcdp, budget.amount, budget.delta)
 
 
-def _shown(number: Fraction) -> str:
+def _shown(number: Fraction | float) -> str:
     """Return a number for people: whole, or with six digits."""
-    return readable(number) if number > 1 << 900 else f"{float(number):.6g}"
+    return readable(Fraction(number)) if number > 1 << 900 else f"{float(number):.6g}"
 
 
 def _user() -> str:

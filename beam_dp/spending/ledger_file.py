@@ -127,6 +127,8 @@ class Charge:
         date: when it was charged.
         budget: what it costs.
         person: the columns that identify a person; none where they are unknown.
+        period: the column of the period, if one person's rows of one period are protected; or "".
+        ledger_period: the periods whose rows the run reads; "" for all.
     """
 
     label: str
@@ -134,6 +136,8 @@ class Charge:
     date: str
     budget: Budget
     person: tuple[str, ...] = ()
+    period: str = ""
+    ledger_period: str = ""
 
 
 def today() -> str:
@@ -196,7 +200,8 @@ def _check(before: str, content: dict[str, Any]) -> str:
 def _charge(content: dict[str, Any]) -> Charge:
     label, who, date = (str(content[name]) for name in ("label", "who", "date"))
     person = tuple(map(str, content.get("person", ())))
-    return Charge(label, who, date, _budget(content["budget"]), person)
+    period = [str(content.get(name, "")) for name in ("period", "ledger_period")]
+    return Charge(label, who, date, _budget(content["budget"]), person, *period)
 
 
 def _budget(content: dict[str, str]) -> Budget:

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
+from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import keep_reliable, run_record
 from beam_dp.transforms.keep_reliable import KeepReliable
@@ -42,10 +42,10 @@ class PrivateAggregate(RowsOfPeople):
     says, when one person with all their rows is added or removed: every metric, every partition,
     every interval, and which partitions appear.
 
-    One `beam.Row` per released partition: the partition columns ("visit day", which is no field of
-    a row, becomes `visit_day`; `batches` keep it), then for each metric its number,
-    `<name>_low` and `<name>_high` (a histogram three per bin), which hold the true statistic of all
-    rows in 95 of 100 releases; an end that is infinite says that nothing is known on that side.
+    One `beam.Row` per released partition: the partition columns, then for each metric its number,
+    `<name>_low` and `<name>_high` (of a histogram: these three per bin). In 95 of 100 releases the
+    true statistic of all rows is between low and high; an infinite end says that nothing is known
+    on that side. A column "visit day" becomes the field `visit_day`; `batches` keep its name.
     Quantiles and k-th largest rows have a `<name>_rank_error` instead: how many people the rank of
     the number may be off.
 
@@ -67,10 +67,10 @@ class PrivateAggregate(RowsOfPeople):
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach. None, where there are partitions: how
-            many of them a person keeps is chosen privately (`ContributionBounds("auto")`), except
-            for several owners, `BlackBox` and people with an epsilon of their own, where it is the
-            number of public partitions.
+        bounds: how much of the data one person may reach. None: if there are partition columns, how
+            many partitions a person keeps is chosen privately (`ContributionBounds("auto")`). For
+            several owners, `BlackBox` and people with an epsilon of their own nothing is chosen: a
+            person keeps all public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
@@ -80,6 +80,14 @@ class PrivateAggregate(RowsOfPeople):
             keys can be of any type, nor with public keys of several types in one column.
         columns: all columns that the rows have, where rows are dicts, which do not say it: then a
             misspelt column is refused (see `known_columns`).
+        period: the column that says to which period a row belongs, as `"day"`. Protected are then
+            one person's rows of one period: wherever something is said of a person here, of bounds
+            and of numbers of people too, it holds for a person in one period. Who has rows in n
+            periods is protected n times less. Periods are told apart as ids are (dates, text,
+            integers); rows without one are dropped. Not for rows with several owners.
+        ledger_period: the periods whose rows count, `"2026-11-22"` or
+            `"2026-11-01..2026-11-30"`; other rows are dropped. A `Ledger` then counts the run for
+            these periods only.
         keep: `KeepReliable()` releases only numbers that are reliable: others are empty (None for
             whole numbers, else NaN). It costs nothing.
         nonnegative: released numbers below 0, and ends of intervals, become 0. It costs nothing.
@@ -100,6 +108,8 @@ class PrivateAggregate(RowsOfPeople):
     shards: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
+    period: str | None = None
+    ledger_period: str | None = None
     keep: KeepReliable | None = None
     nonnegative: bool = False
 
@@ -113,7 +123,8 @@ class PrivateAggregate(RowsOfPeople):
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         if self._others:
-            self.metrics = guards.check_several(_OWNER, self.metrics, self._bounds, self.partitions)
+            asked = self.metrics, self._bounds, self.partitions
+            self.metrics = guards.check_several(_OWNER, *asked, self.people_columns)
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
                 _OWNER,
@@ -220,5 +231,6 @@ class PrivateAggregate(RowsOfPeople):
         """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.reach is None and not self._others
         plan = describe(self._program, unbounded=free)
-        owners = several_owners([self._owner, *self._others])
-        return dataclasses.replace(plan, cautions=cautions(self.budget), owners=owners)
+        unit = protected([self._owner, *self._others], self.period, cost(self.budget))
+        said = cautions(self.budget)
+        return dataclasses.replace(plan, cautions=said, owners=unit, period=self.period)

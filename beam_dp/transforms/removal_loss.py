@@ -124,7 +124,9 @@ class RemovalLoss(RowsOfPeople):
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_public(_OWNER, self._partition, self.partitions)
         if self._others:
-            guards.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
+            guards.check_several(
+                _OWNER, [self.statistic], self._bounds, self.partitions, self.people_columns
+            )
         guards.check_functions([self.statistic])
         output_names.check_names(_OWNER, (*self._partition, "profile"), ())
         self._loss = compile_loss(self.statistic, self.removals, self._others)

@@ -5,10 +5,12 @@ from typing import Any
 
 import apache_beam as beam
 
+from beam_dp.mechanisms.accounting import periods
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.partitions import Partitions, PublicPartitions
 from beam_dp.transforms.stages import guards, shard_number
 
@@ -21,6 +23,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
     partitions: Partitions | None
     shards: int | None
     columns: Sequence[str] | None
+    period: str | None = None
+    ledger_period: str | None = None
 
     def _check_names(self, several: bool = False) -> None:
         """Check the columns of the partition, and of the person, or of several owners of rows."""
@@ -31,16 +35,41 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         self.person = (self._owner, *self._others) if self._others else self._owner
         self.partition = self._partition = checks.columns(name, "partition", self.partition)
         shard_number.check(name, self.shards)
+        self._only: public_keys.PublicKeys | None = None
+        if self.period is not None or self.ledger_period is not None:
+            self._check_period(name)
+
+    def _check_period(self, name: str) -> None:
+        mend = 'Write period="day".'
+        checks.require(
+            self.period is not None, name, "period", "be given with a ledger_period", mend
+        )
+        self.period = checks.column(name, "period", self.period)
+        rule = f"be another column than the person, not {self.period!r}"
+        checks.require(self.period != self._owner, name, "period", rule, mend)
+        rule = f"be left out where rows have several owners: {checks.listed(self.person)}"
+        mend = "Name one column as the person."
+        checks.require(not self._others, name, "period", rule, mend)
+        if self.ledger_period is not None:
+            kept = periods.named(self.ledger_period)
+            self._only = public_keys.PublicKeys(public_keys.KeyList.of((each,) for each in kept))
+
+    @property
+    def people_columns(self) -> tuple[str, ...]:
+        """The columns that say who is protected: of the person, or the owners, and the period."""
+        period = () if self.period is None else (self.period,)
+        return (self._owner, *self._others, *period)
 
     def _check_input(self, rows: beam.PCollection[Any], read: Iterable[str]) -> None:
         """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
         name = type(self).__name__
         guards.check_input(name, rows)
-        wanted = tuple(dict.fromkeys((self._owner, *self._partition, *read)))
+        wanted = tuple(dict.fromkeys((*self.people_columns, *self._partition, *read)))
         known_columns.check(name, rows, wanted, self.columns)
 
     def _laid_out(self, columns: tuple[Column, ...]) -> layouts.Layout:
         """Return which columns hold what in one run, which has a fresh key."""
         asked = self.partitions
         public = asked.index if isinstance(asked, PublicPartitions) else None
-        return layouts.Layout(self._owner, self._partition, columns, public, layouts.fresh_key())
+        parts = self._owner, self._partition, columns, public, layouts.fresh_key()
+        return layouts.Layout(*parts, self.period, self._only)

@@ -16,6 +16,7 @@ import apache_beam as beam
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.periods import PERSON, in_unit
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
@@ -61,7 +62,7 @@ def columns(release: Any) -> Record:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries; those that are not installed are left."""
+    """Return the versions of Python and of the libraries; those not installed are left out."""
     by_name = {"python": platform.python_version()}
     for name in _LIBRARIES:
         for distribution in importlib.metadata.distributions(name=name):
@@ -76,7 +77,7 @@ def plain(value: object) -> Any:
             return value
         case float():
             return value if np.isfinite(value) else str(value)
-        case Fraction() | Candidates():
+        case Fraction() | Candidates() | datetime.date():
             return str(value)
         case Budget():
             return cost(value)
@@ -165,4 +166,7 @@ def _complete(
     for block in blocks:
         for of_step, cut in zip(clips, block.cuts, strict=True):
             of_step |= {(cut.clip, cut.scale)} if cut is not None else set()
-    return {**known, **record_of(taken, choices, list(map(sorted, clips)))}
+    made = record_of(taken, choices, list(map(sorted, clips)))
+    period = known["parameters"].get("period")
+    said = {"unit": in_unit(PERSON, period), "composition": in_unit(made["composition"], period)}
+    return {**known, **made, **said}

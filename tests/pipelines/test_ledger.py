@@ -173,3 +173,57 @@ def test_a_run_in_rho_is_refused_by_a_limit_in_epsilon(
     limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "3"]
     said = refused(aggregate, *files, *config(budget={"rho": 0.1}), *limit)
     assert "cost must be an epsilon and a delta, as the limit is" in said
+
+
+def test_runs_over_disjoint_periods_are_charged_side_by_side(
+    call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: Callable[..., str]
+) -> None:
+    daily = [*call, "--people_count", "--period", "day", "--ledger_period"]
+    for day in ("1", "2"):
+        assert aggregate.main([*daily, day, *TOTAL]) == 0
+        said = capfd.readouterr().out
+    assert "2 runs: per person and day: epsilon 1 of 1.5, delta 0 of 1e-06; left for each" in said
+    assert "per person over all: at most epsilon 2, delta 0" in said
+    assert "protected: one person's rows of one day (epsilon 1)" in " ".join(said.split())
+    assert "must be at most epsilon 1.5" in refused(aggregate, *daily, "1")
+    assert "period must be day as in earlier runs" in refused(
+        aggregate, *call, "--count", "--period", "minutes"
+    )
+    assert "period must be given with" in refused(
+        aggregate, *call, "--count", "--ledger_period", "1"
+    )
+
+
+def test_a_date_in_a_file_is_a_period(tmp_path: Path, visits: str) -> None:
+    config, out = tmp_path / "daily.yaml", tmp_path / "out.csv"
+    lines = ["period: day", "ledger_period: 2026-11-22", "metrics: [count]", "budget: {epsilon: 9}"]
+    config.write_text("\n".join([f"input: {visits}", "person: visitor", *lines]))
+    assert aggregate.main(["--config", str(config), "--output", str(out)]) == 0
+    record = dp.Released.read(out).record
+    assert record["parameters"]["ledger_period"] == record["job"]["ledger_period"] == "2026-11-22"
+
+
+def test_a_schedule_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    asked = ["schedule", "--runs", "30", "--total_epsilon", "3"]
+    assert ledger.main([*asked, "--delta", "1e-6"]) == 0
+    said = capfd.readouterr().out
+    for row in (["pure", "0.1", "-"], ["zCDP", "0.111", "0.006168"], ["PLD", "0.1261", "-"]):
+        assert any(line.split()[:3] == row for line in said.splitlines())
+    assert ledger.main(asked) == 0
+    assert "PLD  " not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--runs", "0", "--total_epsilon", "3"],
+        ["--runs", "30", "--total_epsilon", "no"],
+        ["--runs", "30", "--total_epsilon", "3", "--delta", "2"],
+        ["--runs", "30"],
+    ],
+)
+def test_a_wrong_schedule_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        ledger.main(["schedule", *words])
+    said = capfd.readouterr().err
+    assert stopped.value.code == 2 and said.count("\n") == 1 and "schedule: error: " in said

@@ -1,19 +1,21 @@
 """The plan of a program, without data; and the record of what a run has spent and drawn.
 
 The plan says what each release would spend, and its expected error; where the bound on partitions
-per person is chosen privately, for some bounds. Everything in the record is a public parameter, or
-was released and paid for: the noisy histograms that choose clips are outputs of the mechanism
-(`histogram_choice.clip`), and clips and noise scales are functions of them and of parameters. So it
-may stand beside the output.
+per person is chosen privately, for the bound `SHOWN`. Everything in the record is a public
+parameter, or was released and paid for: the noisy histograms that choose clips are outputs of the
+mechanism (`histogram_choice.clip`), and clips and noise scales are functions of them and of
+parameters. So it may stand beside the output.
 """
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.accounting.periods import PERSON, in_unit, meant
 from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
@@ -103,13 +105,15 @@ class Plan:
         rows: one per release, and one for the selection of partitions.
         total: the whole budget, and how it is composed.
         cautions: what is unusual about the parameters.
-        owners: what to say of rows with several owners; "" for one.
+        owners: what to say of rows with several owners, or of periods; "" for one person.
+        period: the column of the period; None: a person is protected with all rows.
     """
 
     rows: tuple[PlanRow, ...]
     total: str
     cautions: tuple[str, ...] = ()
     owners: str = ""
+    period: str | None = None
 
     def __str__(self) -> str:
         return self.text()
@@ -122,8 +126,8 @@ class Plan:
         """
         lines = text_table(_HEADINGS, [row.cells for row in self.rows], columns)
         below = [*_EXPLAINED, *(f"{row.metric}: {row.reason}" for row in self.rows if row.reason)]
-        below += [f"in all: {self.total}", *filter(None, [self.owners])]
-        notes = [wrapped(note, columns) for note in below]
+        below = [in_unit(note, self.period) for note in [*below, f"in all: {self.total}"]]
+        notes = [wrapped(note, columns) for note in [*below, *filter(None, [self.owners])]]
         warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
         return "\n".join([*lines, *notes, *warned])
 
@@ -147,15 +151,34 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
     return Plan((_search_row(program), *_rows(program.at_bound(shown))), total)
 
 
-def several_owners(columns: Sequence[str]) -> str:
-    """Return what to say of rows that belong to several people; "" for one."""
-    if len(columns) < 2:
+def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
+    """Return what to say of rows of several people, or of one person in periods; "" for neither.
+
+    A person with rows of n periods is n steps away: n epsilon (Dwork, Roth 2014, Theorem 2.2), or
+    n^2 rho (Bun, Steinke 2016, Proposition 1.9).
+
+    Args:
+        person: the columns of the person, or of the owners.
+        period: the column of the period; None: none.
+        budget: the cost of the release, as in a record.
+    """
+    if period is not None:
+        word, power = ("rho", 2) if "rho" in budget else ("epsilon", 1)
+        one = Fraction(budget.get(word, 0))
+        delta = ", and more delta" * (Fraction(budget.get("delta", 0)) > 0)
+        less = f": {word} {short(float(one * 30**power))} for rows of 30{delta}"
+        return (
+            f"protected: {in_unit(PERSON, period)} ({word} {short(float(one))}); all rows of a "
+            f"person less{less * (power == 1 or not delta)}. Where people are counted, a person "
+            f"counts once for each {period}"
+        )
+    if len(person) < 2:
         return ""
-    *others, last = columns
+    *others, last = person
     return (
-        f"each row has {_NUMBERS[len(columns)]} owners: {', '.join(others)} and {last}; each of "
+        f"each row has {_NUMBERS[len(person)]} owners: {', '.join(others)} and {last}; each of "
         "them is a person, protected with all rows that have them. If that is not meant, name one "
-        "column as the person"
+        "column as the person" + (f". {meant(person)}" if meant(person) else "")
     )
 
 

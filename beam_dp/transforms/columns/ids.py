@@ -55,7 +55,7 @@ _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UUIDS = 1 << 128
 _EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
-"""Below these, by the bytes of a float, integers and whole floats are one to one."""
+"""By the bytes of a float: below this number, each integer has a whole float of its own."""
 _UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # read past the class: a UUID can hold anything in it
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
@@ -82,7 +82,7 @@ def identify(column: Cells, key: bytes) -> tuple[np.ndarray, np.ndarray]:
         key: the run's key.
     """
     if isinstance(column, list):
-        column = _ids_of(column)
+        column = ids_of(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _identify_dictionary(column, key)
@@ -182,7 +182,7 @@ def to_array(values: Sequence[object]) -> pa.Array | None:
         return None
 
 
-def _ids_of(values: list[object]) -> pa.Array:
+def ids_of(values: list[object]) -> pa.Array:
     """Return Python values as an Arrow column: by their one type, or each by its canonical text."""
     column = to_array(values)
     return pa.array(map(canonical, values), pa.large_string()) if column is None else column
@@ -238,6 +238,17 @@ def whole_number(value: decimal.Decimal) -> int | None:
         return None
     whole = not value or value.adjusted() < _LONGEST_INTEGER and value == value.to_integral()
     return int(value) if whole else None
+
+
+def paired(person: np.ndarray, period: np.ndarray, key: bytes) -> np.ndarray:
+    """Return one identity per pair of a person and a period, as uint64 of shape (2, n).
+
+    The four words of a pair are hashed by a key of their own: the words are made with the run's
+    key, and the hash tells two texts apart that do not depend on its key.
+    """
+    words = np.ascontiguousarray(join([person, period]).T)
+    offsets = np.arange(len(words) + 1, dtype=np.int64) * words.itemsize * words.shape[1]
+    return hashing.digests(offsets, words.reshape(-1).view(np.uint8), key + b"period")
 
 
 def join(identities: list[np.ndarray]) -> np.ndarray:

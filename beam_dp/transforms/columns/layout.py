@@ -4,13 +4,15 @@ Rows come as dicts, as `beam.Row`, NamedTuple or dataclass (`row_fields`), or as
 batches and tables. A row counts if its person is an id and every part of its partition is a key
 (`ids`); otherwise it is dropped, by itself and without a trace. A value that is no number
 (`fixed_point`) is absent: the row counts as a row and adds nothing to what is computed from that
-column. Where rows have several owners, a row counts if any of them is an id (`owner_lines`). Fields
-that no column of the layout names are never looked at. No content of a row reaches an exception, a
+column. Where rows have several owners, a row counts if any of them is an id (`owner_lines`). Where a
+period is named, the rows of one person and one period have an id of their own, as if they were a
+person: whatever holds for one person holds for one person's rows of one period. A row without a
+usable period is dropped. Fields that no column of the layout names are never looked at. No content of a row reaches an exception, a
 log or a counter; the errors raised here name columns and Arrow types, which are not data.
 
 *Schemas are public.* A batch without a wanted column, or with one of a wrong type, fails the job,
-and the error names the columns of the batch. That tells nothing of a person where the schema is
-that of the program or of the file, the same for all batches, a batch of nobody included. Who makes
+and the error names the columns of the batch. That tells nothing of a person where the program
+or the file fixes the schema: then all batches have the same one, even a batch of nobody. Who makes
 batches of rows must give them a schema that is written down (`pa.RecordBatch.from_pylist(rows,
 schema=schema)`): one that is inferred would be an answer about the rows.
 """
@@ -61,6 +63,9 @@ class Layout:
             none of the public epsilons are dropped.
         public: the public keys; None: partitions are private.
         key: the run's key.
+        period: the column that says to which period a row belongs; None: a person is protected with
+            rows of all periods.
+        only: the periods whose rows count; others are dropped. None: all count.
     """
 
     person: str
@@ -68,11 +73,14 @@ class Layout:
     columns: tuple[Column, ...]
     public: public_keys.PublicKeys | None
     key: bytes
+    period: str | None = None
+    only: public_keys.PublicKeys | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `from_lists`."""
-        return (self.person, *self.partition, *(column.name for column in self.columns))
+        period = () if self.period is None else (self.period,)
+        return (self.person, *self.partition, *(column.name for column in self.columns), *period)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -97,6 +105,8 @@ class Layout:
         """Return the contributions in columns; those of the partition are Arrow's."""
         person, valid = ids.identify(columns[0], self.key)
         end = 1 + len(self.partition)
+        if self.period is not None:
+            person, valid = self._of_periods(person, valid, columns.pop())
         partition, kept, names = self._partitions(columns[1:end], len(valid))
         values = [
             read(column, cells, self.key)
@@ -109,6 +119,16 @@ class Layout:
                 valid = valid & (numbers >= 0)
         table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
         return table if valid.all() else table.take(valid)
+
+    def _of_periods(
+        self, person: np.ndarray, known: np.ndarray, cells: ids.Cells
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the identities of pairs of a person and a period, and which rows count."""
+        column = public_keys.encoded(ids.ids_of(cells) if isinstance(cells, list) else cells)
+        period, dated = ids.identify(column, self.key)
+        if self.only is not None:
+            dated = dated & (self.only.indexes([column], self.key) >= 0)
+        return ids.paired(person, period, self.key), known & dated
 
     def _owners(
         self, person: np.ndarray, known: np.ndarray, values: list[np.ndarray]
@@ -200,10 +220,10 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     Raises:
         TypeError: names the column and its type, which are not data.
     """
-    named = [(name, Role.OWNER) for name in (layout.person, *layout.partition)]
+    named = [(name, Role.OWNER) for name in (layout.person, *layout.partition, layout.period)]
     named += [(column.name, column.role) for column in layout.columns]
     for name, role in named:
-        if name not in types:
+        if name is None or name not in types:
             continue
         kind, (fits, rule) = types[name], _RULES[role]
         if not fits(kind.value_type if pa.types.is_dictionary(kind) else kind):

@@ -60,7 +60,7 @@ class KeyList(Sequence[Key]):
 def plain_column(values: Sequence[object]) -> pa.Array:
     """Return one part of all keys as a column.
 
-    Floats are keys in data, and none that anybody should write.
+    Floats can be keys in data, but nobody should list them.
 
     Raises:
         TypeError: for values that are no keys, and for several types.
@@ -109,7 +109,7 @@ class PublicKeys:
 
     def indexes(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the index of each row's key in the list; -1 where it is not listed."""
-        identified = [ids.identify(_encoded(column), key) for column in columns]
+        identified = [ids.identify(encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
         indexes = _lookup(self, key).indexes([identity for identity, _ in identified])
         return indexes if valid.all() else np.where(valid, indexes, -1)
@@ -128,9 +128,10 @@ def _lookup(public: PublicKeys, key: bytes) -> "_Lookup":
     return _Lookup(ids.join(columns), hashing.salt(key, "public"))
 
 
-def _encoded(column: pa.Array) -> pa.Array:
-    """Return text as a dictionary: few different keys are hashed once each."""
-    return column.dictionary_encode() if ids.is_text(column.type) else column
+def encoded(column: pa.Array) -> pa.Array:
+    """Return text and dates as a dictionary: few different ones are hashed once each."""
+    is_hashed = ids.is_text(column.type) or pa.types.is_date(column.type)
+    return column.dictionary_encode() if is_hashed else column
 
 
 class _Lookup:
@@ -151,7 +152,7 @@ class _Lookup:
     def indexes(self, identities_: list[np.ndarray]) -> np.ndarray:
         """Return the index of each identity in the list; -1 where it is not listed."""
         if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
-            # Differences wrap around: of numbers below the lowest key they are larger than any key.
+            # Differences wrap around: below the lowest key they are larger than those of all keys.
             offsets = identities_[0][0] - np.uint64(self._low % (1 << 64))
             np.minimum(offsets, np.uint64(len(self._table) - 1), out=offsets)
             return np.asarray(self._table[offsets.view(np.int64)], np.int64)

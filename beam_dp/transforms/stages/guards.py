@@ -10,6 +10,7 @@ from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
 
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
+from beam_dp.mechanisms.accounting.periods import meant
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown
@@ -35,7 +36,7 @@ RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 
 SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_sampling"
-"""Beam's experiments: workers keep elements; they keep none, even of those that fail."""
+"""Experiments of Beam: one has workers keep elements; one stops them from keeping failed ones."""
 
 
 def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
@@ -64,7 +65,7 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         "its input",
         "be in the global window, with the default trigger, no allowed lateness and the default "
         "timestamp combiner: a person would be bounded anew in every window and released again at "
-        "every firing, and others put the event time of single rows on what is released",
+        "every firing, and another combiner puts the event time of a row on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
     _check_runner(owner, rows.pipeline)
@@ -136,6 +137,7 @@ def check_several(
     asked: Sequence[Metric],
     bounds: ContributionBounds,
     partitions: Partitions | None,
+    person: Sequence[str],
 ) -> tuple[Metric, ...]:
     """Return the metrics as released for rows with several owners: by their removal profile.
 
@@ -154,13 +156,14 @@ def check_several(
         "bounds",
         "be left out where rows have several owners: cutting the rows of one would "
         "move those of another",
+        meant(person),
     )
     checks.require(
         not isinstance(partitions, PrivatePartitions),
         owner,
         "partitions",
         "be public where rows have several owners",
-        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
+        meant(person) or "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
     for metric in asked:
         if not metric.several_owners:
@@ -170,12 +173,13 @@ def check_several(
                 "a metric of rows with several owners",
                 f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
                 "most 1 when any owner is removed",
+                meant(person),
             )
     return tuple(metric.for_several_owners() for metric in asked)
 
 
 def check_functions(asked: Sequence[Metric]) -> None:
-    """Refuse metrics with functions that workers could not make of a pickle, and make anew.
+    """Refuse metrics with functions that cannot be pickled: workers make them of a pickle, anew.
 
     Args:
         asked: the metrics.

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, record_of, several_owners
+from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, protected, record_of
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.planning.shown_tables import text_table
 from beam_dp.mechanisms.summaries import worker_limits
@@ -136,17 +136,40 @@ def test_a_reach_that_nobody_bound_is_named():
 
 
 def test_several_owners_are_named_in_one_line():
-    assert several_owners(["who"]) == "" == plan(Budget(1.0)).owners
-    assert several_owners(["VisitorId", "Day"]) == (
-        "each row has two owners: VisitorId and Day; each of them is a person, protected with all rows "
-        "that have them. If that is not meant, name one column as the person"
-    )
+    budget = {"epsilon": "1"}
+    assert protected(["who"], None, budget) == "" == plan(Budget(1.0)).owners
+    two = "each row has two owners: VisitorId and {0}; each of them is a person, protected with all rows "
+    two += "that have them. If that is not meant, name one column as the person"
+    assert protected(["VisitorId", "Payee"], None, budget) == two.format("Payee")
+    meant = ". For one person's rows of one Day, write --period Day"
+    assert protected(["VisitorId", "Day"], None, budget) == two.format("Day") + meant
     columns = [f"c{number}" for number in range(worker_limits.OWNERS)]
-    assert several_owners(columns).startswith(
+    assert protected(columns, None, budget).startswith(
         "each row has eight owners: c0, c1, c2, c3, c4, c5, c6 an"
     )
     made = PrivateAggregate(["VisitorId", "Day"], [sums.Count()], Budget(1.0))
-    assert str(made.plan()).splitlines()[-1] == several_owners(["VisitorId", "Day"])
+    assert str(made.plan()).splitlines()[-1] == protected(["VisitorId", "Day"], None, budget)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ({"epsilon": "1", "delta": "0"}, "(epsilon 1); all rows of a person less: epsilon 30 for"),
+        ({"rho": "1/10", "delta": "0"}, "(rho 0.1); all rows of a person less: rho 90 for rows of"),
+        (
+            {"epsilon": "1", "delta": "1/9"},
+            "less: epsilon 30 for rows of 30, and more delta. Where",
+        ),
+        ({"rho": "1", "delta": "1/9"}, "(rho 1); all rows of a person less. Where people are"),
+    ],
+)
+def test_a_period_is_what_the_plan_protects(budget, said):
+    note = protected(["who"], "day", budget)
+    assert note.startswith("protected: one person's rows of one day (") and said in note
+    made = PrivateAggregate("who", [sums.Sum("v")], Budget(1.0), period="day")
+    told = str(made.plan())
+    assert told.count("one person") == told.count("one person's rows of one day") == 3
+    assert "the most that one person's rows of one day count for" in told
 
 
 def chosen_plan(limit=7, budget=None):
