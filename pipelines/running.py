@@ -93,9 +93,9 @@ def _lost_workers_noticed() -> Iterator[None]:
 def _let_last(made: beam.Pipeline) -> None:
     """Let a run last for 30 days that asks for no job server, unless its limit was chosen.
 
-    The states of a job come by one answer that lasts as long as the job does, and where Beam asks
-    for them before the job runs, as on Prism, the limit is one for the whole run. (Dataflow has no
-    job server, and would show the option.)
+    Beam learns the states of a job from one request, which lasts as long as the job. Where Beam
+    makes it before the job runs, as on Prism, its time limit is one for the whole run. (Dataflow
+    has no job server, and would show the option.)
     """
     portable = made.options.view_as(PortableOptions)
     chosen = portable.job_endpoint or portable.job_server_timeout != BEAMS_SECONDS

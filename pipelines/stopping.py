@@ -42,7 +42,7 @@ class Worker(subprocess.Popen[Any]):
 
 
 def is_program() -> bool:
-    """Return whether this process is a job: to others that import jobs, their signals belong."""
+    """Return whether this process is a job: a program that imports jobs keeps its own signals."""
     return is_command() or "-m pipelines." in " ".join(sys.orig_argv)
 
 
