@@ -43,10 +43,15 @@ def pipeline(
     release, given = asked.release, asked.given
     person, keys = release.person, list(release.partition)
     owners = [person] if isinstance(person, str) else list(person)
-    quotes = given.get("quotes", True)
-    read = read_rows.reader_of(asked.input, owners, keys, release.metrics, quotes)
+    query = None if asked.query is None else dp.Rows(asked.query)
+    parsed = query and query.parsed
+    read = read_rows.reader_of(
+        asked.input, owners, keys, release.metrics, parsed, asked.numbers, **asked.dialect
+    )
     made = beam.Pipeline(options=beam_options)
-    released = made | "Read" >> read | "Release" >> release
+    rows = made | "Read" >> read
+    rows = rows if query is None else rows | "Query" >> query
+    released = rows | "Release" >> release
     if asked.top is not None:
         by, k = asked.top
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
