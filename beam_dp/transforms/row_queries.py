@@ -270,9 +270,11 @@ class _Engine:
             made = None
         if made is not None:
             yield from made
+        elif any(map(pa.types.is_dictionary, batch.schema.types)):  # of cells of other rows too
+            plain = list(map(_without_dictionary, batch.columns))
+            yield from self.rows(pa.RecordBatch.from_arrays(plain, batch.schema.names))
         elif len(batch) > 1:
-            plain = list(map(_without_dictionary, batch.columns))  # it holds cells of other rows
-            batch, half = pa.RecordBatch.from_arrays(plain, batch.schema.names), len(batch) // 2
+            half = len(batch) // 2
             yield from self.rows(batch.slice(0, half))
             yield from self.rows(batch.slice(half))
 
