@@ -67,14 +67,15 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
+    from beam_dp.transforms.keep_reliable import KeepReliable as KeepReliable
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
     from beam_dp.transforms.one_statistic import PreprocessSensitivity as PreprocessSensitivity
     from beam_dp.transforms.one_statistic import PrivateRatio as PrivateRatio
     from beam_dp.transforms.one_statistic import SelectPartitions as SelectPartitions
     from beam_dp.transforms.one_statistic import ShiftedInverse as ShiftedInverse
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
+    from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
-    from beam_dp.transforms.public_partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
     from beam_dp.transforms.row_queries import Rows as Rows
     from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters

@@ -8,6 +8,7 @@
     python -m benchmarks statistics           other statistics beside the published mechanism
     python -m benchmarks together             numbers that share a draw; means far from 0
     python -m benchmarks preprocessing        means, medians, extremes: by default, by preprocessing
+    python -m benchmarks selection            partitions that are selected without a bound
     python -m benchmarks faults               processes killed at random moments, on every engine
 
 Without a name the options go to `benchmarks.speed`, and all tables but those of `faults` are
@@ -29,6 +30,7 @@ TABLES = (
     ["statistics"],
     ["together"],
     ["preprocessing"],
+    ["selection"],
 )
 PROGRAMS = {name for name, *_ in TABLES} | {"speed", "data", "faults"}
 

@@ -113,9 +113,16 @@ class Summarised(Releases):
     people: PartitionView | None
 
     @classmethod
-    def of(cls, program: Program, bounder: Bounder, settled: Table, partitions: int) -> Summarised:
-        """Summarise what the bounds leave of the rows."""
-        cells, settled = cells_of(bounder, settled, program.measures, partitions)
+    def of(
+        cls,
+        program: Program,
+        bounder: Bounder,
+        settled: Table,
+        partitions: int,
+        counted: Table | None = None,
+    ) -> Summarised:
+        """Summarise what the bounds leave of the rows; `counted` pairs select partitions."""
+        cells, settled = cells_of(bounder, settled, program.measures, partitions, counted)
         shared = program.shared_measures
         if not shared:
             return cls(program, cells, None)
@@ -186,14 +193,19 @@ class Searched(Releases):
         """Make the first choices; return the program that they lead to."""
         return self.program.at(self.program.choose(self.votes, Noise()))
 
-    def draw(self) -> list[Interval]:
+    def once(self) -> Summarised:
+        """Make the first choices, and summarise what they leave of the rows."""
         program = self.chosen()
         bounds = self.widest.bounds.up_to(program.reach)
         bounder = dataclasses.replace(self.widest, bounds=bounds)
         if program.reach not in self.settled:
             self.settled[program.reach] = bounder.settle_reduced(self.reduced)
         settled = self.settled[program.reach]
-        return Summarised.of(program, bounder, settled, self.partitions).draw()
+        pairs = bounder.pairs(self.reduced, program.counted) if program.counts_apart else None
+        return Summarised.of(program, bounder, settled, self.partitions, pairs)
+
+    def draw(self) -> list[Interval]:
+        return self.once().draw()
 
 
 def interval(
@@ -263,14 +275,18 @@ def profile(rows: Rows, metric: Metric, removals: int, others: Sequence[str] = (
 
 
 def cells_of(
-    bounder: Bounder, settled: Table, measures: Sequence[Any], partitions: int
+    bounder: Bounder,
+    settled: Table,
+    measures: Sequence[Any],
+    partitions: int,
+    counted: Table | None = None,
 ) -> tuple[PartitionView, Table]:
     """Return what releases see of the partitions, and the table as it was summarised."""
     lines = None
     if bounder.keep_rows:
         lines = owner_lines.collect(settled, measures, _KEY)
         settled = bounder.aggregate(settled)
-    found = histograms.summarise(settled, measures)
+    found = histograms.summarise(settled, measures, counted)
     places = None if lines is None else lines.partition[0].astype(np.int64)
     here = found.partition[0].astype(np.int64)
     return PartitionView(found, here, partitions, lines, places), settled

@@ -13,6 +13,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -44,6 +45,7 @@ _EVERYDAY = {
 _SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
+    "nonnegative": "released numbers below 0 become 0",
     "quiet": "name no stages and show no progress, but warnings and errors",
     "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
@@ -69,20 +71,12 @@ _VALUES = {
     "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
     "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
     "total_delta": ("D", "their limit of delta (default 0)"),
-    "people": ("N", "with --plan: how many people there are, known or guessed"),
-    "assume": ("NAME=N,...", "with --people: guesses: spent=100,rows=3,each=2,partitions=30"),
 }
+_KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
+_LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _AS_THEY_ARE = (
-    "input",
-    "output",
-    "report",
-    "overwrite",
-    "metrics",
-    "people",
-    "query",
-    "delimiter",
-    "decimal",
-    "encoding",
+    *("input", "output", "report", "overwrite", "nonnegative", "metrics"),
+    *("query", "delimiter", "decimal", "encoding"),
 )
 
 
@@ -169,6 +163,7 @@ def parser(
     for name, (metavar, says) in _VALUES.items():
         kind = _pairs_of if metavar.startswith("NAME=") else str
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
+    made.add_argument("--keep", metavar="RULE", help=_KEEP, action="append", type=_rule_of)
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
     others = ", ".join(word for word in words if word not in _EVERYDAY)
@@ -190,6 +185,16 @@ def metric(word: str, fixed: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the mapping of a metric of what stands behind its flag: COLUMN,OPTION=VALUE,..."""
     column, *options = _NEXT_OPTION.split(text)
     return {word: column, **fixed, **_pairs(options)}
+
+
+def _rule_of(text: str) -> dict[str, Any]:
+    """Return a part of the mapping `keep`."""
+    found = _LIMIT.fullmatch(text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"must be 'within 25%', as one, not {text!r}")
+    if found["percent"]:
+        return {"within": number(found["percent"]) / Fraction(100)}
+    return {"at_least": {found["name"]: number(found["least"])}} if found["name"] else {}
 
 
 def _pairs_of(text: str) -> dict[str, Any]:
@@ -231,9 +236,13 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     if keys is not None:
         parts = len(_listed(given["partition"] or ""))
         made["partitions"] = {"files": keys[1:]} if keys[:1] == "@" else keys_of(keys, parts)
-    for name in ("bounds", "assume"):
-        if given[name] is not None:
-            made[name] = _numbers(given[name])
+    if given["keep"]:
+        made["keep"] = {name: part for rule in given["keep"] for name, part in rule.items()}
+        least = [rule["at_least"] for rule in given["keep"] if "at_least" in rule]
+        if least:
+            made["keep"]["at_least"] = {name: n for rule in least for name, n in rule.items()}
+    if given["bounds"] is not None:
+        made["bounds"] = _numbers(given["bounds"])
     limit = _numbers({name: given[f"total_{name}"] for name in ("epsilon", "delta")})
     if budget := _numbers({name: given[name] for name in ("epsilon", "delta")}):
         made["budget"] = budget

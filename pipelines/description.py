@@ -1,9 +1,9 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files, and quotes, delimiter, decimal and encoding how the cells of CSV are written;
-query and numbers make the rows; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}} who pays; people and assume: {spent: 100} are guesses for a plan.
+which files; quotes, delimiter, decimal and encoding how the cells of CSV are written; query and
+numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
+ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
 
 import os
@@ -18,7 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
-from beam_dp.beam_yaml.mappings import number, number_of
+from beam_dp.beam_yaml.mappings import number
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
@@ -28,7 +28,7 @@ from beam_dp.transforms.stages.output_names import output_names
 
 DIALECT = ("quotes", "delimiter", "decimal", "encoding")
 FILES = ("input", "output", "overwrite", "report", "query", "numbers", *DIALECT)
-KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
+KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -111,9 +111,6 @@ class Description:
         self.query: str | None = given.get("query")
         self.numbers = mappings.columns_of(given.get("numbers"))
         self.output: str = given.get("output", "")
-        self.people = number(given.get("people"))
-        guesses = mappings.mapping_of(_OWNER, "assume", given.get("assume", {}))
-        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses.items()}
         parts = {name: given[name] for name in mappings.RELEASE if name in given}
         batches = "top_partitions" not in given
         self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)

@@ -19,7 +19,6 @@ _ADVICE = {
     "ContributionBounds.partitions": "give a bound, like 3",
     "LocalSensitivity.delta": "give one, like 1e-6",
     "delta": "give one, like 1e-6, or name the partitions: 1,2,3",
-    "assume": "say how many people there are, like 5000",
     "clip": "give a number, like 100",
     "ScaleThenChoose.budget": "give an epsilon and a delta",
     "PreprocessSensitivity.budget": "give the largest of them as epsilon, without a delta",

@@ -16,13 +16,13 @@ statistic. How far the preprocessed statistic is from the true one is not known:
 import sys
 from collections.abc import Sequence
 
-from beam_dp.mechanisms.metrics.base import takes
+from beam_dp.mechanisms.metrics.base import OfPersonValues
 from pipelines import command_line, releasing
 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    return command_line.parser("preprocess", __doc__, lambda kind: takes(kind, "last_by"))
+    return command_line.parser("preprocess", __doc__, lambda kind: issubclass(kind, OfPersonValues))
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -74,15 +74,13 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     balance: Balance | None = None
     with line.refusing():
         asked = Description(command_line.described(options))
-        plan = asked.release.plan(asked.people, asked.assume)
+        plan = asked.release.plan()
         name = label(line.prog.rpartition(".")[2], asked.output or "no output")
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)
             sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
             return 0
-        if asked.people is not None:
-            raise ValueError("people is for --plan: the run itself needs no guess")
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
         asked.check_input(made)

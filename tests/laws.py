@@ -24,11 +24,10 @@ from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
 from beam_dp.mechanisms.search.quantiles import end_quantile
-from beam_dp.mechanisms.search.quantiles.end_quantile import Levels, Line, TailSearch
+from beam_dp.mechanisms.search.quantiles.end_quantile import Levels, Line, TailSearch, WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch, _parts
-from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
 
 Indexes = tuple[int | None, ...]

@@ -24,21 +24,24 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions, typed_keys
+from beam_dp.transforms.keep_reliable import KeepReliable
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 
-RELEASE = ("person", "metrics", "budget", "partition", "bounds", "partitions", "shards")
+RELEASE = (
+    *("person", "metrics", "budget", "partition", "bounds", "partitions", "shards"),
+    *("keep", "nonnegative"),
+)
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
-    *("person_value", "last_by", "person_epsilon"),
+    *("person_value", "person_epsilon"),
 }
 _WORDS_OR_NUMBERS = {"sensitivity"}
 _MOST_EDGES = 10_000
 _OWN = ("person_epsilon", "epsilons")
-_OF_PEOPLE = ("person_value", "last_by", "sensitivity")
+_OF_PEOPLE = ("person_value", "sensitivity")
 
 
 def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -66,7 +69,7 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
 
     Args:
         owner: the name that errors begin with.
-        given: its person, metrics, budget, partition, bounds, partitions, shards.
+        given: its parts, by the names of `RELEASE`.
         batches: whether the output is batches of columns, where the partitions allow that.
     """
     parts = mapping_of(owner, "config", given, RELEASE)
@@ -80,7 +83,8 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         bounds_of(owner, parts.get("bounds")),
         partitions,
         batches=batches and isinstance(partitions, PublicPartitions),
-        **{name: parts[name] for name in ("shards",) if name in parts},
+        keep=keep_of(owner, parts.get("keep")),
+        **{name: parts[name] for name in ("shards", "nonnegative") if name in parts},
     )
 
 
@@ -226,6 +230,15 @@ def bounds_of(owner: str, given: object) -> ContributionBounds | None:
         return None
     limits = mapping_of(owner, "bounds", given, _names(ContributionBounds))
     return ContributionBounds(**{name: number(most) for name, most in limits.items()})
+
+
+def keep_of(owner: str, given: object) -> KeepReliable | None:
+    """Return the rule of `{within: 0.25, at_least: {people_count: 100}}`; None for none."""
+    if given is None:
+        return None
+    parts = mapping_of(owner, "keep", given, ("within", "at_least"))
+    least = mapping_of(owner, "keep.at_least", parts.get("at_least", {}))
+    return KeepReliable(number(parts.get("within")), {n: number(v) for n, v in least.items()})
 
 
 def _names(kind: type[ContributionBounds | PrivatePartitions]) -> list[str]:

@@ -12,7 +12,6 @@ from beam_dp.beam_yaml.mappings import (
     budget_of,
     columns_of,
 )
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms.known_columns import fields_of
 from beam_dp.transforms.one_statistic import SelectPartitions
 from beam_dp.transforms.stages.output_names import row_type
@@ -27,6 +26,8 @@ def private_aggregate(
     bounds: Any = None,
     partitions: Any = None,
     shards: Any = None,
+    keep: Any = None,
+    nonnegative: bool = False,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
 
@@ -38,13 +39,15 @@ def private_aggregate(
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
         shards: How many parts the people are cut into on the way.
+        keep: Which numbers are reliable enough, {within: 0.25, at_least: {people_count: 100}}.
+        nonnegative: Whether released numbers below 0 become 0.
     """
     made = aggregate_of("PrivateAggregate", locals())
     return ReleasedRows(made)
 
 
 def select_partitions(
-    person: Any, partition: Any, budget: Any, bounds: Any, pre_threshold: int = 1
+    person: Any, partition: Any, budget: Any, bounds: Any = None, pre_threshold: int = 1
 ) -> beam.PTransform[Any, Any]:
     """Release the keys of partitions that have enough people.
 
@@ -52,11 +55,11 @@ def select_partitions(
         person: The column that identifies a person.
         partition: The column, or columns, whose values name a partition.
         budget: What the output may cost, {epsilon: 1, delta: 1e-6}.
-        bounds: How many partitions a person keeps, {partitions: 3}.
+        bounds: How many partitions a person keeps, {partitions: 3}; none is needed.
         pre_threshold: Never name a partition with fewer people than this.
     """
     owner, columns = "SelectPartitions", columns_of(partition)
-    limits = bounds_of(owner, bounds) or ContributionBounds(None)  # which is refused
+    limits = bounds_of(owner, bounds)
     made = SelectPartitions(person, columns, budget_of(owner, budget), limits, pre_threshold)
     return ReleasedRows(made)
 

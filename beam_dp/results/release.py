@@ -33,8 +33,8 @@ from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
-from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.keep_reliable import KeepReliable
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.row_queries import Query, Rows
 from beam_dp.transforms.stages.output_names import field_names, output_names
 
@@ -106,6 +106,8 @@ def release(
     partition: Sequence[str] = (),
     bounds: ContributionBounds | None = None,
     partitions: PublicPartitions | PrivatePartitions | None = None,
+    keep: KeepReliable | None = None,
+    nonnegative: bool = False,
     ledger: Ledger | None = None,
     query: str | None = None,
     numbers: Sequence[str] = (),
@@ -136,7 +138,8 @@ def release(
         data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
             pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
             that are needed are read.
-        person, metrics, budget, partition, bounds, partitions: as in `PrivateAggregate`.
+        person, metrics, budget, partition, bounds, partitions, keep, nonnegative: as in
+            `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
         query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.
         numbers: columns of CSV files that the query takes as numbers; others are text for it.
@@ -157,6 +160,8 @@ def release(
         bounds,
         partitions,
         batches=isinstance(partitions, PublicPartitions),
+        keep=keep,
+        nonnegative=nonnegative,
     )
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"

@@ -16,11 +16,11 @@ import math
 import unicodedata
 
 from beam_dp.mechanisms.planning.shown_tables import width
+from beam_dp.transforms.keep_reliable import doubtful
 
 UNKNOWN = "?"
 MISSING = "-"
 MARK = "*"
-_WIDE_SHARE = 0.5
 _BEYOND = 2
 _DIGITS = 4
 _LARGE, _FINE = 15, 9  # powers of ten from which, and down to which, digits are written out
@@ -52,22 +52,16 @@ class ShownNumber:
     beyond: int | None = None
     share: bool = False
 
-    @property
+    @functools.cached_property
     def is_doubtful(self) -> bool:
-        """Whether it may be of little use, so it is marked.
-
-        That is where it is missing, where its interval is as wide as it is far from 0 (of a share:
-        as half of 0 to 1) or open, but for the side on which a largest number has people beyond it.
-        """
+        """Whether it may be of little use, so it is marked: see `keep_reliable.doubtful`."""
         if self.value is None:
             return True
         if self.rank is not None:
             return not math.isfinite(self.rank)
-        if None in (self.low, self.high) and not self.passes_over:
-            return True
-        ends = [end for end in (self.low, self.high) if end is not None]
-        most = _WIDE_SHARE if self.share else abs(self.value)
-        return not sum(abs(self.value - end) for end in ends) < most
+        low, high = (math.nan if end is None else end for end in (self.low, self.high))
+        one_sided = self.beyond is not None
+        return bool(doubtful(self.value, low, high, share=self.share, one_sided=one_sided))
 
     @property
     def mark(self) -> str:

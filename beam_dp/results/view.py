@@ -16,14 +16,16 @@ import pyarrow as pa
 from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.mechanisms.planning.shown_tables import html_table, text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
+from beam_dp.transforms.keep_reliable import WALK
 from beam_dp.transforms.run_record import COLUMNS
+from beam_dp.transforms.run_record import said as said_of
 
 ROWS = 50
 """How many rows are shown where it is not a page."""
 NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _KEY = 32  # columns of a terminal
-_RANKED, _WALK, _EXTREMES, _SHARE = "_rank_error", "walk", ("Max", "Min"), "Ratio"
+_RANKED, _EXTREMES, _SHARE = "_rank_error", ("Max", "Min"), "Ratio"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,21 +121,26 @@ class View:
     def doubts(self) -> list[str]:
         """Return what to say of numbers that may be of little use."""
         said = []
+        kept = self.record.get("parameters", {}).get("keep")
         counts = {
             each.name: sum(number.is_doubtful for number in each.numbers) for each in self.series
         }
         if total := sum(counts.values()):
             named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
+            all_numbers = f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers"
+            of_each = ", ".join(named)
             said.append(
-                f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers may be of little "
-                "use: missing, with an interval as wide as the number (of a share: as wide as 0.5) "
-                "or without an end, which would tell of a few people, or with a rank that may be "
-                f"off by more than a tenth of the people or rows ({', '.join(named)}). More people "
-                "per partition, fewer metrics or a larger budget would help; a plan for so many "
-                "people says what to expect"
+                f"{all_numbers} were too uncertain to show, so they are empty ({of_each}). "
+                f"{said_of(kept)} keeps the others"
+                if kept
+                else f"{all_numbers} may be of little use: missing, with an interval as wide as the "
+                "number (of a share: as wide as 0.5) or without an end, which would tell of a few "
+                "people, or with a rank that may be off by more than a tenth of the people or rows "
+                f"({of_each}). More people per partition, fewer metrics or a larger budget would "
+                "help; a plan for so many people says what to expect"
             )
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
-        if empty and self.keys:
+        if empty and self.keys and not kept:
             said.append(
                 f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
                 "people, or the column of the input holds no plain numbers (1234.5 is one, 1,234.5 "
@@ -191,7 +198,7 @@ def _metrics(table: pa.Table, record: dict[str, Any]) -> tuple[ShownMetric, ...]
     parameters = record.get("parameters", {})
     asked = parameters.get("metrics") or [parameters.get("statistic", {})]
     asked = asked if len(asked) == len(names) else [{}] * len(names)
-    walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(_WALK))
+    walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(WALK))
     passed = {each["metric"]: each["shift_T"] for each in walks}
     return tuple(
         _metric(table, columns, said, passed.get(columns[0]))

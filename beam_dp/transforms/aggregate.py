@@ -13,10 +13,10 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms import run_record
+from beam_dp.transforms import keep_reliable, run_record
+from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -80,6 +80,9 @@ class PrivateAggregate(RowsOfPeople):
             keys can be of any type, nor with public keys of several types in one column.
         columns: all columns that the rows have, where rows are dicts, which do not say it: then a
             misspelt column is refused (see `known_columns`).
+        keep: `KeepReliable()` releases only numbers that are reliable: others are empty (None for
+            whole numbers, else NaN). It costs nothing.
+        nonnegative: released numbers below 0, and ends of intervals, become 0. It costs nothing.
 
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
@@ -97,6 +100,8 @@ class PrivateAggregate(RowsOfPeople):
     shards: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
+    keep: KeepReliable | None = None
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
@@ -116,6 +121,13 @@ class PrivateAggregate(RowsOfPeople):
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
+        checks.boolean(_OWNER, "nonnegative", self.nonnegative)
+        if self.keep is not None:
+            if not isinstance(self.keep, KeepReliable):
+                rule = f"be KeepReliable, not {checks.shown(self.keep)}"
+                mend = "Write keep=dp.KeepReliable(within=0.25)."
+                raise checks.ParameterTypeError(_OWNER, "keep", rule, mend)
+            self.keep.check(self.metrics)
         guards.check_functions(self.metrics)
         output_names.check_batches(_OWNER, self.batches, self.partitions)
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
@@ -165,7 +177,9 @@ class PrivateAggregate(RowsOfPeople):
         draw = draw_once.DrawOnce(program, places, noise, summarise.chosen, draws)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
-        return draw_once.named(released, self.partition, self.metrics, layout, self.batches)
+        keep = keep_reliable.step_of(program, self.keep, self.nonnegative)
+        named = self.partition, self.metrics, layout, self.batches, keep
+        return draw_once.named(released, *named)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return a collection of one dict: what was spent on what, and how it was drawn.
@@ -202,30 +216,9 @@ class PrivateAggregate(RowsOfPeople):
             partitions=partitions,
         )
 
-    def plan(
-        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
-    ) -> Plan:
-        """Return what each release would spend, and its expected error; reads no row.
-
-        Args:
-            people: how many people you know or guess there are in all. The plan then has the
-                intervals to expect, and says for what the people are too few.
-            assume: what you know or guess beside it: for columns of sums and means the most that
-                one person adds to a partition, {"spent": 100}; "rows", the most rows of a person in
-                a partition, by default 1; "each", in how many partitions a person has rows, and
-                "partitions", how many of these there are, if they are not public.
-
-        Raises:
-            TypeError, ValueError: for a wrong guess.
-        """
+    def plan(self) -> Plan:
+        """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.reach is None and not self._others
-        plan, outlook = describe(self._program, unbounded=free), None
-        if people is None:
-            mend = 'Write plan(people=5000, assume={"spent": 100}).'
-            checks.require(not assume, "plan", "assume", "be left out without people", mend)
-        else:
-            known = partition_count(self.partitions)
-            outlook = foresee(self._program, people, assume or {}, known)
+        plan = describe(self._program, unbounded=free)
         owners = several_owners([self._owner, *self._others])
-        said = cautions(self.budget, people)
-        return dataclasses.replace(plan, outlook=outlook, cautions=said, owners=owners)
+        return dataclasses.replace(plan, cautions=cautions(self.budget), owners=owners)

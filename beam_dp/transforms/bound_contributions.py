@@ -29,8 +29,7 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.partitions import check_bounds, check_public
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import output_names, quick_steps, shard_number
 from beam_dp.transforms.stages.bound_and_summarise import gather

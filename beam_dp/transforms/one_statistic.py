@@ -19,14 +19,14 @@ from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
 from beam_dp.mechanisms.metrics.sums import Sum
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.options import refuse
+from beam_dp.mechanisms.numerics.checks import refuse
 from beam_dp.mechanisms.planning.plan import Plan, Record
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import NO_SEARCHES, SearchKind
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
-_TAKEN = ("column", "name", "unit", "weight", "sample")
+_TAKEN = ("column", "name", "unit", "weight")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
 
@@ -51,11 +51,9 @@ class OneStatistic(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.
     def _metrics(self) -> Sequence[Metric]:
         """Return the one metric that the fields ask for, or none."""
 
-    def plan(
-        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
-    ) -> Plan:
+    def plan(self) -> Plan:
         """Return what each release would spend, as `PrivateAggregate.plan`; reads no row."""
-        return self._aggregate.plan(people, assume)
+        return self._aggregate.plan()
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return what was spent on what, as `PrivateAggregate.record`."""
@@ -169,18 +167,17 @@ class PreprocessSensitivity(OneStatistic):
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
-        person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
+        person_value: "mean", "sum", "max" or "min" of a person's values; None: that of the
             statistic, by default the mean, for `Max` the largest, for `Min` the smallest and for
             `Sum` the total.
         person_epsilon: the column of each person's epsilon, which is a public attribute, the same
             in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
-            these only column, name and unit are taken, and of `Median` candidates and beta) and
+            these only column, name and unit are taken) and
             `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
             Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
             public ones are dropped; if a person's rows disagree, they pay at most the largest, and
             the smallest of the rows that the bounds leave is used.
         epsilons: the public epsilons that may be in that column.
-        last_by: for "last": the column that says when a row was (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards, columns: as of `PrivateAggregate`.
 
@@ -198,13 +195,12 @@ class PreprocessSensitivity(OneStatistic):
     partitions: Partitions | None = None
     person_value: str | None = None
     sensitivity: float | str | None = None
-    last_by: str | None = None
     person_epsilon: str | None = None
     epsilons: Sequence[float] | None = None
 
     def _metrics(self) -> Sequence[Metric]:
         """Return the statistic of people."""
-        names = ("person_value", "last_by", "sensitivity")
+        names = ("person_value", "sensitivity")
         options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
         statistic = self.statistic
         if self.person_epsilon is not None or self.epsilons is not None:
@@ -276,8 +272,8 @@ class PrivateRatio(OneStatistic):
 class SelectPartitions(OneStatistic):
     """Release the keys of partitions that have enough people.
 
-    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
-    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
+    The set of keys is (epsilon, delta)-DP as `budget` says. How partitions are selected, with and
+    without bounds, says `PrivatePartitions`.
 
     One `beam.Row` with the partition columns per kept partition.
 
@@ -285,21 +281,21 @@ class SelectPartitions(OneStatistic):
         person: the column that identifies a person.
         partition: the columns whose values name a partition.
         budget: with a delta above 0.
-        bounds: must limit the partitions of one person.
+        bounds: how much of the data one person may reach. None: no bound is needed; what a person
+            counts for in each partition is chosen by a noisy histogram, for 2% of the budget.
         pre_threshold: never name a partition with fewer people than this.
         shards, columns: as of `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
 
-    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
-    (2020), Theorem 1.
+    Source: the module docstring of `noise.partition_selection`.
     """
 
     person: str
     partition: Sequence[str]
     budget: Budget
-    bounds: ContributionBounds
+    bounds: ContributionBounds | None = None
     pre_threshold: int = 1
 
     def _metrics(self) -> Sequence[Metric]:

@@ -9,8 +9,7 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.partitions import Partitions
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import Partitions, PublicPartitions
 from beam_dp.transforms.stages import guards, shard_number
 
 

@@ -21,7 +21,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.transforms.public_partitions import PublicPartitions
+from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
 from beam_dp.transforms.stages.draw_once import Block, Drawn
 from beam_dp.transforms.stages.output_names import output_names
@@ -105,7 +105,10 @@ def said(value: object) -> str:
         parts = [
             f"{name}={said(part)}"
             for name, part in told.items()
-            if name != "type" and part is not None and part is not False and part not in ("", [])
+            if name != "type"
+            and part is not None
+            and part is not False
+            and part not in ("", [], {})
         ]
         return f"{told.get('type', '')}({', '.join(parts)})"
     return ", ".join(map(said, told)) if isinstance(told, list) else str(told)

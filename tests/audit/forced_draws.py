@@ -32,16 +32,16 @@ from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.sums import Pool
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
-from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
+from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
+from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
-from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
 from beam_dp.mechanisms.summaries.histograms import partitions
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.stages.draws_folder import Barriers
@@ -332,11 +332,12 @@ def weigh_histogram(x: Call, y: Call) -> Loss:
 # ---------------------------------------------------------------- selection of partitions
 
 
-def people_of(call: Call) -> dict[Hashable, int]:
-    """Return the people of each partition that anybody is in."""
+def people_of(call: Call) -> dict[Hashable, tuple[int, int]]:
+    """Return the people of each partition that anybody is in, and the sum of their weights."""
     view = call.given["view"]
     names = map(tuple, partitions(view._summary).T.tolist())
-    return dict(zip(names, view.people(0).tolist(), strict=True))
+    people, weights = (column[:, 0].tolist() for column in view.histogram(0, 1))
+    return dict(zip(names, zip(people, weights, strict=True), strict=True))
 
 
 def kept_names(call: Call, kept: np.ndarray) -> frozenset:
@@ -356,21 +357,43 @@ def weigh_selection(x: Call, y: Call) -> Loss:
     if selection is None:
         return Loss()
     ones, others = people_of(x) if x.given else {}, people_of(y)
-    pairs = {name: (ones.get(name, 0), others.get(name, 0)) for name in ones | others}
+    pairs = {name: (ones.get(name, (0, 0)), others.get(name, (0, 0))) for name in ones | others}
+    moved = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    if isinstance(selection, WeightedThreshold):
+        return weigh_weights(y.owner, list(moved.values()))
     costs = [
-        _weigh_decision(selection, name in x.outcome, *people)
-        for name, people in pairs.items()
-        if people[0] != people[1]
+        _weigh_decision(selection, name in x.outcome, one[0], other[0])
+        for name, (one, other) in moved.items()
+        if one[0] != other[0]
     ]
     return sum(costs, Loss())
 
 
+def weigh_weights(program: Program, moved: list[tuple[tuple[int, int], tuple[int, int]]]) -> Loss:
+    """Return what weighted selection costs, whatever its outcome.
+
+    Sums of partitions that are open in both databases move in L2; of the others the chance that one
+    of them is kept counts, by the tail of the normal distribution, which is above that of the
+    noise. Where epsilon is spent, the selection may cost its share if it costs no more than its rho
+    and delta.
+    """
+    selection, loss, hidden = program.selection, Loss(), 0.0
+    deviation = math.sqrt(selection.variance)
+    for (people, weights), (others, sums) in moved:
+        if min(people, others) >= selection.pre_threshold:
+            loss += weigh_numbers([(GAUSS, selection.variance)], [0], [weights], [sums])
+        elif max(people, others) >= selection.pre_threshold:
+            missing = selection.threshold - max(weights, sums)
+            hidden += math.erfc(missing / deviation / math.sqrt(2)) / 2
+    if loss.rho > selection.rho or hidden > selection.delta:
+        raise Fault("the selection of partitions costs more than its share")
+    if program.composed.is_zcdp:
+        return loss + Loss(delta=Fraction(hidden))
+    epsilon = program.share.amount
+    return Loss(epsilon, epsilon**2 / 2, program.share.delta)
+
+
 def _weigh_decision(selection, kept: bool, one: int, other: int) -> Loss:
-    if isinstance(selection, GaussianThreshold):
-        counted = [max(0, number - selection.pre_threshold + 1) for number in (one, other)]
-        if 0 in counted:
-            return Loss(delta=selection.delta * (counted[0] != counted[1]))
-        return weigh_numbers([(GAUSS, selection.variance)], [0], *([each] for each in counted))
     keeping = [selection.probability(number) for number in (one, other)]
     p, q = keeping if kept else (1 - chance for chance in keeping)
     if p == q:
@@ -659,7 +682,7 @@ def losses_between(
     gauss = {
         name
         for name, calls in first.calls.items()
-        if any(law[0] == GAUSS for call in calls for law in call.spy.laws)
+        if any(law[0] == GAUSS for call in calls if _in_rho(call) for law in call.spy.laws)
     }
     for each in more:
         second = Run(seed, lean, first)
@@ -668,6 +691,11 @@ def losses_between(
         if _told(one) != _told(other):
             raise Fault("what was released differs")
         yield second.losses, gauss
+
+
+def _in_rho(call: Call) -> bool:
+    """Whether Gaussian noise of a call is counted in rho: weighted selection may be in epsilon."""
+    return not isinstance(call.owner, Program) or call.owner.composed.is_zcdp
 
 
 def _told(released: Any) -> str:

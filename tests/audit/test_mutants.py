@@ -26,7 +26,7 @@ from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Count, PeopleCount, Pool, Sum
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
-from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
+from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric, WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
@@ -35,7 +35,7 @@ from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
@@ -133,11 +133,16 @@ def nan_never_becomes_a_number() -> bool:
 
 def noise_names_one_person_as_rarely_as_delta_says() -> bool:
     """The chance that noise is above the threshold for one person, by its whole distribution."""
-    chosen = GaussianThreshold(Fraction(1, 200), Fraction(1, 1000))
-    noise = np.arange(-500, 501)
-    weights = np.exp(-(noise**2) / (2 * float(chosen.variance)))
-    beyond = weights[noise > chosen.slack].sum() / weights.sum()
-    return bool(beyond <= 1e-3)
+    chosen = WeightedThreshold(Fraction(1, 200), Fraction(1, 1000))
+    beyond = (chosen.threshold - 2**20) / math.sqrt(chosen.variance)
+    return math.erfc(beyond / math.sqrt(2)) / 2 <= 1e-3
+
+
+def weights_of_a_person_are_one_in_l2() -> bool:
+    """Whoever is in k partitions adds at most 2^20 / sqrt(k) to each."""
+    rows = [Row((1, 0), (place, 0), (1,)) for place in range(5)]
+    seen = cells(rows, (Measure(WEIGHTS),), fields=())
+    return sum(weight**2 for weight in seen.totals(0)) <= 2**40
 
 
 def partitions_are_kept_as_rarely_as_delta_says() -> bool:
@@ -192,8 +197,8 @@ def a_centre_is_entered() -> bool:
 
 def delta_is_shared_among_partitions() -> bool:
     request = SelectionRequest(Fraction(1), 1)
-    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 5, selection=request)
-    return 5 * made.selection.delta <= Fraction(1e-6)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 2, selection=request)
+    return 2 * made.selection.delta <= Fraction(1e-6)
 
 
 def the_ledger_adds_without_rounding() -> bool:
@@ -334,9 +339,13 @@ def _one_more(self, people, noise):
     return KEEP(self, np.asarray(people) + 1, noise)
 
 
-def _rows(self, measure):
+def _rows(self, measure, buckets):
     lines = np.flatnonzero(self._summary.measure == measure)
-    return np.full(self.size, 1000 * len(lines), np.int64)
+    return (np.full((self.size, 1), 1000 * len(lines), np.int64),) * 2
+
+
+def _unweighted(partitions):
+    return np.full(len(partitions), 2**20)
 
 
 def _whole_for_each(budget, weights, reach, selection):
@@ -344,10 +353,8 @@ def _whole_for_each(budget, weights, reach, selection):
     return whole, dict.fromkeys(parts, whole)
 
 
-def _undivided_delta(budget, weights, reach, selection):
-    whole, parts = SHARE_OUT(budget, weights, reach, selection)
-    parts[None] = Budget(parts[None].amount, whole.delta)
-    return whole, parts
+def _undivided_delta(share, reach, pre_threshold):
+    return dataclasses.replace(BEST_SELECTION(share, reach, pre_threshold), delta=share.delta)
 
 
 def _unchecked(self, label, cost, times=1):
@@ -381,11 +388,12 @@ def _everything(person, limit):
 
 
 def _undoubled_alarm(self):
-    return gaussian_bound(self.variance, 4 * self.delta)
+    return 2**20 + gaussian_bound(self.variance, 4 * self.delta)
 
 
 COSTS, SETTLE, KEEP = sums._costs, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
+BEST_SELECTION = program.best_selection
 PEOPLE = histograms.summarise_people
 
 BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
@@ -402,10 +410,11 @@ BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "16 ids by ==": (ids, "identify", _equality, one_person_has_one_identity),
     "17 NaN clipped": (fixed_point, "_mask", _mask_after_clip, nan_never_becomes_a_number),
     "20 threshold off by one": (TruncatedGeometric, "keep", _one_more, partitions_are_kept_as_rarely_as_delta_says),
-    "20 threshold for noise, at twice delta": (GaussianThreshold, "slack", property(_undoubled_alarm), noise_names_one_person_as_rarely_as_delta_says),
-    "21 rows for people": (PartitionView, "people", _rows, selection_counts_people),
+    "20 threshold for noise, at twice delta": (WeightedThreshold, "threshold", property(_undoubled_alarm), noise_names_one_person_as_rarely_as_delta_says),
+    "20 weights that are not normalised": (histograms, "weights_of", _unweighted, weights_of_a_person_are_one_in_l2),
+    "21 rows for people": (PartitionView, "histogram", _rows, selection_counts_people),
     "23 epsilon spent twice": (program, "share_out", _whole_for_each, the_whole_is_spent_once),
-    "24 delta not divided": (program, "share_out", _undivided_delta, delta_is_shared_among_partitions),
+    "24 delta not divided": (program, "best_selection", _undivided_delta, delta_is_shared_among_partitions),
     "25 float sums": (Account, "_record", _float_sums, the_ledger_adds_without_rounding),
     "a person counts in every partition": (histograms, "summarise_people", _per_partition, a_person_counts_once_for_a_shared_clip),
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),

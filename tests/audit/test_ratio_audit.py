@@ -16,10 +16,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.ratio import local_bound as bounds
-from beam_dp.mechanisms.ratio.local_bound import GridLaplace
+from beam_dp.mechanisms.ratio import mechanisms
 from beam_dp.mechanisms.ratio.mechanisms import (
     BoundedLocalSensitivity,
+    GridLaplace,
     KuleszaSureshWang,
     Naive,
 )
@@ -66,7 +66,7 @@ def test_the_bound_is_above_the_local_sensitivity_and_reached(rows: int) -> None
     for a, b in PAIRS:
         if b > rows:
             true = true_local_sensitivity(a, b, rows)
-            claimed = Fraction(*bounds.largest_bound((a, a), (b - a, b - a), rows))
+            claimed = Fraction(*mechanisms.largest_bound((a, a), (b - a, b - a), rows))
             assert true <= claimed
             reached += true == claimed
             inside = rows <= a <= b - rows  # nobody is missing whom the bound has in mind
@@ -157,7 +157,7 @@ class Exchanged(BoundedLocalSensitivity):
         ones, zeros = (max(0, first + far), max(0, first - far)), (second + far, second - far)
         if ones[1] + zeros[1] <= self.rows:
             return None
-        return bounds.largest_bound(ones, (max(0, zeros[0]), max(0, zeros[1])), self.rows)
+        return mechanisms.largest_bound(ones, (max(0, zeros[0]), max(0, zeros[1])), self.rows)
 
 
 class HalfTail(BoundedLocalSensitivity):

@@ -1,4 +1,4 @@
-"""The exact privacy audit of `WeightedMedian`: each person by their own weight, no draw is made."""
+"""The exact privacy audit of medians by weight: each person by their own weight, no draw is made."""
 
 import itertools
 import math
@@ -57,6 +57,6 @@ def test_weights_are_in_proportion_to_epsilons_and_never_above():
         program = compile_program([metric], Budget(2.0), reach)
         [step] = program.steps
         top = step.release.search.resolution
-        for weight, epsilon in zip(step.release.weights.tolist(), EPSILONS, strict=True):
+        for weight, epsilon in zip(step.release.weights, EPSILONS, strict=True):
             assert weight / top <= epsilon / 2 < (weight + 1) / top
         assert [spending.cost.amount * reach for spending in step.release.spends] == [2]

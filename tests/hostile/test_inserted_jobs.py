@@ -45,8 +45,8 @@ OPTIONS: dict[str, Callable[[], beam.PTransform]] = {
     "compared items": lambda: dp.PrivateAggregate(
         "person", [dp.DistinctCount("item"), dp.MaxFrequency("item"), dp.Ratio("flag", equals="yes", per="person")],
         MANY, ["day"], partitions=PUBLIC),
-    "the last row": lambda: preprocessed(
-        dp.Variance("value"), budget=MANY, person_value="last", last_by="time"),
+    "the largest row": lambda: preprocessed(
+        dp.Variance("value"), budget=MANY, person_value="max"),
     "an epsilon for each person": lambda: preprocessed(
         dp.Sum("value"), budget=dp.Budget(1), person_epsilon="epsilon", epsilons=TIERS, sensitivity=100),
 }  # fmt: skip

@@ -134,13 +134,15 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
-    options, _ = line.read(command(*flags, "--delta", "1e-6", *limits))
+    limits += ["--keep", "within 25%", "--keep", "sum_spent_low >= 100", "--keep", "sum_spent>=1.5"]
+    options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
     by_flags = command_line.described(options)
     written = tmp_path / "release.yaml"
     written.write_text(
         "person: visitor\npartition: [day]\npartitions: [1, 2, 3]\n"
         "metrics:\n- {sum: spent, clip: 100, weight: 3}\n- {quantile: age, p: 0.9, per: person}\n"
         "budget: {epsilon: 1, delta: 1e-6}\nbounds: {partitions: 2, rows_per_partition: 5, rows: 7}\n"
+        "keep: {within: 0.25, at_least: {sum_spent_low: 100, sum_spent: 1.5}}\nnonnegative: true\n"
     )
     options, _ = line.read(["--config", str(written)])
     by_file = command_line.described(options)
@@ -175,7 +177,7 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     rows = parsed("--count", "--bounds", "rows=7").bounds
     assert rows == dp.ContributionBounds("auto", None, 7)
     plan = str(parsed("--count").plan())
-    assert "partitions per person" in plan and " epsilon 0.12 " in plan
+    assert "partitions per person" in plan and " epsilon 0.08 " in plan
 
 
 FORMS: dict[str, metric_kinds.Metric] = {

@@ -29,13 +29,10 @@ def test_the_demo_releases_all_nations(
     assert page.count("<svg") >= 2 and "UNITED KINGDOM" in page
 
 
-def test_no_number_is_of_little_use_at_the_size_of_the_demo() -> None:
+def test_a_maximum_is_of_use_at_the_size_of_the_demo() -> None:
     """25 nations with 4,000 customers each; a maximum needs ten times the people above it."""
     line = aggregate.parser()
     options, _ = line.read(demo.words([f"nation {place}" for place in range(25)]))
     release = description.Description(command_line.described(options)).release
-    plan = release.plan(100_000, {"o_totalprice": 10_000_000, "rows": 30})
-    assert plan.outlook is not None and plan.outlook.people == 4000
-    assert plan.outlook.hopeless == ()
-    [shift] = [row.shift for row in plan.rows if row.metric.startswith("max_")]
+    [shift] = [row.shift for row in release.plan().rows if row.metric.startswith("max_")]
     assert 0 < 20 * shift < 4000

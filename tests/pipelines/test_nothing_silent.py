@@ -64,38 +64,6 @@ def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path
     assert Path(f"{out}.json").read_text() == text
 
 
-def test_the_plan_says_what_is_hopeless_before_a_row_is_read(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    words = [*WORDS, *PUBLIC, "--sum", "spent", "--max", "minutes", "--plan"]
-    guess = ["--people", "30", "--assume", "spent=100, rows=2"]
-    assert aggregate.main([*words, *guess]) == 0
-    said = capfd.readouterr().out.splitlines()
-    assert said[-1].startswith("Warning: sum_spent, max_minutes would be of little use: about ")
-    assert aggregate.main([*words, "--people", "100000", "--assume", "spent=100"]) == 0
-    assert "Warning" not in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ["--assume", "spent=100", "--plan"],
-            "assume must be left out without people: say how",
-        ),
-        (["--people", "10"], "people is for --plan: the run itself needs no guess"),
-        (
-            ["--people", "9", "--assume", "spent=3,spent=4", "--plan"],
-            "--assume: must be NAME=VALUE, each NAME once, not 'spent=4'",
-        ),
-    ],
-)
-def test_wrong_guesses_are_one_line(
-    words: list[str], said: str, refused: Callable[..., str]
-) -> None:
-    assert said in refused(aggregate, *WORDS, *PUBLIC, "--sum", "spent", *words, *RUN)
-
-
 def test_a_page_is_replaced_only_if_asked(
     visits: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:

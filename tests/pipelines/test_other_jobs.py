@@ -90,7 +90,7 @@ FAILING = {
 @pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
 def test_every_job_shows_the_error_of_a_run_on_purpose(job, tmp_path, capfd):
     damaged = tmp_path / "damaged.csv.gz"
-    rows = b"".join(b"%d,%d\n" % (row, row % 7) for row in range(50_000))
+    rows = b"".join(b"%d,%d\n" % (row, row % 7) for row in range(500_000))
     damaged.write_bytes(gzip.compress(b"user,score\n" + rows)[:-9])  # at its end
     words = [*FAILING[job], "--output", str(tmp_path / "x.csv"), *RUN]
     words += ["--input", str(damaged), "--epsilon", "1"]

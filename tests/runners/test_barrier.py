@@ -25,7 +25,7 @@ FAILURES = 2
 
 def counts() -> dp.PrivateAggregate:
     metrics = [dp.PeopleCount(), dp.Sum("value")]
-    public = dp.PublicPartitions(DAYS)
+    public = dp.PublicPartitions([str(day + 0 if isinstance(day, int) else day) for day in DAYS])
     return dp.PrivateAggregate("person", metrics, FAINT, ["day"], partitions=public)
 
 

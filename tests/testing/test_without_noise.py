@@ -32,7 +32,6 @@ DRAWS = [
     lambda noise: noise.first_success(Fraction(1), [3], [3]),
     lambda noise: noise.uniform().interval(3),
     lambda noise: noise.bernoulli_below(lambda bits: (Fraction(1, 2), Fraction(1, 2))),
-    lambda noise: noise.bernoullis_below(lambda bits: (0.5, 0.5), 3),
 ]
 """Every public way to draw."""
 

@@ -152,20 +152,6 @@ def test_every_row_that_comes_out_can_be_written() -> None:
     assert sum(value is not None for value in values) == len(VALUES) - 1
 
 
-def test_numpy_scalars_become_plain() -> None:
-    given_ = [
-        np.int8(1),
-        np.uint64(1 << 63),
-        np.float32(0.5),
-        np.bool_(True),
-        np.str_("a"),
-        np.bytes_(b"b"),
-    ]
-    found = [plain_values.restored(plain_values.plain(value)) for value in given_]
-    assert found == [1, 1 << 63, 0.5, True, "a", b"b"]
-    assert [type(value) for value in found] == [int, int, float, bool, str, bytes]
-
-
 INVALID = pa.Array.from_buffers(
     pa.string(), 2, [None, pa.py_buffer(np.array([0, 2, 3], np.int32)), pa.py_buffer(b"\xff\xfea")]
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.partitions import check_partitions, reach_of
+from beam_dp.transforms.partitions import check_partitions
 
 
 def test_keys_become_plain_tuples_listed_once() -> None:
@@ -93,18 +93,3 @@ def test_partitions_and_columns_must_fit() -> None:
     for other in (["a"], "a", dp.PublicPartitions, 5):
         with pytest.raises(TypeError, match="must be PublicPartitions or PrivatePartitions"):
             check_partitions("Owner", ("day",), other)
-
-
-def test_reach() -> None:
-    public, private = dp.PublicPartitions(range(5)), dp.PrivatePartitions()
-    assert reach_of("Owner", dp.ContributionBounds(None), None) == 1
-    assert reach_of("Owner", dp.ContributionBounds(None), public) == 5
-    assert reach_of("Owner", dp.ContributionBounds(3), public) == 3
-    assert reach_of("Owner", dp.ContributionBounds(9), public) == 5
-    assert reach_of("Owner", dp.ContributionBounds(None, None, 2), private) == 2
-    assert reach_of("Owner", dp.ContributionBounds(1 << 62), private) == 1 << 62
-    with pytest.raises(
-        ValueError,
-        match=r"^Owner: bounds\.partitions must be given where partitions are selected privately",
-    ):
-        reach_of("Owner", dp.ContributionBounds(None, 4), private)

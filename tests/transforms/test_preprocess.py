@@ -39,7 +39,6 @@ CASES = {
     "max": (dp.Max("value"), max),
     "min": (dp.Min("value"), min),
     "variance": (dp.Variance("value"), stdlib.pvariance),
-    "sample variance": (dp.Variance("value", sample=True), stdlib.variance),
     "deviation": (dp.StandardDeviation("value"), stdlib.pstdev),
     "trimmed mean": (dp.TrimmedMean("value"), trimmed),
 }
@@ -97,16 +96,10 @@ def test_hardly_any_people_raise_nothing(rows):
             assert ends == (-math.inf, math.inf)
 
 
-@pytest.mark.parametrize("sample", [False, True])
-def test_a_variance_is_never_below_0(sample):
+def test_a_variance_is_never_below_0():
     """Nobody is in 200 partitions: noise of Delta = 1, at least 2^-20 in size, goes both ways."""
     metrics = [
-        dp.Preprocessed(
-            "value",
-            "sample_variance" if sample else "variance",
-            sensitivity=1.0,
-            name="variance_value",
-        ),
+        dp.Preprocessed("value", "variance", sensitivity=1.0, name="variance_value"),
         dp.Preprocessed("value", "mean", sensitivity=1.0, name="mean"),
     ]
     keys = dp.PublicPartitions(list(range(200)))
@@ -129,7 +122,6 @@ OF_PEOPLE = (
     [
         (lambda: dp.TrimmedMean("value", trim=0.5), "trim must be above 0 and below 1/2"),
         (lambda: dp.Preprocessed("value", "variance", empty=1), "empty must be 0"),
-        (lambda: dp.Variance("value", sample=1), "sample must be True or False"),
         (lambda: dp.TrimmedMean("value", sensitivity=0), "sensitivity must be above 0"),
         (lambda: dp.TrimmedMean("value", person_value="next"), "person_value must be"),
         (lambda: dp.Preprocessed("value", "mode"), "of must be"),

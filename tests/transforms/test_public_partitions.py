@@ -14,14 +14,6 @@ KEYS = [(7, "DE"), (8, "DE"), (7, "FR")]
 MIXED = [{"day": day, "country": country} for day, country in [*KEYS, KEYS[0]]]
 
 
-def test_a_product_has_all_combinations_in_order() -> None:
-    made = dp.PublicPartitions.product(day=range(1, 3), country=["DE", "FR"])
-    assert made.keys == ((1, "DE"), (1, "FR"), (2, "DE"), (2, "FR"))
-    assert made.names == ("day", "country")
-    assert made == dp.PublicPartitions([(1, "DE"), (1, "FR"), (2, "DE"), (2, "FR")])
-    assert dp.PublicPartitions.product(day=[1, 2, 2]).keys == ((1,), (2,))
-
-
 def test_the_order_of_the_columns_is_that_of_partition() -> None:
     made = dp.PublicPartitions.product(day=range(1, 3), country=["DE"])
     ordered = check_partitions("owner", ("country", "day"), made)

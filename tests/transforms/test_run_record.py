@@ -94,16 +94,6 @@ def test_a_transform_of_one_metric_has_one() -> None:
         assert_that(release.record(), check)
 
 
-def test_a_selection_of_partitions_has_one(tmp_path: Path) -> None:
-    release = dp.SelectPartitions("who", ["day"], BUDGET, dp.ContributionBounds(2))
-    with beam.Pipeline("FnApiRunner") as p:
-        released = p | beam.Create(ROWS) | release
-        _ = released | dp.WriteRows(str(tmp_path / "out.csv"), record=release.record())
-    record = json.loads((tmp_path / "out.csv.json").read_text())
-    assert [entry["on"] for entry in record["spent"]] == ["partition selection"]
-    assert record["releases"] == [] and record["transform"] == "PrivateAggregate"
-
-
 def test_the_date_is_that_of_building() -> None:
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     date = datetime.datetime.fromisoformat(run_record.facts(release_of(), None)["date"])

@@ -1,6 +1,5 @@
 """The k largest of the released partitions: by brute force, in a pipeline, and as its page says."""
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -8,7 +7,6 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.transforms import partitions
 from tests.hostile import support
 
@@ -63,41 +61,3 @@ def test_wrong_parameters_are_refused_when_the_pipeline_is_built(
 
 
 # ------------------------------------------------------------------------- the page
-
-
-def swapped(scale: float, gap: int) -> float:
-    """Return the chance that a number with Laplace noise passes one that is larger by `gap`.
-
-    Summed over the noise of both, on a grid of a twentieth of the scale.
-    """
-    step = scale / 20
-    grid = [n * step for n in range(-600, 601)]
-    density = [math.exp(-abs(x) / scale) for x in grid]
-    whole = sum(density)
-    above, total = 0.0, 0.0
-    tail = list(itertools.accumulate(reversed(density)))  # tail[i]: the i + 1 largest noises
-    for x, weight in zip(grid, density, strict=True):
-        needed = math.ceil((x + gap) / step + 600)
-        above = tail[1200 - needed] if needed <= 1200 else 0.0
-        total += weight * above if needed >= 0 else weight * whole
-    return total / whole**2
-
-
-def test_what_the_page_says_of_ranking_all() -> None:
-    assert AdditiveNoise(dp.Budget(1.0)).scale == 1
-    row = (
-        dp.PrivateAggregate(
-            "p",
-            [dp.PeopleCount()],
-            dp.Budget(1.0),
-            ["d"],
-            dp.ContributionBounds(4),
-            dp.PublicPartitions(range(1000)),
-        )
-        .plan()
-        .rows[0]
-    )
-    assert row.noise_scale == "4"  # L / epsilon, whatever the number of partitions
-    for gap in (1, 4, 10, 30):
-        x = gap / 4
-        assert swapped(4.0, gap) == pytest.approx((2 + x) / 4 * math.exp(-x), rel=0.1)

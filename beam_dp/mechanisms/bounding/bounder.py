@@ -164,6 +164,11 @@ class Bounder:
         new_pair = changes(table.person) | changes(table.partition)
         return self._settled(self._drop_pairs(table, new_pair))
 
+    def pairs(self, table: Table, most: int) -> Table:
+        """Return one line for each of the `most` lowest pairs of the people of a reduced table."""
+        starts = _pair_starts(table)
+        return table.take(starts[ordering.lowest(pick(table.person, starts), most)])
+
     def _settled(self, table: Table) -> Table:
         if not len(table):
             return self._finished(table)

@@ -13,7 +13,6 @@ class Role(enum.Enum):
     OWNER = "ids of a further owner of a row"
     ITEM = "values that are only compared with each other"
     FLAG = "values that are compared with a given one, or judged by a function"
-    ORDER = "says which of a person's rows is the last"
     EPSILON = "a person's own epsilon"
 
 

@@ -287,20 +287,9 @@ def numbered(people: np.ndarray) -> np.ndarray:
     Args:
         people: uint64 of shape (1 or 2, n).
     """
-    heads = changes(people) if people.shape[1] else np.zeros(0, bool)
-    numbers = _numbers(pick(people, heads))
+    heads = changes(people)
+    firsts = pick(people, heads)
+    order = np.lexsort(firsts[::-1])
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(changes(pick(firsts, order))) - 1
     return np.asarray(numbers[np.cumsum(heads) - 1])
-
-
-def _numbers(people: np.ndarray) -> np.ndarray:
-    """Return a number from 0 for each different person; the first word is nearly always enough."""
-    first_words, numbers = np.unique(people[0], return_inverse=True)
-    if len(people) == 1:
-        return np.asarray(numbers)
-    second_words = np.empty(len(first_words), np.uint64)
-    second_words[numbers] = people[1]
-    if (second_words[numbers] == people[1]).all():
-        return np.asarray(numbers)
-    order = np.lexsort(people[::-1])
-    numbers[order] = np.cumsum(changes(pick(people, order))) - 1
-    return np.asarray(numbers)

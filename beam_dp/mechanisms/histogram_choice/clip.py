@@ -23,20 +23,6 @@ _RARER = 2**-1.5
 _LEAST_CHANCE = 1e-300  # no chance is 0
 
 
-def beside_others(share: Fraction, together: int) -> Fraction:
-    """Return the share for a clip whose number shares its noise with others.
-
-    Noise of one draw falls with the number of numbers, so the choice of clips is worth more: the
-    odds of the share grow by m^0.27, the root of what the noise falls by (measured: one draw).
-
-    Args:
-        share: that for a number with noise of its own.
-        together: m, how many numbers share one draw.
-    """
-    odds = float(share / (1 - share)) * together**0.15
-    return Fraction(odds / (1 + odds)).limit_denominator(1000)
-
-
 def share_of_clip(partitions: int | None, reach: int) -> Fraction:
     """Return the share of a number's budget that chooses its clip, by public parameters.
 

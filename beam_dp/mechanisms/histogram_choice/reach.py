@@ -14,20 +14,16 @@ With the noisy counts x on the steps B_1 < B_2 < ... of the ladder and the middl
     lost(L) = sum over b <= top, B_b > L of max(x_b, 0) (m_b - L)
 
 estimates the pairs that L cuts, which are lost(L) / P per partition. L is the step up to `top` with
-the least expected error of a partition, |bias + noise|, as if each pair counted for one unit; or
-nobody is cut and few public partitions share one draw of noise, where that errs less:
-
-    Laplace of scale c:     E|beta + noise| = beta + c e^(-beta / c)
-    Gauss of deviation c:   E|beta + noise| = beta erf(r / sqrt 2) + c sqrt(2 / pi) e^(-r^2 / 2)
-
-with r = beta / c.
+the least error of a partition, as if each pair counted for one unit: sqrt(bias^2 + noise^2), with the
+mean absolute noise; or nobody is cut and few public partitions share one draw of noise, where that
+errs less.
 
 `top` is the highest step that shows people (`clip.Evidence`). Where none shows, there are few
 people, and L is a guess (`FEW`).
 
 *The number of partitions P.* It is public for public partitions. For selected ones it is between
 B_top (somebody has rows in nearly so many) and the pairs that L leaves, divided by the people that
-a partition needs before its number is worth something (`USABLE` noise scales): the geometric mean
+a partition needs before its number is worth something (`USABLE` times its noise): the geometric mean
 of the two is taken.
 """
 
@@ -53,7 +49,7 @@ SHARE = Fraction(2, 25)
 FEW, FEW_OF_MANY, MANY = 3, 1, 200
 """The bound where no step shows people: 3; 1 where there are MANY partitions or more."""
 USABLE = 30
-"""A partition is worth asking for from so many people on, times the scale of its noise."""
+"""A partition is worth asking for from so many people on, times its noise."""
 ABOUT = 10.0
 """A guess of the number of partitions where nothing is known."""
 _WEIGHT = 2.0
@@ -132,27 +128,6 @@ def draw(counts: np.ndarray, cost: Budget, noise: Noise) -> Look:
 
 
 @dataclasses.dataclass(frozen=True)
-class StepNoise:
-    """The noise per partition at one bound: the mean over what is released.
-
-    Attributes:
-        scale: the scale of Laplace's noise, or the deviation of Gauss's, per unit.
-        gauss: which of them.
-    """
-
-    scale: float
-    gauss: bool
-
-    def error(self, bias: float) -> float:
-        """Return E|bias + noise|."""
-        ratio = bias / self.scale
-        if not self.gauss:
-            return bias + self.scale * math.exp(-ratio)
-        spread = self.scale * math.sqrt(2 / math.pi) * math.exp(-(ratio**2) / 2)
-        return bias * math.erf(ratio / math.sqrt(2)) + spread
-
-
-@dataclasses.dataclass(frozen=True)
 class ReachChoice:
     """The chosen bound, with what its histogram says about the people beyond: all of it released.
 
@@ -177,10 +152,26 @@ class ReachChoice:
         """A bound on the pairs (person, partition) that L cuts, with a chance of about 95%.
 
         Everybody is taken to be at the upper edge of their step. People with more partitions than
-        the last edge count as if they had so many. Assumed, not proved: beyond `top` the counts
-        fall by 0.6 from step to step. Where no step shows people nothing can be said: inf.
+        the last edge count as if they had so many. Up to `top`: the noisy counts, none below 0, and
+        1.65 deviations of their weighted sum. Beyond (assumed, not proved): at most the noisy count
+        and its noise scale, and at most 0.6 of the bound before. Where no step shows people nothing
+        can be said: inf.
         """
-        return self._upper([float(max(edge - self.reach, 0)) for edge in self.edges])
+        weights = [max(edge - self.reach, 0) for edge in self.edges]
+        if not any(weights):
+            return 0.0
+        if self.top < 0:
+            return math.inf
+        seen = range(self.top + 1)
+        counts: list[float] = np.maximum(self.look.counts, 0.0).tolist()
+        total = sum(counts[step] * weights[step] for step in seen)
+        square = sum(weights[step] ** 2 for step in seen)
+        total += _DEVIATIONS * math.sqrt(2) * self.look.noise.scale * math.sqrt(square)
+        bound = counts[self.top] + self.look.scale
+        for step in range(self.top + 1, len(self.edges)):
+            bound = max(0.0, min(float(self.look.counts[step]) + self.look.scale, _TAIL * bound))
+            total += bound * weights[step]
+        return total
 
     @property
     def pairs_lost_estimate(self) -> float:
@@ -208,41 +199,20 @@ class ReachChoice:
             "one_draw_for_all_partitions": self.jointly,
         }
 
-    def _upper(self, weights: Sequence[float]) -> float:
-        """Return a bound on sum_b weights_b h_b, for the exact counts h.
-
-        Up to `top`: the noisy counts, none below 0, and 1.65 deviations of their weighted sum.
-        Beyond: at most the noisy count and its noise scale, and at most 0.6 of the bound before.
-        """
-        if not any(weights):
-            return 0.0
-        if self.top < 0:
-            return math.inf
-        seen = range(self.top + 1)
-        counts: list[float] = np.maximum(self.look.counts, 0.0).tolist()
-        total = sum(counts[step] * weights[step] for step in seen)
-        square = sum(weights[step] ** 2 for step in seen)
-        total += _DEVIATIONS * math.sqrt(2) * self.look.noise.scale * math.sqrt(square)
-        bound = counts[self.top] + self.look.scale
-        for step in range(self.top + 1, len(self.edges)):
-            bound = max(0.0, min(float(self.look.counts[step]) + self.look.scale, _TAIL * bound))
-            total += bound * weights[step]
-        return total
-
 
 def choose(
     look: Look,
     edges: tuple[int, ...],
-    noise: Callable[[int], StepNoise],
+    noise: Callable[[int], float],
     partitions: int | None,
-    joint: StepNoise | None = None,
+    joint: float | None = None,
 ) -> ReachChoice:
     """Return the bound for a released histogram; see the module's docstring.
 
     Args:
         look: the noisy counts.
         edges: the steps.
-        noise: gives the noise per partition at a bound.
+        noise: gives the mean absolute noise per partition and unit at a bound.
         partitions: the public number of partitions; None: unknown.
         joint: the noise where all partitions share one draw and nobody is cut; None: they cannot.
     """
@@ -251,16 +221,16 @@ def choose(
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
         reach = max(edge for edge in edges if edge <= few)
-        if joint is not None and joint.scale <= noise(reach).scale:
+        if joint is not None and joint <= noise(reach):
             return everybody
         return ReachChoice(reach, edges, look, top)
     errors, guesses = [], []
     for bound in edges[: top + 1]:
         cut = lost_pairs(look.counts, edges, top, bound)
         guesses.append(partitions or _partitions(look, edges, top, noise(bound)))
-        errors.append(noise(bound).error(cut / guesses[-1]))
+        errors.append(math.hypot(cut / guesses[-1], noise(bound)))
     best = int(np.argmin(errors))
-    if joint is not None and joint.error(0.0) <= errors[best]:
+    if joint is not None and joint <= errors[best]:
         return everybody
     return ReachChoice(edges[best], edges, look, top, guesses[best])
 
@@ -275,11 +245,10 @@ def lost_pairs(counts: np.ndarray, edges: Sequence[int], top: int, reach: int) -
     )
 
 
-def _partitions(look: Look, edges: Sequence[int], top: int, noise: StepNoise) -> float:
+def _partitions(look: Look, edges: Sequence[int], top: int, noise: float) -> float:
     """Return a guess of the number of partitions that are worth asking for."""
     pairs = lost_pairs(look.counts, edges, top, 0)
-    most = pairs / (USABLE * noise.scale)
-    return max(float(edges[top]), math.sqrt(edges[top] * max(most, 0.0)))
+    return max(float(edges[top]), math.sqrt(edges[top] * pairs / (USABLE * noise)))
 
 
 def partitions_about(kept: int, buckets: int, guess: float = ABOUT) -> int:

@@ -30,7 +30,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE
-from beam_dp.mechanisms.summaries.person_value import check_person_value
+from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 Ends = tuple[Fraction | None, Fraction | None]
@@ -58,9 +58,7 @@ class Context:
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
-        together: how many numbers share one draw of noise with it.
         jointly: whether all partitions share one draw of noise.
-        lenders: the releases that are there already, for those that take the clip of another.
         centres: the centres that were chosen, in units.
     """
 
@@ -73,9 +71,7 @@ class Context:
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""
-    together: int = 1
     jointly: bool = False
-    lenders: "Mapping[MetricPart, Release]" = dataclasses.field(default_factory=dict)
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
 
     @property
@@ -212,24 +208,15 @@ class MetricPart(abc.ABC):
         return "" if self.source is None else self.source.name
 
     @property
-    def in_its_unit(self) -> bool:
-        """Whether the number is in the unit of its column; else it is a count."""
-        return not self.whole and self.source is not None and self.source.role is Role.VALUE
-
-    @property
     def exact_unit(self) -> Fraction:
-        """What one unit of the number is worth, in the user's scale."""
-        return Fraction(self.source.detail if self.source and self.in_its_unit else 1)
+        """What one unit of the number is worth, in the user's scale; counts are in ones."""
+        in_units = self.source is not None and self.source.role is Role.VALUE and not self.whole
+        return Fraction(self.source.detail if self.source and in_units else 1)
 
     @property
     def pooled(self) -> bool:
         """Whether its noise is drawn together with that of others."""
         return False
-
-    @property
-    def borrows(self) -> "MetricPart | None":
-        """The part before it whose clip it takes; None: it has its own."""
-        return None
 
     @property
     def asked_centre(self) -> CentreRequest | None:
@@ -260,18 +247,6 @@ class PooledPart(MetricPart):
     def pooled(self) -> bool:
         """Whether its noise is drawn together with that of others: yes."""
         return True
-
-
-class Command(NamedTuple):
-    """How a metric is asked for on a command line.
-
-    Attributes:
-        form: what stands behind the flag, like "COLUMN:K"; "" for nothing. `[...]` may be left out.
-        help: what is released, in a few words.
-    """
-
-    form: str
-    help: str
 
 
 class OfPeople(NamedTuple):
@@ -322,8 +297,6 @@ class Metric(MetricPart):
     """The statistics of people for which each of them may have an epsilon of their own."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
-    command: ClassVar[Command | None] = None
-    """How a command line asks for it; None: it does not."""
 
     name: str = ""
     weight: checks.Real = 1
@@ -390,7 +363,9 @@ class Metric(MetricPart):
     def outputs(self) -> tuple[Output, ...]:
         """The output columns: numbers, and intervals of the truth, or errors of ranks."""
         ends = ("_rank_error",) if self.is_ranked else ("_low", "_high")
-        numbers = ((name, Output(name, self.is_whole)) for name in self.number_names)
+        # Outputs that are given need not be whole.
+        whole = self.whole and vars(self).get("candidates") is None
+        numbers = ((name, Output(name, whole)) for name in self.number_names)
         return tuple(
             output
             for name, number in numbers
@@ -420,11 +395,6 @@ class Metric(MetricPart):
     def of_people(self) -> OfPeople | None:
         """Return what it computes of one number per person, if preprocessing can release that."""
         return None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether its numbers are whole: outputs that are given need not be."""
-        return self.whole and vars(self).get("candidates") is None
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what it cannot be released with.
@@ -545,25 +515,14 @@ class OfPersonValues(OfNumbers):
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
-            "sum", the "max", the "min" or the "last".
-        last_by: for "last": the column that says when.
+            "sum", the "max" or the "min".
     """
 
     person_value: str = "mean"
-    last_by: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_person_value(type(self).__name__, self.person_value, self.last_by)
-
-    @property
-    def order(self) -> Column | None:
-        """The column that says which row is the last, if there is one."""
-        return None if self.last_by is None else Column(self.last_by, Role.ORDER)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *filter(None, [self.order]))
+        checks.one_of(type(self).__name__, "person_value", self.person_value, PERSON_VALUES)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

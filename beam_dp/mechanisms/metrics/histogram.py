@@ -25,13 +25,11 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     OfNumbers,
 )
 from beam_dp.mechanisms.metrics.released import (
     Description,
-    Foreseen,
     Release,
     Released,
     Spending,
@@ -72,9 +70,6 @@ class Histogram(OfNumbers):
 
     word: ClassVar[str] = "histogram"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command(
-        "COLUMN:EDGE:EDGE...", "number of people with a value from each EDGE to below the next"
-    )
 
     edges: Sequence[checks.Real]
     _: dataclasses.KW_ONLY
@@ -181,11 +176,6 @@ class HistogramRelease(Release):
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers with the people who were cut."""
         return released.plus_lost(share)
-
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return the number of people of one bin, if they are spread evenly, with the noise."""
-        bound = AdditiveNoise(self.noise_cost).bound(1, self.alpha)
-        return Foreseen(1 / self.bins, float(bound))
 
     def describe(self) -> Description:
         """Describe the noise on each bin."""

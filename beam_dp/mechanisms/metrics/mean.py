@@ -22,10 +22,9 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import (
     CentreRequest,
-    Command,
     Context,
     Ends,
     Metric,
@@ -87,9 +86,6 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     """
 
     splits_alpha: ClassVar[bool] = False
-    command: ClassVar[Command] = Command(
-        "COLUMN[:person]", "mean of a column over rows; or over people's totals"
-    )
 
     own_count: bool = False
 
@@ -250,21 +246,13 @@ class Variance(OfNumbersBetween):
 
     Attributes:
         column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.
-        sample: divide by n - 1 instead of n.
         low: an end that you know without the data: values below count as that.
         high: values above count as that.
     """
 
-    command: ClassVar[Command | None] = Command("COLUMN", "variance of a column over rows")
     splits_alpha: ClassVar[bool] = False
     root: ClassVar[bool] = False
     """Whether the root is released."""
-
-    sample: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.boolean(type(self).__name__, "sample", self.sample)
 
     @property
     def truth_within(self) -> tuple[float, float]:
@@ -273,8 +261,7 @@ class Variance(OfNumbersBetween):
 
     def of_people(self) -> OfPeople:
         """Return the variance of people's means, or its root."""
-        name = "standard_deviation" if self.root else "variance"
-        return OfPeople(f"sample_{name}" if self.sample else name, "mean")
+        return OfPeople("standard_deviation" if self.root else "variance", "mean")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return three numbers of rows."""
@@ -302,8 +289,6 @@ class Variance(OfNumbersBetween):
         """Return the variance, or its root, of sums and squares of distances from one centre."""
         count = np.maximum(rows, 1.0)
         spread = squares / count - (sums / count) ** 2
-        if self.sample:
-            spread = spread * count / np.maximum(count - 1.0, 1.0)
         spread = np.maximum(spread, 0.0)
         return np.asarray(np.sqrt(spread) if self.root else spread)
 
@@ -312,4 +297,3 @@ class StandardDeviation(Variance):
     """Release the standard deviation of a column over its rows: the root of the variance."""
 
     root: ClassVar[bool] = True
-    command: ClassVar[Command | None] = Command("COLUMN", "the root of the variance")

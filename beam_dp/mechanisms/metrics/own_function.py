@@ -18,11 +18,9 @@ import math
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.metrics.base import (
     Context,
     OfNumbers,
@@ -31,16 +29,8 @@ from beam_dp.mechanisms.metrics.base import (
     check_indexes,
 )
 from beam_dp.mechanisms.metrics.profiled import Profiled
-from beam_dp.mechanisms.metrics.released import (
-    Description,
-    OfLines,
-    Profiler,
-    Release,
-    Released,
-    Spending,
-    counted,
-)
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.metrics.quantiles import MiddleRelease
+from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.user_functions import (
     ProfileFunction,
@@ -49,10 +39,8 @@ from beam_dp.mechanisms.numerics.user_functions import (
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
 from beam_dp.mechanisms.profiles.profile import GuardedProfile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
-from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
 MOST_BLOCKS = 1 << 20
@@ -150,9 +138,7 @@ class BlackBox(OfPersonValues):
             number. It must be picklable, and must not remember: it may use its argument only.
         blocks: how many; more than twice the plan's shift T. None: ten times that, a public number
             that depends on the budget only.
-        person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
-            "last".
-        last_by: for "last": the column that says when, as in `Variance`.
+        person_value: what a person with several rows counts as: "mean", "sum", "max" or "min".
         candidates: the public outputs; None: as for `Median`.
         unit: the grid of values.
 
@@ -186,18 +172,21 @@ class BlackBox(OfPersonValues):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the median of its answers, with a number of blocks that suits the budget."""
-        each, unit = context.each(share), self.exact_unit
+        each, unit = context.each(share).without_delta(), self.exact_unit
         search = search_of(each)
+        candidates = default_values(unit) if self.candidates is None else self.candidates
         relation = BlockRelation(
             context.index(self.source),
-            order=context.index(self.order),
             blocks=block_count(self.blocks, search.usual_error),
             person_value=self.person_value,
             unit=unit,
-            candidates=default_values(unit) if self.candidates is None else self.candidates,
+            candidates=candidates,
             function=self.function,
         )
-        return BlackBoxRelease(relation, search, each.without_delta())
+        mechanism = f"median of a function of {relation.blocks} blocks of people"
+        return MiddleRelease(
+            relation, search, each, candidates, mechanism, ranked=("block", "blocks")
+        )
 
 
 def search_of(budget: Budget) -> CentralSearch:
@@ -230,47 +219,3 @@ def block_count(given: int | None, shift: int) -> int:
         "Use a larger budget, or leave blocks out.",
     )
     return blocks
-
-
-@dataclasses.dataclass(frozen=True)
-class BlackBoxRelease(OfLines):
-    """The private median of the votes of each partition.
-
-    Attributes:
-        relation: how the votes are made.
-        search: the search over the votes.
-        cost: what one partition costs.
-    """
-
-    relation: BlockRelation
-    search: CentralSearch
-    cost: Budget
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """What the search costs."""
-        return (Spending(self.cost),)
-
-    @property
-    def shift(self) -> int:
-        """How many votes the rank may be off."""
-        return self.search.usual_error
-
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one candidate per partition; there is no clip."""
-        candidates = self.relation.candidates
-        nodes = [node_of(lines.items, candidates) for lines in view.owned(0)]
-        answers = [self.search.choose_at(node, candidates, noise) for node in nodes]
-        values = [answer.value(candidates) for answer in answers]
-        return Released.within(np.array(values, float), np.full(len(values), np.inf))
-
-    def describe(self) -> Description:
-        """Describe the number of blocks; the error bound is a number of blocks."""
-        mechanism = f"median of a function of {self.relation.blocks} blocks of people"
-        error = f"at most {counted(self.shift, 'block', 'blocks')}"
-        return Description(mechanism, error)
-
-
-def node_of(votes: np.ndarray, candidates: Candidates) -> Node:
-    """Return votes, which are indexes of candidates; each vote counts once."""
-    return Node.of(votes, np.ones(len(votes), np.int64), candidates.size)

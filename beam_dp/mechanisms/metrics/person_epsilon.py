@@ -28,7 +28,7 @@ median by weight: a person who asks for more privacy counts less. NaN: people we
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -36,48 +36,30 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.metrics.base import Context, Metric, check_indexes
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
+from beam_dp.mechanisms.metrics.base import Context, Metric
 from beam_dp.mechanisms.metrics.preprocessed import (
     FINE,
-    SHARES,
     PreprocessedRelease,
     Preprocessing,
     grid,
 )
-from beam_dp.mechanisms.metrics.quantiles import places_of
-from beam_dp.mechanisms.metrics.released import (
-    Description,
-    OfLines,
-    Release,
-    Released,
-    Spending,
-    people,
-)
-from beam_dp.mechanisms.metrics.sums import people_of
+from beam_dp.mechanisms.metrics.quantiles import MiddleRelease
+from beam_dp.mechanisms.metrics.released import Description, Release
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.options import refuse
+from beam_dp.mechanisms.numerics.checks import refuse
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
-from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import TierRelation
 
 OWNER = "PreprocessSensitivity"
-MOST_TIERS = 1 << 10
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 _MEND = "It is released in another way here: see person_value and sensitivity."
-_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
+_KEPT = ("person_value", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
-
-
-def lines_of(view: PartitionView, tiers: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the numbers of each partition's people, and the index of each person's tier."""
-    for lines in view.owned(0):
-        yield lines.items, np.minimum(lines.counts, tiers) - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,10 +76,10 @@ class PersonEpsilonRelease(PreprocessedRelease):
         self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
     ) -> np.ndarray:
         values = np.full(view.size, 0.0)
-        of_people = lines_of(view, len(self.epsilons))
-        for partition, (numbers, tiers) in enumerate(of_people):
+        for partition, lines in enumerate(view.owned(0)):
+            tiers = np.minimum(lines.counts, len(self.epsilons)) - 1
             delta = self._largest(int(levels[partition]), bound)
-            values[partition] = self._drawn(integers.widen(numbers), tiers, delta, noise)
+            values[partition] = self._drawn(integers.widen(lines.items), tiers, delta, noise)
         return values
 
     def _largest(self, level: int, bound: int | None) -> Fraction:
@@ -136,59 +118,6 @@ class PersonEpsilonRelease(PreprocessedRelease):
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class WeightedMedian(OfLines):
-    """The median of one number per person, by weight; the error bound is in largest weights.
-
-    Attributes:
-        relation: one line per person with their number and tier.
-        unit: what one unit of a number is worth.
-        epsilons: the epsilons of the tiers, in rising order.
-        search: the search, with the budget of the last tier in one partition.
-        candidates: the public outputs.
-    """
-
-    unit: Fraction
-    epsilons: tuple[Fraction, ...]
-    search: CentralSearch
-    candidates: Candidates
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """What one partition costs a person of the largest epsilon."""
-        return (Spending(self.search.cost),)
-
-    @property
-    def shift(self) -> int:
-        """How far the rank may be off, in people of the largest weight."""
-        return self.search.usual_error
-
-    @property
-    def weights(self) -> np.ndarray:
-        """How much a person of each tier adds to a rank, in units of the search's resolution."""
-        top = self.epsilons[-1]
-        shares = [epsilon / top * self.search.resolution // 1 for epsilon in self.epsilons]
-        return np.array(shares, np.int64)
-
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one value per partition; there is no clip."""
-        answers = [
-            self.search.choose_at(self._node(numbers, tiers), self.candidates, noise)
-            for numbers, tiers in lines_of(view, len(self.epsilons))
-        ]
-        values = np.array([answer.value(self.candidates) for answer in answers], float)
-        return Released.ranked(values, np.array([answer.error for answer in answers], float))
-
-    def _node(self, numbers: np.ndarray, tiers: np.ndarray) -> Node:
-        indexes = places_of(numbers, self.unit, self.candidates)
-        return Node.of(indexes, self.weights[tiers], self.candidates.size)
-
-    def describe(self) -> Description:
-        """Describe whose ranks are searched."""
-        mechanism = "rank search, each person counts by their epsilon"
-        return Description(mechanism, people(self.shift))
-
-
 def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
     """Return g of one partition, in steps; person i moves it by at most their sensitivity.
 
@@ -224,20 +153,16 @@ class PersonalisedStatistic(Preprocessing):
         of: "sum", "maximum", "minimum" or "median".
         person_epsilon: the column that holds each person's epsilon.
         epsilons: the public numbers that may be in it, multiples of a millionth.
-        candidates: the public outputs of a median; None: as for `Median`.
     """
 
     of: str
     person_epsilon: str
     epsilons: tuple[checks.Real, ...]
-    _: dataclasses.KW_ONLY
-    candidates: Candidates | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(OWNER, "statistic", self.of, STATISTICS)
         checks.column(OWNER, "person_epsilon", self.person_epsilon)
-        check_indexes(OWNER, self.candidates)
         object.__setattr__(self, "epsilons", _rising(self.epsilons))
 
     @property
@@ -259,31 +184,31 @@ class PersonalisedStatistic(Preprocessing):
         tiers = self.columns()[-1]
         lines = TierRelation(
             context.index(self.source),
-            order=context.index(self.order),
             tier=context.index(tiers),
             person_value=self.person_value,
         )
         if self.of != "median":
             return self._preprocessed(context, share, lines)
-        search, unit = CentralSearch(context.each(share)), self.exact_unit
-        candidates = self.candidates or default_values(unit)
-        return WeightedMedian(lines, unit, tiers.detail, search, candidates)
+        each, unit = context.each(share), self.exact_unit
+        search, largest = CentralSearch(each), tiers.detail[-1]
+        return MiddleRelease(
+            lines,
+            search,
+            each,
+            default_values(unit),
+            "rank search, each person counts by their epsilon",
+            ranked=("person", "people"),
+            unit=unit,
+            weights=tuple(int(tier / largest * search.resolution) for tier in tiers.detail),
+        )
 
     def _preprocessed(
         self, context: Context, share: Budget, lines: TierRelation
     ) -> PersonEpsilonRelease:
         epsilons, each = self.columns()[-1].detail, Fraction(1, context.reach)
-        scale, people = None, None
-        searched = counted = Fraction(0)
-        if self.exact_sensitivity is None:
-            searched = epsilons[0] * SHARES[0]
-            scale = self.bound_of(context, Budget(searched), share)
-            if self.of != "sum":
-                counted = epsilons[0] * SHARES[1]
-                field = context.field(self.source, "count")
-                people = people_of(context, Budget(counted), field)
-        levels = (*epsilons[:-1], share.amount)
-        paid = tuple((level - searched - counted) * each for level in levels)
+        scale, people, noise = self.choices(context, share, Budget(epsilons[0]))
+        everybody = share.amount - noise.amount
+        paid = tuple((level - everybody) * each for level in (*epsilons[:-1], share.amount))
         return PersonEpsilonRelease(
             metric=self,
             relation=lines,
@@ -340,8 +265,6 @@ def _rising(epsilons: object) -> tuple[Fraction, ...]:
     whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
     rule = f"be positive multiples of 0.000001, not {list(epsilons)!r}"
     checks.require(whole, OWNER, "epsilons", rule)
-    rule = f"be at most {MOST_TIERS} different ones, not {len(tiers)}"
-    checks.require(len(tiers) <= MOST_TIERS, OWNER, "epsilons", rule)
     return tuple(sorted(tiers))
 
 
@@ -354,7 +277,7 @@ def personalised(
         given: the statistic.
         person_epsilon: the column of each person's epsilon.
         epsilons: the public ones.
-        options: person_value, last_by and sensitivity, where they are given.
+        options: person_value and sensitivity, where they are given.
 
     Raises:
         TypeError, ValueError: for other statistics, and for options that have no effect.
@@ -378,10 +301,9 @@ def personalised(
         "be left out: a Median for people with an epsilon of their own is searched "
         "for, and needs none",
     )
-    taken = (*_KEPT, "candidates") if median else _KEPT
     fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
-    others = [name for name in fields if name not in (*_PLAIN, *taken)]
+    others = [name for name in fields if name not in (*_PLAIN, *_KEPT)]
     refuse(given, others, "for people with an epsilon of their own", _MEND)
-    kept = {name: value for name, value in fields.items() if name in taken}
+    kept = {name: value for name, value in fields.items() if name in _KEPT}
     chosen = {"person_value": of.person_value, **kept, **options, "name": given.output}
     return PersonalisedStatistic(fields["column"], of.statistic, person_epsilon, epsilons, **chosen)

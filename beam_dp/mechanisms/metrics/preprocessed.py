@@ -21,8 +21,8 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.metrics.base import Command, Context, OfNumbers, OfPeople, OfPersonValues
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.metrics.sums import ClippedSum, people_of
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
@@ -36,14 +36,11 @@ from beam_dp.mechanisms.summaries.person_value import of_people
 
 _WIDEST = Fraction(1 << 200)
 Sensitivity = checks.Real | Literal["auto"]
-SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
-"""The shares of R, n and g in the budget."""
+SHARES = Fraction(1, 3), Fraction(1, 6)
+"""The shares of R and n in the budget; the rest is for g."""
 FINE = 1 << 20
 """Delta in steps of its grid, for plans: these state bounds to about a millionth."""
-_STATISTICS = (
-    *("mean", "median", "maximum", "minimum"),
-    *(f"{kind}{name}" for name in ("variance", "standard_deviation") for kind in ("", "sample_")),
-)
+_STATISTICS = ("mean", "median", "maximum", "minimum", "variance", "standard_deviation")
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
@@ -63,10 +60,7 @@ class Preprocessing(OfPersonValues):
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
-            "sum", the "max", the "min" or the "last".
-        last_by: for "last": the column that says when, by numbers, dates or times; among equal ones
-            the largest value counts. It is the last of the rows that the bounds leave; rows without
-            it come first.
+            "sum", the "max" or the "min".
         sensitivity: "auto", or Delta in the scale of the statistic.
         empty: the statistic of nobody, a public number; the closer, the less is changed.
         unit: the grid of values.
@@ -99,31 +93,38 @@ class Preprocessing(OfPersonValues):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release: a third of the share for R, a sixth for n, the rest for g."""
-        scale, people, noise = None, None, share
-        if self.exact_sensitivity is None:
-            search, counting, noise = share.split(SHARES)
-            scale = self.bound_of(context, search, noise)
-            people = people_of(context, counting, context.field(self.source, "count"))
+        scale, people, noise = self.choices(context, share, share)
         return PreprocessedRelease(
             metric=self,
-            relation=Relation(context.index(self.source), order=context.index(self.order)),
+            relation=Relation(context.index(self.source)),
             scale=scale,
             people=people,
             noise_cost=context.each(noise),
             alpha=context.alpha,
         )
 
-    def bound_of(self, context: Context, search: Budget, noise: Budget) -> ClippedSum:
-        """Return what chooses R, a bound on people's numbers, for all partitions.
+    def choices(
+        self, context: Context, share: Budget, payer: Budget
+    ) -> tuple[ClippedSum | None, ClippedSum | None, Budget]:
+        """Return what chooses R, a bound on people's numbers, for all partitions; n; and the rest.
 
         Args:
             context: what the pipeline fixes.
-            search: what the choice costs.
-            noise: what the noise of a sum would cost, which is not drawn.
+            share: what the whole release may cost.
+            payer: of which R and n cost the parts `SHARES`.
         """
+        if self.exact_sensitivity is not None:
+            return None, None, share
+        search, counting = (payer.scaled(part) for part in SHARES)
+        people, spent = None, search.amount
+        if self.statistic != "sum":
+            people = people_of(context, counting, context.field(self.source, "count"))
+            spent += counting.amount
+        noise = (Budget.zcdp if share.is_zcdp else Budget)(share.amount - spent)
         peak = "sum" if self.person_value == "sum" else "peak"
         field, unit = context.field(self.source, peak), self.exact_unit
-        return ClippedSum(field, True, VALUE_CLIPS, unit, search, noise, alpha=context.alpha)
+        scale = ClippedSum(field, True, VALUE_CLIPS, unit, search, noise, alpha=context.alpha)
+        return scale, people, noise
 
     @property
     def exact_sensitivity(self) -> Fraction | None:
@@ -161,8 +162,7 @@ class Preprocessed(Preprocessing):
 
     Attributes:
         column: the value column.
-        of: "mean", "median", "maximum", "minimum", "variance", "standard_deviation", or one of the
-            last two with "sample_" before it, which divides by n - 1.
+        of: "mean", "median", "maximum", "minimum", "variance" or "standard_deviation".
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("maximum", "minimum")
@@ -202,8 +202,6 @@ class TrimmedMean(Preprocessing):
         column: the value column.
         trim: the share of people that is left out at each end.
     """
-
-    command: ClassVar[Command | None] = Command("COLUMN", "mean without a tenth at each end")
 
     trim: checks.Real = Fraction(1, 10)
 
@@ -341,12 +339,11 @@ class PreprocessedRelease(Release):
 
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, and the index at which each partition begins."""
-        lines = view.lines(0)
-        order = np.lexsort((*lines.people, lines.indexes))
-        partition, person = lines.indexes[order], ordering.pick(lines.people, order)
-        starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(person))
-        items, counts = lines.items[order], lines.counts[order]
-        numbers = of_people(self.metric.person_value, items, counts, starts)
+        indexes, lines = view.lines(0)
+        order = np.lexsort((*lines.person, indexes))
+        partition, lines = indexes[order], lines.take(order)
+        starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(lines.person))
+        numbers = of_people(self.metric.person_value, lines.item, lines.count, starts)
         return numbers, np.searchsorted(partition[starts], np.arange(view.size + 1))
 
     def _noisy(

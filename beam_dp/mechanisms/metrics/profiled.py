@@ -20,7 +20,11 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_totals, default_values, values_between
+from beam_dp.mechanisms.candidates.decimal_grid import (
+    default_totals,
+    default_values,
+    values_between,
+)
 from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
@@ -40,13 +44,13 @@ from beam_dp.mechanisms.metrics.released import (
 )
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
+from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
-from beam_dp.mechanisms.profiles.packed.packings import Packed
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search
 from beam_dp.mechanisms.search.choose import (
@@ -158,12 +162,6 @@ def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> R
     """Return numbers, each with how far the truth may be beyond it on the side that is known."""
     values = as_array([value for value, _ in drawn])
     return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
-
-
-def floor_search(budget: Budget, beta: float) -> AboveThreshold:
-    """Return the search for the floor, for a release that may fail with probability beta."""
-    low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
-    return AboveThreshold(budget, low, high, gate=True)
 
 
 def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
@@ -431,7 +429,7 @@ class Priced(PricedRelease, OfProfile):
     """A price D, then noise of size D: what rows pack when nobody carries more than D.
 
     1. `PriceSearch` chooses a price on V, which is below the statistic's packing E by less than
-       D / 31 (`profiles.packed.packings`). V rises by 0 to D for a person more.
+       D / 31 (`profiles.packed.packed_rows`). V rises by 0 to D for a person more.
     2. V at the price D that is `before` places before the chosen one, D_j, is released with noise
        of sensitivity D, at least 0. D depends on the data by D_j alone.
 
@@ -521,7 +519,7 @@ class OfValues(Searched, OfNumbersBetween):
         super().__post_init__()
         if self.candidates is not None:
             because = "with candidates, which have bounds of their own"
-            options.refuse(self, ("low", "high"), because, "Leave out one of the two.")
+            checks.refuse(self, ("low", "high"), because, "Leave out one of the two.")
 
     @property
     def given(self) -> Candidates | None:
@@ -598,7 +596,8 @@ class Profiled(Searched):
         """Return the release with a floor, a clip and noise."""
         floor, pricing, noise = each.split(SHARES)
         candidates, beta = self.grid, float(self.beta)
-        search = floor_search(floor, beta)
+        low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
+        search = AboveThreshold(floor, low, high, gate=True)
         removals = context.check_removals(floor_removals(search, candidates))
         return TwoPhase(
             profiler=self.profiler(context, removals),

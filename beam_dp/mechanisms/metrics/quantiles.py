@@ -11,11 +11,10 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     Metric,
     MetricPart,
@@ -43,6 +42,7 @@ from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import (
     RESOLUTION,
     Answer,
@@ -138,11 +138,6 @@ class Quantile(OfRanks):
         unit: the grid of values.
     """
 
-    command: ClassVar[Command] = Command(
-        "COLUMN:P[:person]",
-        "value with a share P of the rows at or below; or :person, of the people",
-    )
-
     p: checks.Real
 
     def __post_init__(self) -> None:
@@ -176,11 +171,6 @@ class Quantiles(OfRanks):
         per: "row" or "person".
         unit: the grid of values.
     """
-
-    command: ClassVar[Command] = Command(
-        "COLUMN:P:P...[:person]",
-        "values with shares P of the rows (people) at or below, for the price of few",
-    )
 
     shares: Sequence[checks.Real]
 
@@ -220,7 +210,6 @@ class Median(OfRanks):
     """
 
     own_epsilons: ClassVar[tuple[str, ...]] = ("median",)
-    command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return the quantile of rows, or of people."""
@@ -519,7 +508,6 @@ class Max(_Extreme):
     word: ClassVar[str] = "max"
     statistic: ClassVar[str] = "maximum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("maximum",)
-    command: ClassVar[Command] = Command("COLUMN", "largest value of a column")
 
 
 class Min(_Extreme):
@@ -532,7 +520,6 @@ class Min(_Extreme):
     word: ClassVar[str] = "min"
     statistic: ClassVar[str] = "minimum"
     sign: ClassVar[int] = -1
-    command: ClassVar[Command] = Command("COLUMN", "smallest value of a column")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -553,7 +540,6 @@ class KthLargest(_Ranked):
 
     word: ClassVar[str] = "kth"
     most_stray: ClassVar[float] = STRAY
-    command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
     k: int
 
@@ -740,6 +726,58 @@ class KthRelease(OfLines):
     def describe(self) -> Description:
         """Describe how many rows of a person count, and how far the rank may be off."""
         return walk_from_outside(self.search, self.candidates, self.near is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class MiddleRelease(OfLines):
+    """The median of one item per person (or block), each with a weight, by `CentralSearch`.
+
+    Attributes:
+        search: the search, with its budget.
+        cost: what one partition costs.
+        candidates: the public outputs.
+        mechanism: how it is drawn, in words.
+        ranked: what has an item, in words: one, and several.
+        unit: what one unit of an item is worth; None: items are indexes of candidates.
+        weights: how much an item with the count 1, 2, ... adds to a rank, in units of the search's
+            resolution.
+    """
+
+    search: CentralSearch
+    cost: Budget
+    candidates: Candidates
+    mechanism: str
+    ranked: tuple[str, str]
+    unit: Fraction | None = None
+    weights: tuple[int, ...] = (1,)
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.cost),)
+
+    @property
+    def shift(self) -> int:
+        """How far the rank may be off, in largest weights."""
+        return self.search.usual_error
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        nodes = [self.node(lines.items, lines.counts) for lines in view.owned(0)]
+        answers = [self.search.choose_at(node, self.candidates, noise) for node in nodes]
+        values = np.array([answer.value(self.candidates) for answer in answers], float)
+        return Released.ranked(values, np.array([answer.error for answer in answers], float))
+
+    def node(self, items: np.ndarray, counts: np.ndarray) -> Node:
+        """Return the weights of the candidates that somebody has."""
+        if self.unit is not None:
+            items = places_of(items, self.unit, self.candidates)
+        weights = np.array(self.weights)[np.minimum(counts, len(self.weights)) - 1]
+        return Node.of(items, weights, self.candidates.size)
+
+    def describe(self) -> Description:
+        """Describe whose ranks are searched."""
+        return Description(self.mechanism, f"at most {counted(self.shift, *self.ranked)}")
 
 
 def walk_from_outside(

@@ -18,7 +18,6 @@ from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.base import (
-    Command,
     Context,
     MetricPart,
     OfRowsOrPeople,
@@ -38,6 +37,8 @@ Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
 
 CLIP = "clip"
 """The method that weighs people, and needs no bound on rows."""
+WEIGHT_OF_SHARE = 2
+"""The weight of the rows of the kind, beside that of the others: they pay for the clip of both."""
 STEPS = 1024
 """A person above the clip has a share of it in so many steps."""
 _SCALARS = (int, str, float, bool, datetime.date)
@@ -70,10 +71,6 @@ class Ratio(OfRowsOrPeople):
     """
 
     word: ClassVar[str] = "ratio"
-    command: ClassVar[Command] = Command(
-        "COLUMN[=VALUE][:person]",
-        "share of the rows with VALUE (default 1); of people",
-    )
 
     equals: Comparison = 1
     method: str = CLIP
@@ -141,7 +138,11 @@ class Ratio(OfRowsOrPeople):
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
-        return (2, 1) if self._is_clipped and not self.by_person else super().part_weights()
+        return (
+            (WEIGHT_OF_SHARE, 1)
+            if self._is_clipped and not self.by_person
+            else super().part_weights()
+        )
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
@@ -232,17 +233,15 @@ class Others(Share):
     word: ClassVar[str] = "others"
     shown_as: ClassVar[str] = "with another value"
 
-    @property
-    def borrows(self) -> MetricPart | None:
-        """Those of the kind, which choose the clip of both; people need none."""
-        return None if self.by_person else Share(self.column, self.by_person)
-
     def build(self, context: Context, share: Budget) -> ClippedShare:
-        """Return the same of the others: of rows by the clip that is there, all for noise."""
-        if self.borrows is None:
+        """Return the same of the others: of rows by the clip that is there, all for noise.
+
+        The clip is that of the rows of the kind, which have twice the share of the others.
+        """
+        if self.by_person:
             return dataclasses.replace(super().build(context, share), rest=True)
-        lender = context.lenders[self.borrows]
-        assert isinstance(lender, ClippedShare)
+        made = Budget.zcdp if share.is_zcdp else Budget
+        lender = super().build(context, made(WEIGHT_OF_SHARE * share.amount))
         noise = context.noise(share)
         return dataclasses.replace(lender, rest=True, borrowed=True, noise_cost=noise)
 

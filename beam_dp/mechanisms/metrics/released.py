@@ -3,10 +3,6 @@
 A release turns the view of some partitions (`PartitionView`) into numbers, and how far the truth
 may be below and above each. It is built when the pipeline is built, from a metric and its share of
 the budget, and holds no data.
-
-It can also say what it would give for people as a user guesses them to be (`foreseen`), before any
-row is read. The guess is that numbers are even up to the most that one person has, which is the
-clip then.
 """
 
 import abc
@@ -185,41 +181,6 @@ class Description(NamedTuple):
     reason: str = ""
 
 
-class Foreseen(NamedTuple):
-    """What a release would give for people as a user guesses them to be.
-
-    Attributes:
-        each: what one person adds to the number, on average.
-        bound: how far the truth may be from it, below and above.
-    """
-
-    each: float
-    bound: float
-
-
-class Chooser(Protocol):
-    """A release, or a part of one, that chooses one clip for all partitions."""
-
-    @property
-    def shared_measure(self) -> Measure | None:
-        """The measure that the clip is chosen on; None where no clip is shared."""
-
-    @property
-    def shift(self) -> int:
-        """How many people may be cut at the clip."""
-
-    def choose_shared(self, view: PartitionView, noise: Noise) -> np.ndarray:
-        """Return the noisy histogram that chooses the clip."""
-
-    def told(self, choice: np.ndarray, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
-        """Return what was drawn to choose the clip, in words and numbers, for the record.
-
-        Args:
-            choice: what was drawn.
-            taken: the clips that were taken, each with the scale of its noise, in the user's scale.
-        """
-
-
 class Profiler(Protocol):
     """Computes the removal profiles of one statistic."""
 
@@ -254,8 +215,8 @@ class Release(abc.ABC):
         return 0
 
     @property
-    def chooser(self) -> Chooser | None:
-        """What chooses a clip for all partitions, before any draw; None: no shared clip."""
+    def chooser(self) -> "Release | None":
+        """The `ClippedSum` that chooses a clip for all partitions before any draw; None: none."""
         return None
 
     @abc.abstractmethod
@@ -281,15 +242,6 @@ class Release(abc.ABC):
     @abc.abstractmethod
     def describe(self) -> Description:
         """Describe how it is drawn and how large its error is, without any data."""
-
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return what to expect by a guess; None: the guess says nothing of it.
-
-        Args:
-            most: the most that one person adds to the number of a partition.
-            whole: whether what a person adds is a whole number of at least 1.
-        """
-        return None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,16 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, beside_others, share_of_clip
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.base import Command, Context, Metric, OfNumbers, OfPeople
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
-    Foreseen,
     Profiler,
     Release,
     Released,
@@ -34,7 +33,7 @@ from beam_dp.mechanisms.metrics.released import (
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, integers, options
+from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
 from beam_dp.mechanisms.search.choose import CLIP, TWO_PHASE, SearchKind
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -80,10 +79,10 @@ class Clippable(Profiled):
         if self.search == CLIP:
             because = "without a search, as a clip is chosen and noise is added"
             mend = "Write search=dp.AboveThreshold beside it, or leave it out."
-            options.refuse(self, ("candidates", "beta"), because, mend)
+            checks.refuse(self, ("candidates", "beta"), because, mend)
         else:
             because = "with a search for the output, which clips nobody"
-            options.refuse(self, ("clip",), because, "Leave one of the two out.")
+            checks.refuse(self, ("clip",), because, "Leave one of the two out.")
         if self.clip is not None:
             mend = "Write clip=100, or leave it out to have it chosen privately."
             checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
@@ -110,7 +109,7 @@ class Clippable(Profiled):
     def for_several_owners(self) -> Metric:
         """Return it as it is released where rows have several owners: by its removal profile."""
         because = "where rows have several owners, which are released by their removal profile"
-        options.refuse(self, ("clip",), because, "Leave it out.")
+        checks.refuse(self, ("clip",), because, "Leave it out.")
         return self
 
 
@@ -124,7 +123,6 @@ class Count(Clippable):
     word: ClassVar[str] = "rows"
     shown_as: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of rows")
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
@@ -155,10 +153,6 @@ class Sum(Clippable, OfNumbers):
 
     word: ClassVar[str] = "sum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "sum of a column, clipped at a privately chosen bound",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
@@ -203,7 +197,6 @@ class PeopleCount(Metric):
     shown_as: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of people")
 
     @property
     def pooled(self) -> bool:
@@ -440,9 +433,9 @@ class ClippedSum(Release):
         return (1, -1) if self.signed else (1,)
 
     @property
-    def shared_measure(self) -> Measure | None:
-        """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
-        return self._measure(0 if self.signed else 1) if self.clip_cost is not None else None
+    def shared_measure(self) -> Measure:
+        """The measure that the shared clip is chosen on."""
+        return self._measure(0 if self.signed else 1)
 
     @property
     def origin(self) -> float:
@@ -457,14 +450,14 @@ class ClippedSum(Release):
     @property
     def spends_on_clip(self) -> tuple[Spending, ...]:
         """The choice of the clip alone."""
-        if self.borrowed or self.clip_cost is None:
+        if self.clip_cost is None or self.borrowed:
             return ()
         return (Spending(self.clip_cost, "clip", once=True),)
 
     @property
     def chooser(self) -> "ClippedSum | None":
         """This release, if it chooses a shared clip."""
-        return self if self.shared_measure is not None and not self.borrowed else None
+        return None if self.clip_cost is None or self.borrowed else self
 
     @property
     def choice(self) -> ClipChoice:
@@ -594,13 +587,6 @@ class ClippedSum(Release):
         """Return the sums with what people had where they were cut."""
         return released.plus_lost(share, self.signed)
 
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return half of the most for each person, and the noise of the clip that cuts nobody."""
-        each, last = 1.0 if self.sure else (most + whole) / 2, self.thresholds[-1]
-        clip = next((edge for edge in self.thresholds if edge * self.unit >= most), last)
-        noise = self.in_pool
-        return Foreseen(each, self._noise_bound([clip] * len(noise.signed), noise))
-
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
         noise, place = self.in_pool, self.place
@@ -673,8 +659,7 @@ def _costs(context: Context, share: Budget, chosen: bool) -> tuple[Budget | None
         return None, context.noise(share)
     # One draw for P partitions has about the noise of a bound of the root of P.
     reach = math.isqrt(context.reach) if context.jointly else context.reach
-    alone = share_of_clip(context.partitions or context.about, reach)
-    part = beside_others(alone, context.together)
+    part = share_of_clip(context.partitions or context.about, reach)
     clip, noise = share.split((part, 1 - part))
     return clip, context.noise(noise)
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics.base import Command, Context, OfColumn
+from beam_dp.mechanisms.metrics.base import Context, OfColumn
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
-from beam_dp.mechanisms.metrics.released import Foreseen, Profiler, Release
+from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.metrics.sums import Clippable, ClippedSum, clipped_sum, row_clips
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
@@ -49,10 +49,6 @@ class DistinctCount(Clippable, OfColumn):
     word: ClassVar[str] = "distinct"
     whole: ClassVar[bool] = True
     priced: ClassVar[bool] = False
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "number of different values of a column",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return it in two phases for one partition, unless a clip is given."""
@@ -91,10 +87,6 @@ class MaxFrequency(Clippable, OfColumn):
 
     word: ClassVar[str] = "frequency"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command(
-        "COLUMN",
-        "rows of the most frequent value of a column",
-    )
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
@@ -122,7 +114,6 @@ class SumOfSquares(Profiled, OfColumn):
 
     word: ClassVar[str] = "squares"
     whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart."""
@@ -163,10 +154,6 @@ class ClippedValues(ClippedSum):
     def measures(self) -> tuple[Measure | Relation, ...]:
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
-
-    def foreseen(self, most: float, whole: bool) -> Foreseen | None:
-        """Return nothing: how many people have the same value is not guessed."""
-        return None
 
     def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
         count = _values if self.distinct else _most_rows

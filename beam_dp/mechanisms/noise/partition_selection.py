@@ -1,4 +1,4 @@
-"""Decide which partitions may be named: by their numbers of people, exactly.
+"""Decide which partitions may be named: by their people, exactly.
 
 **Of (epsilon, delta): truncated geometric selection, which is optimal.** A partition with n people
 is kept with probability pi(n), pi(0) = 0 and
@@ -31,35 +31,40 @@ shortfall and otherwise stretches it as it stretches pi, so it stays below 2 u /
 the second it shrinks, and adds two units for each of at most 1 / delta steps. As u <= 2^-104
 delta, the table is within 2^-100 of the recurrence in real numbers (for epsilon <= 1024).
 
-**Of rho: a noisy number of people above a threshold.** `TruncatedGeometric` is optimal for
-(epsilon, delta), and what is (epsilon, delta)-DP is also delta-approximate epsilon^2/2-zCDP. But
-that is a poor use of rho: the threshold is then about ln(1 / delta) over the root of 2 rho. With
-Gaussian noise the root of ln(1 / delta) stands in its place. For somebody in 16 partitions (epsilon
-1, half of it for one metric, delta 10^-6) a partition is kept half of the time with 144 people in
-place of 353.
+**For people in several partitions: a noisy sum of weights above a threshold.** The table above costs
+once per partition of a person, so it asks for a bound on these. `WeightedThreshold` costs once for
+all: a person with k partitions adds 1 / sqrt(k) to each, so that everybody moves all sums together
+by at most 1 in L2, and whoever has few partitions adds much to each. At epsilon 1 and delta 10^-6
+a partition is kept half of the time with 26 people who are in no other, or with 74 who are in 8
+each; the table keeps it with 14 or 105, and must know whether to bound people at 1 or at 8.
 """
 
 import dataclasses
 import functools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval, root_below
 
+MOST = 64
+"""So many partitions of a person count at most where no bound is given."""
+_ONE = 1 << 20  # the weight of a person who is in one partition
+_SHOWN = 8
 _MOST_ENTRIES = 2**20
 _MOST_PRE_THRESHOLD = 2**62
 # Any E below e^epsilon serves the proof; past e^1024 more would gain nothing.
 _MOST_EPSILON = Fraction(1024)
 _GROWTH_BITS = 192
 _WORD = 64
-_SELDOM = Fraction(1, 1000)
 _MOST_DELTA = Fraction(1, 4)
 
 
@@ -102,6 +107,10 @@ class TruncatedGeometric:
         """The fewest people with which a partition is always kept."""
         return self.pre_threshold - 1 + len(_table(self.epsilon, self.delta)[0])
 
+    def middle(self, partitions: int) -> float:
+        """Return about how many people, in however many partitions each, are seen half the time."""
+        return self.pre_threshold + halfway(self.epsilon, self.delta)
+
     @property
     def name(self) -> str:
         """The mechanism, for the plan."""
@@ -118,12 +127,18 @@ class TruncatedGeometric:
         index = max(0, people - self.pre_threshold + 1)
         return Fraction(table[index], 1 << _WORD * words) if index < len(table) else Fraction(1)
 
-    def keep(self, people: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
+    def keep(
+        self,
+        people: npt.NDArray[np.int64],
+        noise: Noise,
+        weights: npt.NDArray[Any] | None = None,
+    ) -> npt.NDArray[np.bool_]:
         """Decide on many partitions at once: True with exactly `probability(people[i])`.
 
         Args:
             people: how many people each partition has; one dimension.
             noise: where the randomness comes from, `Noise()`.
+            weights: of no matter: all people count alike.
         """
         table, words = _table(self.epsilon, self.delta)
         # Clipped before the shift, so that no count can wrap.
@@ -200,35 +215,63 @@ def _check_size(epsilon: Fraction, delta: Fraction) -> None:
     )
 
 
+def weights_of(partitions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return what a person adds to each of their k partitions: at most 2^20 / sqrt(k)."""
+    found = np.floor(_ONE / np.sqrt(partitions)).astype(np.int64)
+    return np.asarray(found - (found * found * partitions > _ONE**2))
+
+
 @dataclasses.dataclass(frozen=True)
-class GaussianThreshold:
-    """Keep a partition whose number of people, plus discrete Gaussian noise, is above a threshold.
+class WeightedThreshold:
+    """Keep a partition whose weights add up, with discrete Gaussian noise, to above a threshold.
 
-    With n people let m = max(0, n - pre_threshold + 1). A partition with m = 0 is never kept; else
-    it is kept where m + X > 1 + t, X discrete Gaussian of variance 1 / (2 rho), and t so large that
-    P(X > t) <= delta.
+    Everything is in units of 2^-20. A person who is in k <= `most` partitions adds `weights_of(k)`,
+    an integer w_k <= 2^20 / sqrt(k), to the sum W of each of them. With s = pre_threshold - 1, a
+    partition with at most s people is never kept; another is kept where W - 2^20 s + X > t, with X
+    discrete Gaussian of variance 2^40 / (2 rho), drawn anew for each, and
 
-    *Privacy.* The decision is delta-approximate rho-zCDP when one person is added or removed, who
-    moves m by 0 or 1. From m >= 1 to m + 1: the noisy number is rho-zCDP for sensitivity 1
-    (Canonne, Kamath, Steinke 2020, Theorem 4), and the decision a function of it. From m = 0 to 1:
-    let E be the event that the partition is not kept. Its chance is 1 for m = 0 and at least
-    1 - delta for m = 1, and given E the outcomes are alike (Bun and Steinke 2016, Definition 8.1).
-    A person in k partitions costs k times as much rho and delta (their Lemma 8.2).
+        t = max over 1 <= j <= most of floor(2^20 / sqrt(j)) + b_j,   P(X > b_j) <= delta / j,
+
+    with whole b_j that are rounded up (`gaussian_bound`).
+
+    *Privacy.* The set of kept partitions is delta-approximate rho-zCDP when a person is added to x,
+    which gives x'. For a fixed key, which of their partitions a person keeps, and so k and w_k,
+    follows from that person's rows alone: the weights of all others are the same in x and x'. Call
+    a partition open with more than s people, and new if it is open in x' only.
+    (1) Partitions open in x: the sums move by w_k in at most k of them, sqrt(k w_k^2) <= 2^20 in
+    L2. So the noisy sums, and the decisions on them, are rho-zCDP (Canonne, Kamath, Steinke 2020,
+    Theorem 14).
+    (2) New partitions are j <= k of the person's. Each has s + 1 people in x', s of whom add at
+    most 2^20 each: W - 2^20 s <= w_k <= floor(2^20 / sqrt(j)) <= t - b_j. So it is kept only where
+    X > b_j, and with a chance of at least 1 - j delta / j = 1 - delta none of them is.
+    Let E' be the event that none is kept. Its noise is independent of that in (1): given E' the
+    output on x' is that of the decisions in (1), and x needs no event. That is the claim (Bun and
+    Steinke 2016, Definition 8.1). (Beyond j = 64 one bound stands for all: floor(2^20 / 8) for
+    the weights, and b_most for b_j.)
+
+    *For (epsilon, delta)* take rho whose zCDP implies (epsilon, delta / 2)-DP, and delta / 2 for
+    delta here. Let p, p' be the chances of a set of outputs on x and x', and q' that on x' given E'.
+    By (1) p <= e^epsilon q' + delta/2 and q' <= e^epsilon p + delta/2, by (2)
+    (1 - delta/2) q' <= p' <= q' + delta/2. Hence p' <= e^epsilon p + delta. And
+    e^epsilon p' + delta >= e^epsilon q' (1 - delta/2) + delta, which is at least
+    e^epsilon q' + delta/2 >= p where e^epsilon q' <= 1, and at least 1 + delta/2 >= p elsewhere.
 
     Args:
         rho: above 0; larger lowers the threshold.
         delta: above 0 and at most 1/4; larger lowers the threshold.
+        most: the most partitions of one person that count.
         pre_threshold: the fewest people a named partition may have.
 
     Raises:
         ValueError: for a `pre_threshold` above 2^62.
 
-    Source: the threshold for Gaussian noise as in Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin
-    2020, arXiv 2002.09745, for one partition at a time.
+    Source: weights and threshold as in Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020,
+    arXiv 2002.09745, and Carvalho, Wang, Gondara, Miao 2022.
     """
 
     rho: Fraction
     delta: Fraction
+    most: int = 1
     pre_threshold: int = 1
 
     def __post_init__(self) -> None:
@@ -237,67 +280,77 @@ class GaussianThreshold:
     @property
     def variance(self) -> Fraction:
         """The variance of the noise."""
-        return 1 / (2 * self.rho)
+        return _ONE**2 / (2 * self.rho)
 
-    @property
-    def slack(self) -> int:
-        """How far above one person the noisy number must be: t, by symmetry of the noise."""
-        return gaussian_bound(self.variance, 2 * self.delta)
-
-    @property
+    @functools.cached_property
     def threshold(self) -> int:
-        """The fewest people with which a partition is kept in 999 of 1,000 draws."""
-        return self.pre_threshold + 1 + self.slack + gaussian_bound(self.variance, 2 * _SELDOM)
+        """What the noisy sum must exceed: t, and 2^20 for each person below the pre_threshold."""
+        pairs = [(number, number) for number in range(1, min(self.most, MOST) + 1)]
+        pairs += [(MOST, self.most)] * (self.most > MOST)
+        bounds = (
+            math.isqrt(_ONE**2 // least) + gaussian_bound(self.variance, 2 * self.delta / number)
+            for least, number in pairs
+        )
+        return max(bounds) + _ONE * (self.pre_threshold - 1)
+
+    def middle(self, partitions: int) -> int:
+        """Return how many people, in so many partitions each, are seen half of the time."""
+        return self.threshold // math.isqrt(_ONE**2 // min(partitions, self.most)) + 1
 
     @property
     def name(self) -> str:
         """The mechanism, for the plan."""
-        return "selection by Gaussian noise"
+        return "weighted selection by Gaussian noise"
 
     @property
     def certainty(self) -> str:
-        """From how many people on a partition is kept, and how surely."""
-        half = self.pre_threshold + self.slack
-        return f"kept nearly always from {self.threshold} people on, half of the time with {half}"
+        """With how many people a partition is kept."""
+        alone, many = self.middle(1), min(self.most, _SHOWN)
+        others = f", or with {self.middle(many)} who are in {many} each" * (many > 1)
+        return f"kept half of the time with {alone} people who are in no other{others}"
 
-    def keep(self, people: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
+    def keep(
+        self, people: npt.NDArray[np.int64], noise: Noise, weights: npt.NDArray[Any]
+    ) -> npt.NDArray[np.bool_]:
         """Decide on many partitions at once.
 
         Args:
             people: how many people each partition has; one dimension.
             noise: where the randomness comes from, `Noise()`.
+            weights: what their weights add up to.
         """
-        # Raised before the shift, so that no number can wrap.
-        shift = self.pre_threshold - 1
-        counted = np.maximum(np.asarray(people, np.int64), shift) - shift
-        present = np.flatnonzero(counted)
+        present = np.flatnonzero(people >= self.pre_threshold)
         drawn = noise.discrete_gaussian(self.variance, len(present))
-        kept = np.zeros(len(counted), np.bool_)
-        kept[present] = integers.add(counted[present], drawn) > 1 + self.slack
+        kept = np.zeros(len(people), np.bool_)
+        kept[present] = integers.add(weights[present], drawn) > self.threshold
         return kept
 
 
-Selection = TruncatedGeometric | GaussianThreshold
-"""A private decision for each partition, by the number of its people."""
+Selection = TruncatedGeometric | WeightedThreshold
+"""A private decision for each partition, by its people."""
 
 
 @functools.lru_cache(maxsize=64)
-def best_selection(cost: Budget, pre_threshold: int) -> Selection:
-    """Return the selection that a cost per partition pays for, by public parameters.
+def best_selection(share: Budget, reach: int, pre_threshold: int) -> Selection:
+    """Return the selection that a share of the budget pays for, by public parameters.
 
-    An (epsilon, delta) pays for the truncated geometric one. A rho with a delta pays for both: for
-    it with epsilon = root of 2 rho, and for Gaussian noise; that is taken which keeps a partition
-    half of the time with fewer people.
+    That is taken which keeps a partition half of the time with fewer people, if all of them are in
+    as many partitions as may count.
 
     Args:
-        cost: what a decision on one partition may cost; its delta is above 0.
+        share: what all decisions may cost together; its delta is above 0.
+        reach: the most partitions of one person that count.
         pre_threshold: the fewest people a named partition may have.
     """
-    if not cost.is_zcdp:
-        return TruncatedGeometric(cost.amount, cost.delta, pre_threshold)
-    epsilon = root_below(2 * cost.amount)
-    if cost.delta <= _MOST_DELTA:
-        gaussian = GaussianThreshold(cost.amount, cost.delta, pre_threshold)
-        if gaussian.slack <= halfway(epsilon, cost.delta):
-            return gaussian
-    return TruncatedGeometric(epsilon, cost.delta, pre_threshold)
+    each = share.scaled(Fraction(1, reach))
+    rho, epsilon, delta = share.amount, each.amount, share.delta
+    if share.is_zcdp:
+        epsilon = root_below(2 * epsilon)
+    else:
+        delta /= 2
+        rho = zcdp_rho(rho, delta)
+    if delta <= _MOST_DELTA:
+        weighted = WeightedThreshold(rho, delta, reach, pre_threshold)
+        if weighted.middle(reach) - pre_threshold <= halfway(epsilon, each.delta):
+            return weighted
+    return TruncatedGeometric(epsilon, each.delta, pre_threshold)

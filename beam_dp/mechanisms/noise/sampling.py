@@ -5,6 +5,10 @@ no generator, no seed and no buffer, so nothing can be pickled, forked, seeded o
 where the system has no entropy the draw raises before any value exists. Every coin is decided
 by comparing uniform bits with the exact binary expansion of its probability, extended as far
 as the comparison needs: the distributions are those of the formulas, not of floats near them.
+
+*The first success of many independent trials* is found from one uniform real, exactly. floor(E / h) with E = -ln U has P(floor(E / h) >= k) = P(U <= e^(-h k)) = e^(-h k): it is the
+number of failures before the first success where every trial fails with probability e^-h.
+The uniform is read bit by bit until the floor is certain, so no rounding error can reach it.
 """
 
 import dataclasses
@@ -18,8 +22,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.noise import geometric
-from beam_dp.mechanisms.noise.geometric import leading_zeros
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import (
     QUICK_BITS,
@@ -27,7 +29,55 @@ from beam_dp.mechanisms.numerics.enclosures import (
     Interval,
     exp_interval,
     leading_bits,
+    log_interval,
 )
+
+
+def first_success(uniform: Bound, rate: Fraction, limit: int) -> int:
+    """Return min(G, limit), P(G >= n) = (1 - e^-rate)^n, for rate > 0 and limit >= 0.
+
+    Args:
+        uniform: bits -> (low, high), low <= U < high, at most 2^-bits apart; later calls
+            refine the same U.
+        rate: minus the logarithm of the chance of success of one trial.
+        limit: as large as one likes; the time grows with its length in bits only.
+    """
+    # G <= limit is known to less than 1 once the chance p is known to within p 2^-64 / limit.
+    depth = min(limit.bit_length(), 3 * math.ceil(rate) // 2)
+    bits = 64 + 2 * depth + leading_zeros(rate)
+    while True:
+        low, high = uniform(bits)
+        slowest, fastest = _hazard(rate, bits)
+        fewest, most = 0, limit
+        if low > 0:
+            # ln low <= ln U < ln high = ln low + ln(1 + (high - low) / low)
+            #                        <= ln low + (high - low) / low
+            log_low, log_high = log_interval(low, bits)
+            fewest = max(0, _floor_ratio(-log_high - (high - low) / low, fastest))
+            most = _floor_ratio(-log_low, slowest) if slowest > 0 else limit
+        if min(fewest, limit) == min(most, limit):
+            return min(most, limit)
+        bits *= 2
+
+
+def leading_zeros(rate: Fraction) -> int:
+    """Return some n >= 0 with 2^n rate >= 1, the smallest or one more."""
+    return max(0, rate.denominator.bit_length() - rate.numerator.bit_length() + 1)
+
+
+def _floor_ratio(top: Fraction, bottom: Fraction) -> int:
+    """Return floor(top / bottom), bottom > 0, without reducing the fraction."""
+    return top.numerator * bottom.denominator // (top.denominator * bottom.numerator)
+
+
+def _hazard(rate: Fraction, bits: int) -> Interval:
+    """Enclose -ln(1 - e^-rate).
+
+    With bits >= leading_zeros(rate) + 2 the upper end of e^-rate stays below 1.
+    """
+    low, high = exp_interval(-rate, bits)
+    return -log_interval(1 - low, bits)[1], -log_interval(1 - high, bits)[0]
+
 
 Integers = npt.NDArray[Any]  # int64, or Python ints as objects
 Enclosing = Callable[[Fraction, int], Interval]
@@ -115,10 +165,6 @@ class Noise:
                 2^-bits apart.
         """
         return self.uniform().is_below(bound)
-
-    def bernoullis_below(self, bound: Bound, size: int) -> npt.NDArray[np.bool_]:
-        """Return independent coins, each True with probability exactly p; see `bernoulli_below`."""
-        return self._coins(bound, leading_bits(bound, 16), size)
 
     def coins_near(
         self, chances: npt.NDArray[np.float64], bound_of: Callable[[int], Bound]
@@ -236,7 +282,7 @@ class Noise:
             if rarity > 0 and word * 2.0**-64 < 1 - math.exp(-rarity) - BAND:
                 continue
             uniform = LazyUniform(self, word, 64)
-            passed = geometric.first_success(uniform.interval, unit * need, length)
+            passed = first_success(uniform.interval, unit * need, length)
             if passed < length:
                 return Stop(run, passed)
         return None

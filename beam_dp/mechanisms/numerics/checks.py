@@ -3,13 +3,17 @@
 Every message reads `Owner: name must RULE. MEND`, and the error carries these parts, so that a
 command line can say the same of its flags. Only parameters are ever shown: no function of this
 module is called on data.
+
+Options that have no effect beside another option are refused, not ignored (`refuse`).
 """
 
+import dataclasses
 import math
 import numbers
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -154,3 +158,26 @@ def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> str:
         rule = f"be one of {', '.join(choices)}, not {shown(value)}"
         raise ParameterError(owner, name, rule)
     return value
+
+
+def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
+    """Refuse each of these options of a metric that is not at its default.
+
+    Args:
+        metric: a record with defaults for these options.
+        names: the options.
+        because: the other option, and why these options have no effect beside it.
+        mend: what to write instead.
+
+    Raises:
+        ValueError: names both options, and says how to mend the call.
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(metric)}
+    for name in names:
+        require(
+            bool(getattr(metric, name) == defaults[name]),
+            type(metric).__name__,
+            name,
+            f"be left out {because}",
+            mend,
+        )

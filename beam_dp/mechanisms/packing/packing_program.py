@@ -17,21 +17,55 @@ person may be removed, at p each: y_i = r_i. Behind them are blocks of lines who
 follow from r: each is the least at which no column of the line gains more than it pays. A column is
 in one line of a block at most, with an entry of 1; all other entries of a block are below 0 or in
 blocks before.
+
+*A guess where each row has one owner: a maximum flow.* A unit flows from its person, who has room for the price, over a row to its value, which has room
+for its weight. What flows is packed, and the people whom the residual graph does not reach are
+removed: the others are the source's side of a minimum cut (Ford and Fulkerson, 1956). Nobody has to
+trust the solver: the bounds are those of any guess, and meet where the flow is a maximum.
+
+*Guesses by a first-order method in floats.* The primal-dual hybrid gradient method (Chambolle and Pock, 2011; with the steps of Pock and
+Chambolle, 2011, and the restarts and weights of Applegate et al., "Practical large-scale linear
+programming using primal-dual hybrid gradient", 2021). A step takes time and memory for the rows,
+and no more. Where a program has many solutions, as where everybody is removed by the same small
+part, it comes close in few steps; the simplex method walks through millions of vertices there.
+
+*Solutions by HiGHS, each closer than the last.* HiGHS proposes in floats. What is missing of its solution is a program of the same form again, with
+what is left of every bound, and of every price, as its numbers: exact integers, multiplied by a
+scale until floats see them. Its solution, divided by the scale, is added, and so on (iterative
+refinement: Gleixner, Steffy, Wolter, "Iterative refinement for linear programming", 2016). Where
+HiGHS ends with the best vertex, a round adds some 30 bits and takes no pivot. Nothing depends on
+time: each round ends after so many pivots or steps.
+
+*In which cell of a grid the value lies*, certain however it was found. With s = D / 32 for the price D, E is known by the whole number
+
+    q(E) = ceil(E / s - c),    0.4142 < c < 0.4143,
+
+which never falls with E: bounds of E that have the same q decide it, whoever proposes. And
+0 <= E' - E <= D gives 0 <= q' - q <= 32, whatever c is.
+
+*Each process draws its c.* Near to the points (n + c) s, where q jumps, bounds must be close. With
+a c that is known somebody could make up a database whose E is as near to one as they like: then it
+is decided late, or never. With 64 random bits of c the chance that E is within 2^-k s of such a
+point is at most 20,000 * 2^-k for every database. `_Refined` gains about 30 bits in a round:
+that a database needs a fifth round has a chance of 2^-105.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 
-_MOST = 50  # bits of a guess in floats
+_MOST_BITS = 50  # bits of a guess in floats
 _NOBODY = np.zeros(0)
 
 
@@ -103,7 +137,7 @@ class Packing:
         worth, gains = self.worth.astype(float), self.gains.astype(float)
         needed = numbers * most[self.columns] * np.maximum(worth[self.lines], 1)
         whole = needed.sum() + (gains * most).sum() + (self.rooms * np.maximum(worth, 1)).sum()
-        return min(_MOST, 60 - int(whole + worth.sum()).bit_length())
+        return min(_MOST_BITS, 60 - int(whole + worth.sum()).bit_length())
 
     def needed(self, columns: np.ndarray) -> np.ndarray:
         """Return A x."""
@@ -196,7 +230,9 @@ def of_rows(
     )
 
 
-def of_values(price: Fraction, owners: np.ndarray, values: np.ndarray, each: int) -> Packing:
+def of_values(
+    price: Fraction, owners: np.ndarray, values: np.ndarray, each: int, known: int = 0
+) -> Packing:
     """Return the program of the most that rows pack where those of a value share a room.
 
         max { sum of u_t : 0 <= u_t, sum of u_t over the rows of v <= w for each value v,
@@ -207,6 +243,7 @@ def of_values(price: Fraction, owners: np.ndarray, values: np.ndarray, each: int
         owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
         values: the value of each row, numbered from 0.
         each: w.
+        known: what else counts in full.
     """
     top, parts = price.as_integer_ratio()
     people, size, rows = int(owners.max()) + 1, int(values.max()) + 1, len(values)
@@ -221,6 +258,7 @@ def of_values(price: Fraction, owners: np.ndarray, values: np.ndarray, each: int
         worth=np.ones(size, np.int64),
         line_sizes=np.full(size, top),
         blocks=(people + size,),
+        known=known * parts,
         is_flow=owners.shape[1] == 1,
     )
 
@@ -244,3 +282,327 @@ def _packing(price: Fraction, owners: np.ndarray, limit: np.ndarray, **more: Any
         name: integers.concatenate([part, more.pop(name, part[:0])]) for name, part in own.items()
     }
     return Packing(price=price, people=people, **joined, **more)
+
+
+_FLOW_MOST = 1 << 30  # the solver has integers of 32 bits, and adds those of opposite arcs
+
+
+@functools.cache
+def _sparse() -> Any:
+    """Return `scipy.sparse`, which takes a third of a second to load, and is not always needed."""
+    import scipy.sparse.csgraph
+
+    return scipy.sparse
+
+
+def guess(packing: Packing) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return x and r, whole numbers; None where numbers are too large for the solver.
+
+    Args:
+        packing: a flow, whose columns are different.
+    """
+    if max(packing.rooms.tolist()) > _FLOW_MOST:
+        return None
+    size, people, rows = len(packing.rooms), packing.people, len(packing.most)
+    source, sink = size, size + 1
+    ends = np.empty((2, rows), np.int64)
+    of_value = packing.lines >= people
+    ends[of_value.astype(int), packing.columns] = packing.lines
+    owner, value = ends
+    tails = np.concatenate([np.full(people, source), owner, np.arange(people, size)])
+    heads = np.concatenate([np.arange(people), value, np.full(size - people, sink)])
+    rooms = packing.rooms
+    limits = np.concatenate([rooms[:people], packing.most, rooms[people:]]).astype(np.int32)
+    graph = _sparse().csr_matrix((limits, (tails, heads)), (size + 2, size + 2))
+    flow = _sparse().csgraph.maximum_flow(graph, source, sink, method="dinic").flow
+    left = graph - flow
+    left.eliminate_zeros()
+    reached = _sparse().csgraph.breadth_first_order(left, source, return_predecessors=False)
+    removed = np.ones(size + 2, np.int64)
+    removed[reached] = 0
+    return np.asarray(flow[owner, value], np.int64).ravel(), removed[:people]
+
+
+_LOOK = 20  # steps between two looks
+_ENOUGH, _SOME, _LONG = 0.2, 0.8, 0.36  # when to begin again, as in that article
+
+
+class PackingProposals:
+    """Guesses that come closer, of x and y, counted in the sizes of columns and lines."""
+
+    def __init__(self, packing: Packing) -> None:
+        """Begin with nothing packed and nobody removed."""
+        from scipy import sparse
+
+        self.packing = packing
+        columns, lines = packing.column_sizes.astype(float), packing.line_sizes.astype(float)
+        price = float(packing.price.numerator)
+        entries = packing.numbers.astype(float) * columns[packing.columns] / lines[packing.lines]
+        shape = len(lines), len(columns)
+        self._matrix = sparse.csr_matrix((entries, (packing.lines, packing.columns)), shape)
+        self._turned = self._matrix.T.tocsr()
+        self._gains, self._rooms = packing.gains * columns / price, packing.rooms / lines
+        self._most = np.full(len(columns), np.inf) if packing.blocks else packing.most / columns
+        self._worth = packing.worth * lines / price
+        self._of_column, self._of_line = (
+            1 / np.maximum(abs(matrix).sum(axis=1).A1, 1e-9)
+            for matrix in (self._turned, self._matrix)
+        )
+        size = np.linalg.norm(np.append(self._rooms, packing.most / columns))
+        self._weight = float(np.linalg.norm(self._gains) / size)
+
+    def bounds(self, steps: int) -> Iterator[PackingBounds]:
+        """Yield what guesses prove until so many steps are done."""
+        state = begin = np.zeros(len(self._most)), np.zeros(len(self._rooms))
+        sums, count, first, last = [np.zeros_like(part) for part in state], 0, math.inf, math.inf
+        for step in range(1, steps + 1):
+            state, count = self._step(*state), count + 1
+            for total, part in zip(sums, state, strict=True):
+                total += part
+            if step % _LOOK:
+                continue
+            mean = sums[0] / count, sums[1] / count
+            found = [(self._proved(*each), each) for each in (state, mean)]
+            yield from (bounds for bounds, _ in found)
+            gaps = [float(bounds.high - bounds.low) for bounds, _ in found]
+            gap = min(gaps)
+            best = found[gaps.index(gap)][1]
+            first = gap if math.isinf(first) else first
+            falls = gap <= last
+            soon = gap <= _ENOUGH * first or (gap <= _SOME * first and not falls)
+            if soon or count >= _LONG * step:
+                self._reweigh(begin, best)
+                state = begin = best
+                sums, count, first = [np.zeros_like(part) for part in best], 0, gap
+            last = gap
+
+    def _step(self, columns: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rise = self._of_column / self._weight * (self._gains - self._turned @ prices)
+        new = np.clip(columns + rise, 0, self._most)
+        spare = self._rooms - self._matrix @ (2 * new - columns)
+        return new, np.clip(prices - self._weight * self._of_line * spare, 0, self._worth)
+
+    def _reweigh(self, old: tuple[np.ndarray, ...], new: tuple[np.ndarray, ...]) -> None:
+        """Balance the steps of both sides by how far they went."""
+        columns, prices = (float(np.linalg.norm(b - a)) for a, b in zip(old, new, strict=True))
+        if columns > 1e-12 and prices > 1e-12:
+            self._weight = math.sqrt(self._weight * prices / columns)
+
+    def _proved(self, columns: np.ndarray, prices: np.ndarray) -> PackingBounds:
+        """Return the bounds of a guess, or of one in which somebody is removed whole.
+
+        Parts of a removal that are even, but too small, are found so in one step.
+        """
+        packing, removed = self.packing, prices[: self.packing.people]
+        bits = max(packing.bits, 0)
+        stretched = removed / max(float(removed.max(initial=0)), 1e-300)
+        packed = np.floor(np.ldexp(columns * packing.column_sizes, bits)).astype(np.int64)
+        found = [
+            packing.bounds(packed, np.ceil(np.ldexp(parts, bits)).astype(np.int64), bits)
+            for parts in (removed, stretched)
+        ]
+        return min(found, key=lambda bounds: bounds.high)
+
+
+_OPTIONS: dict[str, Any] = {
+    "output_flag": False,
+    "threads": 1,
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+    "ipm_iteration_limit": 200,
+}
+SOLVERS = "simplex", "ipx"
+"""They are asked in turn, until one finds the best: with twice the pivots in each turn."""
+_PIVOTS, _MOST_PIVOTS = 200_000, (1 << 31) - 1
+_MORE = 30  # bits that a round adds
+_FLOATS = 52  # bits of a float
+_FAR = 2.0**33  # what is further is no solution: it would take many rounds to take it back
+
+
+class Solution(NamedTuple):
+    """A guess at the best: integers over 2^bits.
+
+    Attributes:
+        columns: x.
+        prices: y.
+        bits: the precision.
+    """
+
+    columns: np.ndarray
+    prices: np.ndarray
+    bits: int
+
+
+@functools.cache
+def highs() -> Any:
+    """Return `highspy`, which takes a quarter of a second to load, and is not always needed."""
+    import highspy
+
+    return highspy
+
+
+def solutions(program: Packing) -> Iterator[Solution]:
+    """Yield guesses that come as close to the best as one likes.
+
+    The first one is by "ipx", which is quick where many values are nearly equal.
+    """
+    refined, asked = _Refined(program.wide), 1
+    while True:
+        turn, solver = divmod(asked, len(SOLVERS))
+        best = refined.round(SOLVERS[solver], min(_PIVOTS << turn, _MOST_PIVOTS))
+        yield Solution(refined.columns, refined.prices, refined.bits)
+        refined.scale += _MORE if best else 0
+        asked = 0 if best else asked + 1
+
+
+class _Refined:
+    """A solution in integers over 2^bits, and the program of what is missing.
+
+    What is left to each line is a column too.
+
+    Attributes:
+        columns: x.
+        spare: what is left to each line.
+        prices: the price of each line.
+        scale: the numbers of the next program are multiplied by 2^scale.
+        bits: the precision.
+    """
+
+    def __init__(self, program: Packing) -> None:
+        self._program = program
+        self.columns = np.zeros(len(program.gains), object)
+        self.spare, self.prices = (np.zeros(len(program.rooms), object) for _ in range(2))
+        self.scale, self.bits = 0, _FLOATS
+        self._basis: Any = None
+
+    def round(self, solver: str, pivots: int) -> bool:
+        """Add a solution of what is missing; return whether HiGHS holds it to be the best."""
+        more = self.scale + _FLOATS - self.bits
+        self.columns, self.spare, self.prices = (
+            numbers << more for numbers in (self.columns, self.spare, self.prices)
+        )
+        self.bits += more
+        asked = highs().Highs()
+        options = {**_OPTIONS, "solver": solver, "simplex_iteration_limit": pivots}
+        for name, option in options.items():
+            asked.setOptionValue(name, option)
+        asked.passModel(self._missing())
+        if self._basis is not None:
+            asked.setBasis(self._basis)
+        asked.run()
+        found, program, size = asked.getSolution(), self._program, len(self.columns)
+        numbers = np.abs(np.append(found.col_value, found.row_dual))
+        if found.value_valid and found.dual_valid and bool((numbers <= _FAR).all()):
+            columns = _whole(found.col_value)
+            self.columns = self.columns + columns[:size] * program.column_sizes
+            self.spare = self.spare + columns[size:] * program.line_sizes
+            prices = _whole(found.row_dual) * program.price.numerator
+            self.prices = self.prices - prices // program.line_sizes
+            self._basis = asked.getBasis()
+        return bool(asked.getModelStatus() == highs().HighsModelStatus.kOptimal)
+
+    def _missing(self) -> Any:
+        """Return the program of what is missing, for HiGHS."""
+        asked, size, line_count = self._program, len(self.columns), len(self.prices)
+        columns, lines = asked.column_sizes.astype(float), asked.line_sizes.astype(float)
+        gains = self._seen(asked.gains * (1 << self.bits) - asked.paid(self.prices))
+        most = np.full(size, np.inf)
+        if not asked.blocks:
+            most = self._seen(asked.most * (1 << self.bits) - self.columns) / columns
+        left = asked.rooms * (1 << self.bits) - asked.needed(self.columns) - self.spare
+        sizes = np.append(columns, lines)
+        program = highs().HighsLp()
+        program.num_col_, program.num_row_ = size + line_count, line_count
+        costs = np.append(-gains, self._seen(self.prices))
+        program.col_cost_ = costs * sizes / asked.price.numerator
+        program.col_lower_ = -self._seen(np.append(self.columns, self.spare)) / sizes
+        program.col_upper_ = np.append(most, np.full(line_count, np.inf))
+        program.row_lower_ = program.row_upper_ = self._seen(left) / lines
+        order = np.argsort(asked.columns, kind="stable")
+        counts = np.append(np.bincount(asked.columns, minlength=size), np.ones(line_count, int))
+        numbers = asked.numbers.astype(float) * columns[asked.columns] / lines[asked.lines]
+        matrix = program.a_matrix_
+        matrix.format_ = highs().MatrixFormat.kColwise
+        matrix.start_ = np.append(0, np.cumsum(counts)).astype(np.int32)
+        matrix.index_ = np.append(asked.lines[order], np.arange(line_count)).astype(np.int32)
+        matrix.value_ = np.append(numbers[order], np.ones(line_count))
+        return program
+
+    def _seen(self, numbers: np.ndarray) -> np.ndarray:
+        """Return integers over 2^bits, times the scale, as floats."""
+        return np.ldexp(numbers.astype(np.float64), self.scale - self.bits)
+
+
+def _whole(numbers: Sequence[float]) -> np.ndarray:
+    """Return what floats of the scaled program are in integers over 2^bits."""
+    scaled = np.rint(np.ldexp(np.array(numbers), _FLOATS))
+    return np.array([int(number) for number in scaled.tolist()], object)
+
+
+PARTS = 32
+EDGE = Fraction(4142, 10_000) + Fraction(int(Noise().words(1)[0]), 10_000 << 64)
+"""c."""
+_SMALL = 30_000  # rows of a program that HiGHS is asked for first
+_ROWS = 3_000_000  # and of one that it is asked for soon
+_FEW, _MANY = 1_000, 20_000  # steps of the first-order method before HiGHS has its turn
+
+
+def cell(prices: Fraction) -> int:
+    """Return q of a value that is so many prices."""
+    return math.ceil(prices * PARTS - EDGE)
+
+
+class CellSearch:
+    """Bounds of E / D, which come closer until one cell is left.
+
+    Attributes:
+        known: what it began with.
+        low: the lowest cell that is left.
+        high: the highest.
+        least: the highest lower bound that is known.
+        best: what is known with the least upper bound.
+    """
+
+    def __init__(self, known: PackingBounds, bounds: Iterator[PackingBounds]) -> None:
+        """Begin with what is known.
+
+        Args:
+            known: bounds of E / D.
+            bounds: others, which come as close as one likes.
+        """
+        self._bounds, self.known, self.best, self.least = bounds, known, known, known.low
+        self.low, self.high = cell(known.low), cell(known.high)
+
+    def step(self) -> None:
+        """Take the bounds of one guess more."""
+        found = next(self._bounds)
+        if found.high < self.best.high:
+            self.best, self.high = found, cell(found.high)
+        self.least = max(self.least, found.low)
+        self.low = cell(self.least)
+
+    def decided(self) -> int:
+        """Return the only cell."""
+        while self.low < self.high:
+            self.step()
+        return self.high
+
+
+def bounds(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds: of a flow where rows have one owner, of HiGHS for programs of its size.
+
+    Larger programs have a first-order method before.
+    """
+    flow = guess(packing) if packing.is_flow else None
+    if flow is not None:
+        yield packing.bounds(*flow, 0)
+    elif len(packing.gains) > _SMALL:
+        steps = _FEW if len(packing.gains) <= _ROWS else _MANY
+        yield from PackingProposals(packing).bounds(steps)
+    yield from refined(packing)
+
+
+def refined(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds by HiGHS, as close as one likes."""
+    for guess in solutions(packing):
+        yield packing.bounds(guess.columns, guess.prices[: packing.people], guess.bits)

@@ -50,8 +50,7 @@ def share_out(
 ) -> tuple[Budget, dict[MetricPart | None, Budget]]:
     """Return the whole budget as it is spent (pure or zCDP), and what each part may spend.
 
-    The key None stands for the selection of partitions, whose share is already per partition. It
-    gets the whole delta, or half of it where parts want delta too (delta is then not turned into
+    The key None stands for the selection of partitions. It gets the whole delta, or half of it where parts want delta too (delta is then not turned into
     zCDP); these parts share the rest evenly.
     """
     wanting = [part for part in weights if part.wants_delta]
@@ -77,7 +76,7 @@ def share_out(
     for part in wanting:
         shares[part] = made(shares[part].amount, for_parts / len(wanting))
     if selection is not None:
-        shares[None] = made(shares[None].amount / reach, (whole.delta - for_parts) / reach)
+        shares[None] = made(shares[None].amount, whole.delta - for_parts)
     return whole, shares
 
 

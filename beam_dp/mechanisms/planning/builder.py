@@ -80,12 +80,8 @@ def build(
     for metric in asked:
         for part in metric.parts():
             users[part].append(metric)
-    pooled = [_weight(users[part]) for part in shares if part.pooled]
     steps: list[Step] = []
-    built: dict[MetricPart, Release] = {}
-    choices: dict[MetricPart | None, int] = {}
-    first = 1  # the first measure counts the people
-    context = dataclasses.replace(context, lenders=built)
+    choices, first = 0, 1  # the first measure counts the people
     for part, share in shares.items():
         using = users[part]
         # Intervals of one output must hold together.
@@ -93,22 +89,26 @@ def build(
         own = dataclasses.replace(
             context,
             alpha=ALPHA / intervals,
-            together=pooled.count(_weight(using)) if part.pooled else 1,
             asker=type(using[0]).__name__,
             output=using[0].output,
         )
-        built[part] = release = part.build(own, share)
+        release = part.build(own, share)
         words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
         for cost, purpose, once in release.spends:
             entry = f"{label}: {purpose}" if purpose else label
             account.spend(entry, cost, 1 if once else context.reach)
-        if release.chooser is not None:
-            choices[part] = len(choices)
-        shared = choices.get(part, choices.get(part.borrows))
+        choices += release.chooser is not None
+        # Who borrows a clip stands behind its lender.
+        has_clip = release.chooser is not None or _borrows(release)
+        shared = choices - 1 if has_clip else None
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
     return _pooled(steps, (context.partitions or 1) if context.jointly else 1)
+
+
+def _borrows(release: Release) -> bool:
+    return isinstance(release, ClippedSum) and release.borrowed
 
 
 def pools_of(steps: Sequence[Step]) -> dict[Pool, list[int]]:

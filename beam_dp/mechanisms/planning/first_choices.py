@@ -24,10 +24,11 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import values_between
+from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.reach import ReachChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
+from beam_dp.mechanisms.noise.partition_selection import MOST
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
@@ -43,10 +44,12 @@ class Chosen:
     Attributes:
         reach: the bound on partitions; None: it was given.
         centres: the centre of each request, in its order, in units.
+        counted: how many partitions of a person count for the selection, where no bound is given.
     """
 
     reach: ReachChoice | None = None
     centres: tuple[int, ...] = ()
+    counted: int = MOST
 
 
 @dataclasses.dataclass(frozen=True)

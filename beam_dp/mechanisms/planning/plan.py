@@ -8,19 +8,18 @@ may stand beside the output.
 """
 
 import dataclasses
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
 from beam_dp.mechanisms.planning.program import SELECTION, Program
-from beam_dp.mechanisms.planning.shown_tables import WORDS, html_table, text_table, wrapped
+from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 
 Record = dict[str, Any]
 
@@ -37,20 +36,19 @@ _KNOWN = (
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
-_EXPLAINED = {
-    r"\w \((sum|sum of squares|number of \w+|with the value)\)": "name (part): its parts are "
-    "released, and the metric is computed from them, which costs nothing more",
-    "expected error": "expected error: how far a number is from the true one, on average",
-    r"at most [\d ,/]+ pe": "at most N people: in 95 of 100 releases no more lie between a number "
-    "and the true one",
-    "clips": "clip: the most that one person counts for, chosen privately when the job runs",
-    r"\+ cut": "cut: what people have beyond the clip",
-    "/n": "R, n: a bound on people's numbers, and a noisy number of people",
-    r"\|f - g\|": "|f - g|: what the statistic f is changed by, so that no person moves it far",
-    "shift T": "shift T: so many people may be passed over, or have more than the clip unseen",
-    "noise scale": "noise scale: in 95 of 100 releases noise is below 3 of it (Gaussian: below 2)",
-}
-"""What words of the table mean, by patterns that find them."""
+_EXPLAINED = (
+    (
+        "expected error: how far a number is from the true one, on average; at most N people: in 95 of "
+        "100 releases no more lie between the two"
+    ),
+    (
+        "clip: the most that one person counts for, chosen privately when the job runs; cut: what "
+        "people have beyond it"
+    ),
+    "shift T: so many people may be passed over, or have more than the clip unseen",
+    "noise scale: in 95 of 100 releases noise is below 3 of it (Gaussian: below 2)",
+)
+"""What the words of the table mean; the page on results says the rest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,14 +102,12 @@ class Plan:
     Attributes:
         rows: one per release, and one for the selection of partitions.
         total: the whole budget, and how it is composed.
-        outlook: the intervals to expect, where the people were guessed.
         cautions: what is unusual about the parameters.
         owners: what to say of rows with several owners; "" for one.
     """
 
     rows: tuple[PlanRow, ...]
     total: str
-    outlook: Outlook | None = None
     cautions: tuple[str, ...] = ()
     owners: str = ""
 
@@ -125,19 +121,11 @@ class Plan:
             columns: how wide the terminal is; None: as wide as need be.
         """
         lines = text_table(_HEADINGS, [row.cells for row in self.rows], columns)
-        table = "\n".join(lines[: len(self.rows) + 1])
-        below = [said for pattern, said in _EXPLAINED.items() if re.search(pattern, table)]
-        below += [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
+        below = [*_EXPLAINED, *(f"{row.metric}: {row.reason}" for row in self.rows if row.reason)]
         below += [f"in all: {self.total}", *filter(None, [self.owners])]
         notes = [wrapped(note, columns) for note in below]
-        outlook = [] if self.outlook is None else [self.outlook.text(columns)]
         warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
-        return "\n".join([*lines, *notes, *outlook, *warned])
-
-    def _repr_html_(self) -> str:
-        """Return the plan as a notebook shows it."""
-        notes = self.text().split("\n", len(self.rows) + 1)[-1]
-        return html_table(_HEADINGS, [row.cells for row in self.rows], notes, WORDS)
+        return "\n".join([*lines, *notes, *warned])
 
 
 def describe(program: Program, unbounded: bool = False) -> Plan:
@@ -203,11 +191,17 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
     return (*rows, *(_step_row(program, step) for step in program.steps))
 
 
+def _uses_of(step: Step) -> str:
+    """Return the output columns that use a release; with its name where they use several."""
+    name = f" ({step.part.shown_as or step.part.word})"
+    return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
+
+
 def _step_row(program: Program, step: Step) -> PlanRow:
     epsilon, rho, delta = _spent(program, step.label)
     release, said = step.release, step.release.describe()._asdict()
     return PlanRow(
-        uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
+        _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
     )
 
 
@@ -268,7 +262,7 @@ def record_of(
         if step.part.asked_centre is not None:
             said["centre"] = step.release.origin
         chooser = step.release.chooser
-        if chooser is not None and step.shared is not None:
+        if isinstance(chooser, ClippedSum) and step.shared is not None:
             said["clip"] = chooser.told(choices[step.shared], taken)
         releases.append(said)
     budget, selection = program.budget, program.selection

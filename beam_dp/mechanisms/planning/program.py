@@ -31,7 +31,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice, StepNoise
+from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice
 from beam_dp.mechanisms.metrics.base import (
     CENTRE,
     CentreRequest,
@@ -39,15 +39,20 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
 )
-from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
+from beam_dp.mechanisms.metrics.released import Profiler, Release, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
-from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
+from beam_dp.mechanisms.noise.partition_selection import (
+    MOST,
+    Selection,
+    WeightedThreshold,
+    best_selection,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
@@ -80,11 +85,13 @@ class Program:
         centres: the centres that were chosen, in units; none: 0 stands for each.
         jointly: whether all public partitions share one draw of noise, where `reach` is their
             number: see `metrics.sums.Pool`.
+        counted: how many partitions of a person count for the selection, where the bound is chosen.
         chosen: how the bound was chosen privately; None: it was given, or is not chosen yet.
         compiled: the attributes below of the programs that were made of one another, by choice.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
+        share: what the selection may cost; None for public partitions.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         composed: the whole budget as it is spent (pure or zCDP).
@@ -101,6 +108,7 @@ class Program:
     about: int | None = None
     centres: tuple[int, ...] = ()
     jointly: bool = False
+    counted: int = MOST
     chosen: ReachChoice | None = dataclasses.field(default=None, compare=False)
     compiled: dict[tuple[Any, ...], dict[str, object]] = dataclasses.field(
         default_factory=dict, compare=False, repr=False
@@ -109,12 +117,13 @@ class Program:
     columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
     fields: tuple[Field, ...] = dataclasses.field(init=False, compare=False)
     steps: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
+    share: Budget | None = dataclasses.field(init=False, compare=False)
     selection: Selection | None = dataclasses.field(init=False, compare=False)
     entries: tuple[Entry, ...] = dataclasses.field(init=False, compare=False)
     composed: Budget = dataclasses.field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        choice = self.edges, self.reach, self.about, self.centres, self.jointly
+        choice = self.edges, self.reach, self.about, self.centres, self.jointly, self.counted
         if choice not in self.compiled:
             self.compiled[choice] = _compiled(self)
         for name, value in self.compiled[choice].items():
@@ -135,6 +144,7 @@ class Program:
             about=about,
             centres=chosen.centres,
             jointly=found.jointly,
+            counted=chosen.counted,
             chosen=found,
         )
 
@@ -145,7 +155,13 @@ class Program:
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """What is summarised per partition; the first measure counts the people."""
-        return (Measure(PEOPLE), *(m for step in self.steps for m in step.release.measures))
+        people = Measure(PEOPLE if self.selecting is None else WEIGHTS)
+        return (people, *(m for step in self.steps for m in step.release.measures))
+
+    @property
+    def counts_apart(self) -> bool:
+        """Whether other pairs count for the selection than for the metrics."""
+        return self.searches and self.selection is not None
 
     @property
     def keep_rows(self) -> bool:
@@ -169,13 +185,12 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        measures = (chooser.shared_measure for chooser in self._choosers)
-        return tuple(measure for measure in measures if measure is not None)
+        return tuple(chooser.shared_measure for chooser in self._choosers)
 
     @property
-    def _choosers(self) -> list[Chooser]:
+    def _choosers(self) -> list[ClippedSum]:
         choosers = (step.release.chooser for step in self.steps)
-        return [chooser for chooser in choosers if chooser is not None]
+        return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
@@ -188,7 +203,8 @@ class Program:
         """Return the indexes of the partitions that may be named."""
         if self.selection is None:
             return np.arange(view.size)
-        return np.flatnonzero(self.selection.keep(view.people(0), noise))
+        people, weights = (column[:, 0] for column in view.histogram(0, 1))
+        return np.flatnonzero(self.selection.keep(people, noise, weights))
 
     def release(
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
@@ -229,11 +245,6 @@ class Program:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""
         each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(2) for r in drawn]
         return np.array(each).reshape(len(self.steps), 2)
-
-    @property
-    def spreads(self) -> bool:
-        """Whether `combine` needs the sums over all partitions."""
-        return bool(self.shared_measures)
 
     @property
     def searches(self) -> bool:
@@ -288,17 +299,22 @@ class Program:
     @property
     def search_cost(self) -> Budget:
         """What the search for the bound costs, if there is one."""
-        return self.cost(SHARE)
+        return self.cost(self._search_share)
+
+    @property
+    def _search_share(self) -> Fraction:
+        """The part of the search: a coarse histogram is enough where nothing is bounded by it."""
+        return SHARE if self.metrics else SHARE / 4
 
     @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
-        spent = SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        spent = self._search_share * self.searches + sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
-    def noise_at(self, reach: int, jointly: bool = False) -> StepNoise:
-        """Return the noise per partition and unit at a bound: the mean over what is released.
+    def noise_at(self, reach: int, jointly: bool = False) -> float:
+        """Return the mean absolute noise per partition and unit at a bound, over what is released.
 
         It is that of the costs per partition; what is spent once for all of them chooses clips.
 
@@ -307,13 +323,10 @@ class Program:
             jointly: whether all partitions share one draw of noise.
         """
         program = self.at_bound(reach, jointly=jointly)
-        releases = [step.release for step in program.steps]
-        scales = [each.price for each in releases if isinstance(each, ClippedSum)]
-        others = [each for each in releases if not isinstance(each, ClippedSum)]
-        costs = [[s.cost for s in each.spends if not s.once] for each in others]
-        scales += [_scale(each) for each in costs if each]
+        scales = [_price(step.release) for step in program.steps]
         scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
-        return StepNoise(sum(scales) / len(scales), program.composed.is_zcdp)
+        mean = sum(scales) / len(scales)
+        return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
 
     def choose(self, summary: Summary, noise: Noise) -> Chosen:
         """Draw the centres, and the histogram that chooses the bound.
@@ -330,7 +343,29 @@ class Program:
         look = reach.draw(votes.people_per_step(summary), self.search_cost, noise)
         joint = self.noise_at(self.edges[-1], jointly=True) if self.may_draw_jointly else None
         chosen = reach.choose(look, self.edges, self.noise_at, self.partitions, joint)
-        return Chosen(chosen, centres)
+        counted = self.at(Chosen(chosen, centres)).best_counted()
+        return Chosen(chosen, centres, counted)
+
+    def best_counted(self) -> int:
+        """Return how many partitions of a person should count for the selection.
+
+        It computes with the released histogram alone. The people who would count in a partition, of
+        all people, are compared with those that keep it half of the time.
+        """
+        if self.share is None or self.selecting is None or not self.chosen or self.chosen.top < 0:
+            return MOST
+        share, pre_threshold, found = self.share, self.selecting.pre_threshold, self.chosen
+        shown = found.look.counts[: found.top + 1].tolist()
+        steps: list[tuple[float, int]] = list(zip(shown, self.edges, strict=False))
+
+        def strength(most: int) -> float:
+            selection = best_selection(share, most, pre_threshold)
+            return sum(
+                max(people, 0) * min(edge, most) / selection.middle(min(edge, most))
+                for people, edge in steps
+            )
+
+        return max((edge for edge in self.edges if edge <= MOST), key=strength)
 
 
 def _compiled(asked: Program) -> dict[str, object]:
@@ -342,8 +377,10 @@ def _compiled(asked: Program) -> dict[str, object]:
     account = Account(composed)
     selection = None
     if asked.selecting is not None:
-        cost = account.spend(SELECTION, shares[None], asked.reach)
-        selection = best_selection(cost, asked.selecting.pre_threshold)
+        most = min(asked.counted, asked.edges[-1]) if asked.searches else asked.reach
+        selection = best_selection(shares[None], most, asked.selecting.pre_threshold)
+        times = 1 if isinstance(selection, WeightedThreshold) else most
+        account.spend(SELECTION, shares[None].scaled(Fraction(1, times)), times)
     costs = asked.centre_costs
     context = Context(
         columns_of(asked.metrics, asked.others),
@@ -362,6 +399,7 @@ def _compiled(asked: Program) -> dict[str, object]:
         "columns": context.columns,
         "fields": tuple(context.fields),
         "steps": steps,
+        "share": shares.get(None),
         "selection": selection,
         "entries": (*first, *account.entries),
         "composed": composed,
@@ -371,6 +409,13 @@ def _compiled(asked: Program) -> dict[str, object]:
 def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
     """Return whether rows must stay apart until they are summarised: owner lines need them."""
     return any(isinstance(measure, Relation) for measure in measures)
+
+
+def _price(release: Release) -> float:
+    """Return the scale of the noise of a release per partition, for a clip of 1."""
+    if isinstance(release, ClippedSum):
+        return release.price
+    return _scale([spending.cost for spending in release.spends if not spending.once])
 
 
 def _scale(costs: Sequence[Budget]) -> float:

@@ -30,15 +30,13 @@ class PreprocessedStatistic:
     For D a group and D - i the same group without one person, the two results differ by at most
     `sensitivity`, as integers, whatever the values.
 
-    Edge cases: a group without values gives `empty`, which is 0 for `variance` and
-    `sample_variance`.
+    Edge cases: a group without values gives `empty`, which is 0 for `variance`.
 
     Args:
-        statistic: "mean", "trimmed_mean", "median", "maximum", "minimum", "variance" or
-            "sample_variance".
+        statistic: "mean", "trimmed_mean", "median", "maximum", "minimum" or "variance".
         sensitivity: Delta, an int of at least 1, in steps.
         empty: f of nobody, in steps.
-        resolution: steps per unit (per squared unit for the variances), an int of at least 1.
+        resolution: steps per unit (per squared unit for a variance), an int of at least 1.
         trim: the share that `trimmed_mean` leaves out at each end.
     """
 
@@ -65,9 +63,8 @@ class PreprocessedStatistic:
         size, delta = len(values), self.sensitivity
         if not size:
             return self.empty
-        if self.statistic.endswith("variance"):
-            spread = Spread(values, self.statistic == "sample_variance")
-            return least(spread, size, delta, self.resolution)
+        if self.statistic == "variance":
+            return least(Spread(values), size, delta, self.resolution)
         room = 4 * (size + 1) * delta, 4 * self.empty
         windows = Windows.of(self.statistic, values, self.resolution, self.trim, *room)
         return settled(windows, delta, self.empty)

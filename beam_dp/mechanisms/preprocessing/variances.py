@@ -36,15 +36,13 @@ class Spread:
 
     Args:
         values: the integers, at least one.
-        sample: whether sums of squares are divided by m - 1 instead of m.
     """
 
-    def __init__(self, values: np.ndarray, sample: bool = False) -> None:
+    def __init__(self, values: np.ndarray) -> None:
         wide = values.dtype == object or integers.largest(values) >= 1 << 61
         centred = (integers.widen(values) if wide else values) - values[len(values) // 2]
         self._sums = np.append(0, integers.running_sums(centred))
         self._squares = np.append(0, integers.running_sums(integers.product(centred, centred)))
-        self._sample = sample
 
     def about_mean(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Return S of all windows of a size, in floats, and bounds of their errors."""
@@ -59,10 +57,6 @@ class Spread:
         about, errors = self.about_mean(size)
         return max(0.0, float((about - errors).min()))
 
-    def divisor(self, size: int) -> int:
-        """Return what S is divided by: m, or m - 1 (and 1 for one value)."""
-        return max(size - self._sample, 1)
-
     def least(self, size: int) -> Fraction:
         """Return the least variance of a window of a size, exactly."""
         about, errors = self.about_mean(size)
@@ -73,7 +67,7 @@ class Spread:
         )
         pairs = set(zip(sums, squares, strict=True))
         most = min(size * squared - total * total for total, squared in pairs)
-        return Fraction(most, size * self.divisor(size))
+        return Fraction(most, size * size)
 
 
 def least(spread: Spread, size: int, sensitivity: int, resolution: int) -> int:
@@ -103,6 +97,4 @@ def _bound(
 ) -> float:
     """Return a number that no size from first to last is below."""
     about = spread.least_about_mean(first) * (1 - _ROUNDING)
-    return (about / spread.divisor(last) * resolution + (size - last) * float(sensitivity)) * (
-        1 - _ROUNDING
-    )
+    return (about / last * resolution + (size - last) * float(sensitivity)) * (1 - _ROUNDING)

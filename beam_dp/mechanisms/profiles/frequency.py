@@ -31,7 +31,7 @@ another with ten rows of the same item.)
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.profiles.packed.packings import pairs
+from beam_dp.mechanisms.profiles.packed.packed_rows import pairs
 
 
 def max_profile(

@@ -18,9 +18,8 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price
-from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
+from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, Packed, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
-from beam_dp.mechanisms.profiles.packed.packings import Packed
 from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation

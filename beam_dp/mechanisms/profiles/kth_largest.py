@@ -13,7 +13,7 @@ removal takes most rows are those with the r largest c_i(y), so
 exactly.
 
 *Rows of any number of owners.* Let E(D) be the most that the rows above y pack at a price D
-(`packed.packings`), and R_D below it in steps of D / 32 (`packed.by_price`). Removing r people, by
+(`packed.packed_rows`), and R_D below it in steps of D / 32 (`packed.by_price`). Removing r people, by
 parts, leaves at least E(D) - r D of them, so that
 
     loss(y) = max(0, max over prices D of ceil((R_D - (k - 1)) / D))
@@ -35,7 +35,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.packing.packing_cells import PARTS
+from beam_dp.mechanisms.packing.packing_program import PARTS
 from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
 
 _FINEST = 64

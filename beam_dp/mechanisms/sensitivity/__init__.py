@@ -35,10 +35,10 @@ None of this is private: a local sensitivity is data.
 Source: "Sensitivity as the Operator Norm of a Derivative", corrected.
 """
 
-from beam_dp.mechanisms.sensitivity.down import down_sensitivity as down_sensitivity
 from beam_dp.mechanisms.sensitivity.gradient import discrete_gradient as discrete_gradient
 from beam_dp.mechanisms.sensitivity.gradient import global_sensitivity as global_sensitivity
 from beam_dp.mechanisms.sensitivity.gradient import histograms as histograms
 from beam_dp.mechanisms.sensitivity.gradient import local_sensitivity as local_sensitivity
 from beam_dp.mechanisms.sensitivity.gradient import norm as norm
 from beam_dp.mechanisms.sensitivity.gradient import operator_norm as operator_norm
+from beam_dp.mechanisms.sensitivity.monotone import down_sensitivity as down_sensitivity

@@ -24,11 +24,13 @@ import numpy as np
 from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.bounding.table import Columnar, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.partition_selection import weights_of
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 
-PEOPLE, ROWS = -1, -2
-"""Sources of a measure that are no fields: 1 for each person, and the number of their rows."""
+PEOPLE, ROWS, WEIGHTS = -1, -2, -3
+"""Sources of a measure that are no fields: 1 for each person, the number of their rows, and what a
+person adds to each of their partitions (`partition_selection.weights_of`)."""
 
 _DENSE = 1 << 16
 RESIDUAL = np.iinfo(np.int64).min
@@ -67,7 +69,7 @@ class Measure:
     """Which number a person has in a partition, and what is kept of these numbers over people.
 
     Attributes:
-        source: the index of the field that is read, or PEOPLE, or ROWS.
+        source: the index of the field that is read, or PEOPLE, ROWS or WEIGHTS.
         sign: 1 for the numbers, -1 for the mirrored numbers. 0, for a histogram, for both: the
             buckets of numbers below 0 follow those of the others.
         thresholds: the public grid of the histogram, in units; empty for the top K.
@@ -190,9 +192,12 @@ class PersonBins(Measure):
 
 
 def _numbers(table: Table, source: int) -> np.ndarray:
-    """Return one number per line: a field, 1 for each person, or their rows."""
+    """Return one number per line: a field, 1 for each person, their rows, or their weight."""
     if source == PEOPLE:
         return np.ones(len(table), np.int64)
+    if source == WEIGHTS:  # the lines of a person stand together
+        partitions = np.diff(np.flatnonzero(changes(table.person)), append=len(table))
+        return np.repeat(weights_of(partitions), partitions)
     return table.rows if source == ROWS else table.values[source]
 
 
@@ -211,13 +216,20 @@ class Summary(Columnar):
         return len(self.measure)
 
 
-def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
+def summarise(
+    table: Table, measures: Sequence[Measure | Relation], counted: Table | None = None
+) -> Summary:
     """Return the summary of settled contributions, one line per (person, partition).
 
     A relation keeps its index in the list, and has no lines here (see `owner_lines`).
+
+    Args:
+        table: the contributions.
+        measures: what is summarised.
+        counted: the pairs of the first measure, where those are others.
     """
     lines = [
-        _lines(table, measure, index)
+        _lines(table if index or counted is None else counted, measure, index)
         for index, measure in enumerate(measures)
         if isinstance(measure, Measure)
     ]

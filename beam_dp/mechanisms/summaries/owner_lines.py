@@ -93,14 +93,11 @@ class Relation:
             empty: rows have one owner.
         weight: the index of the column whose values are summed instead of rows; -1: rows. Values
             below 0 count as 0.
-        order: the index of the column that says when. Only each person's last row in a partition
-            counts, once; of equally late rows, the one with the largest value. -1: all rows.
     """
 
     column: int = -1
     others: tuple[int, ...] = ()
     weight: int = -1
-    order: int = -1
 
     keep = 0
 
@@ -110,7 +107,7 @@ class Relation:
         for column in (self.column, self.weight):
             if column >= 0:
                 present &= ~integers.is_missing(table.values[column], integers.LOWEST)
-        table = self.latest(table.take(present))
+        table = table.take(present)
         return Owned(
             partition=table.partition,
             relation=np.full(len(table), relation, np.int64),
@@ -120,20 +117,6 @@ class Relation:
             count=_weights(table, self.weight),
             names=table.names,
         )
-
-    def latest(self, table: Table) -> Table:
-        """Return the row of each person and partition that counts; without `order` all rows."""
-        return table if self.order < 0 else _last(table, self.column, self.order)
-
-
-def _last(table: Table, column: int, order: int) -> Table:
-    """Return one line per person and partition: of the latest rows the largest value."""
-    times = table.values[order]
-    pairs = np.concatenate([table.person, table.partition])
-    sort = np.lexsort((_items(table, column), times, *pairs))
-    table, pairs = table.take(sort), pairs[:, sort]
-    last = np.roll(ordering.changes(pairs), -1)  # the line before the first of the next pair
-    return dataclasses.replace(table, rows=np.ones_like(table.rows)).take(last)
 
 
 def _items(table: Table, column: int) -> np.ndarray:

@@ -1,7 +1,6 @@
 """PartitionView: the summaries of a list of partitions, as releases read them."""
 
 import copy
-from typing import NamedTuple
 
 import numpy as np
 
@@ -10,15 +9,6 @@ from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
-
-
-class PlacedLines(NamedTuple):
-    """Lines of one relation in many partitions; people are owners (see `owner_lines`)."""
-
-    indexes: np.ndarray
-    people: np.ndarray
-    items: np.ndarray
-    counts: np.ndarray
 
 
 class PartitionView:
@@ -95,11 +85,10 @@ class PartitionView:
         """Return the lines of a relation, per partition."""
         return self._owned.of(self._owned_indexes, self.size, self._first + relation)
 
-    def lines(self, relation: int) -> PlacedLines:
+    def lines(self, relation: int) -> tuple[np.ndarray, Owned]:
         """Return the lines of a relation, in no order, with the index of their partition."""
         wanted = (self._owned_indexes >= 0) & (self._owned.relation == self._first + relation)
-        lines = self._owned.take(wanted)
-        return PlacedLines(self._owned_indexes[wanted], lines.person, lines.item, lines.count)
+        return self._owned_indexes[wanted], self._owned.take(wanted)
 
     def _places(self, measure: int) -> np.ndarray:
         """Return where the lines of a measure are, without those of no partition in the list."""

@@ -7,24 +7,10 @@ import numpy as np
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation, owners
 
-PERSON_VALUES = ("mean", "sum", "max", "min", "last")
-
-
-def check_person_value(owner: str, kind: object, last_by: object) -> None:
-    """Refuse an unknown kind, and "last" without the column that says which row is the last."""
-    checks.one_of(owner, "person_value", kind, PERSON_VALUES)
-    if last_by is not None:
-        checks.column(owner, "last_by", last_by)
-    checks.require(
-        (kind == "last") == (last_by is not None),
-        owner,
-        "last_by",
-        'be given with person_value="last", and only then',
-        'Write person_value="last", last_by="time".',
-    )
+PERSON_VALUES = ("mean", "sum", "max", "min")
 
 
 def of_people(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -33,14 +19,14 @@ def of_people(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarr
     Each integer depends on that person's rows alone; a mean is rounded down.
 
     Args:
-        kind: one of `PERSON_VALUES`; for "last", only the items of the last rows are left.
+        kind: one of `PERSON_VALUES`.
         items: the values, person after person.
         counts: how many rows have each value.
         starts: where the values of each person begin.
     """
     if not len(starts):
         return items
-    if kind in ("max", "last"):
+    if kind == "max":
         return np.asarray(np.maximum.reduceat(items, starts))
     if kind == "min":
         return np.asarray(np.minimum.reduceat(items, starts))
@@ -74,7 +60,7 @@ class TierRelation(Relation):
         values = [*table.values, _lowest(table, self.tier)]
         kept = ~integers.is_missing(table.values[self.column], integers.LOWEST)
         table = dataclasses.replace(table, values=values).take(kept)
-        return self._lines_of(self.latest(table), relation, key)
+        return self._lines_of(table, relation, key)
 
     def _lines_of(self, table: Table, relation: int, key: bytes) -> Owned:
         pairs = np.concatenate([table.person, table.partition])

@@ -21,7 +21,7 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids, plain_values
 
-_FLOAT = np.uint64(6)  # the second word: integers have 0, texts odd numbers
+_FLOAT = np.uint64(6)  # the second word: integers have 0, dates 4, texts odd numbers
 _WHOLE = float(1 << 63)
 _TRUTHS = {"true": 1, "false": 0}
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")

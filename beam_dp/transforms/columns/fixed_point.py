@@ -10,14 +10,8 @@ type of the column: 3, 3.0 and Decimal("3") are the same number of units.
 * the infinities, and all values beyond 2^120 units, are clamped there;
 * null, NaN, booleans, text, complex, and everything else are no numbers: the row counts as a row,
   but its value is absent.
-
-*Which row is the last* is said in whole numbers too (`ranks`): numbers in millionths, dates and
-times in microseconds since 1970-01-01 (UTC, also where they name no zone), so that a number of
-seconds since then is the same as the time itself. Values beyond 2^62 are clamped there. What is no
-number and no time comes before all others.
 """
 
-import datetime
 import decimal
 import math
 from fractions import Fraction
@@ -31,13 +25,6 @@ from beam_dp.transforms.columns import ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
-_MILLIONTH = Fraction(1, 1_000_000)
-_LATEST = 1 << 62
-_DAY = 86_400
-_EPOCH = datetime.datetime(1970, 1, 1)
-_MICROSECOND = datetime.timedelta(microseconds=1)
-_PER = {"s": Fraction(1_000_000), "ms": Fraction(1000), "us": Fraction(1), "ns": Fraction(1, 1000)}
-"""The microseconds in one unit of a timestamp."""
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -158,56 +145,3 @@ def _mask(units: np.ndarray, present: np.ndarray) -> np.ndarray:
     if present.all():
         return units
     return np.where(present, units, -integers.WIDEST if units.dtype == object else integers.LOWEST)
-
-
-def orders(kind: pa.DataType) -> bool:
-    """Return whether a column of this Arrow type can say which row is the last."""
-    return supported(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-
-
-def ranks(column: ids.Cells) -> np.ndarray:
-    """Return a column as int64 in order of time; `integers.LOWEST` comes before all others.
-
-    Args:
-        column: an Arrow column, or Python values.
-    """
-    if isinstance(column, list):
-        typed = ids.to_array(column)
-        column = list(map(_seconds, column)) if typed is None else typed
-    if isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_decode()
-    if isinstance(column, pa.Array):
-        kind = column.type
-        if pa.types.is_date32(kind):
-            return _times(column.cast(pa.int32()).cast(pa.int64()), _DAY * _PER["s"])
-        if pa.types.is_date64(kind) or pa.types.is_timestamp(kind):
-            return _times(column.cast(pa.int64()), _PER[getattr(kind, "unit", "ms")])
-    units = to_units(column, _MILLIONTH)
-    if units.dtype != object:
-        return units
-    absent = integers.is_missing(units, integers.LOWEST)
-    cut = np.array([max(-_LATEST, min(_LATEST, value)) for value in units], np.int64)
-    return np.where(absent, integers.LOWEST, cut)
-
-
-def _seconds(value: object) -> object:
-    """Return dates and times as seconds since 1970, everything else as it is."""
-    if type(value) is datetime.date:
-        return (value.toordinal() - ids.EPOCH) * _DAY
-    if type(value) is not datetime.datetime:
-        return value
-    zone = value.tzinfo
-    if zone is not None and type(zone) is not datetime.timezone:
-        return None
-    shift = zone.utcoffset(None) if zone is not None else datetime.timedelta()
-    microseconds = (value.replace(tzinfo=None) - _EPOCH - shift) // _MICROSECOND
-    return decimal.Decimal(microseconds) / 1_000_000
-
-
-def _times(column: pa.Array, per: Fraction) -> np.ndarray:
-    """Return integers times a factor, rounded down."""
-    present = ids.validity(column)
-    numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
-    limit = _LATEST * per.denominator // per.numerator
-    scaled = np.clip(numbers, -limit, limit) * per.numerator // per.denominator
-    return np.where(present, scaled, integers.LOWEST)

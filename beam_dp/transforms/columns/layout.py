@@ -40,13 +40,11 @@ _EPSILON = Fraction(1, 1_000_000)  # people's epsilons are compared to a million
 _NUMBERS = (fixed_point.supported, "numbers")
 _COMPARED = (ids.supported, "numbers, text, dates or booleans to be compared")
 _NAMES = (ids.supported, "integers, text, dates or booleans to identify people or partitions")
-_ORDERED = (fixed_point.orders, "numbers, dates or timestamps to say which row is the last")
 _RULES = {
     Role.VALUE: _NUMBERS,
     Role.OWNER: _NAMES,
     Role.ITEM: _COMPARED,
     Role.FLAG: _COMPARED,
-    Role.ORDER: _ORDERED,
     Role.EPSILON: _NUMBERS,
 }
 """For each role, which Arrow types a column may have, and this rule in words."""
@@ -173,8 +171,6 @@ def read(column: Column, cells: ids.Cells, key: bytes) -> np.ndarray:
     match column.role:
         case Role.VALUE:
             return fixed_point.to_units(cells, column.detail)
-        case Role.ORDER:
-            return fixed_point.ranks(cells)
         case Role.EPSILON:
             return _tiers(fixed_point.to_units(cells, _EPSILON), column.detail)
         case Role.OWNER:

@@ -11,6 +11,7 @@ from beam_dp.mechanisms.numerics import hashing
 from beam_dp.transforms.columns import ids
 
 Key = tuple[object, ...]
+_DATE = 4  # an even number, and not 0, the second word of integers: of a hash it is odd
 _FORMAT = 2  # of marshal: one without references, so that equal keys have equal bytes
 
 
@@ -20,13 +21,16 @@ def name_keys(
     """Return identities of private keys, which rows have a key, and the names of hashed keys.
 
     Types are kept apart: 1, "1" and True are three partitions. Integers of every width, whole
-    decimals (in 64 bits) and whole floats are of one type. A single column of integers needs no
-    names.
+    decimals (in 64 bits) and whole floats are of one type. A single column of integers or dates
+    needs no names.
     """
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_present(column) for column in columns])
     if len(columns) == 1 and pa.types.is_integer(columns[0].type):
         return ids.identify(columns[0], key)[0], valid, {}
+    if len(columns) == 1 and pa.types.is_date(columns[0].type):
+        days = ids.identify(columns[0].cast(pa.int32()), key)[0]
+        return np.concatenate([days, np.full_like(days, _DATE)]), valid, {}
     codes, uniques = _combine([column.dictionary_encode() for column in columns])
     texts = [encode(unique) for unique in uniques]
     digests = hashing.digests(*hashing.pack(texts), key)
@@ -111,6 +115,8 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
     if identity in names:
         return decode(names[identity])
     number = identity[0] - (1 << 64) if identity[0] >> 63 else identity[0]
+    if identity[1] == _DATE:
+        return (datetime.date.fromordinal(number + ids.EPOCH),)
     return (number,)
 
 

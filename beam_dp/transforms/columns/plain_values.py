@@ -19,7 +19,8 @@ from beam_dp.transforms.columns import fixed_point, ids
 Plain = int | float | str | bytes | bool | tuple[str, str] | None
 _PLAIN = (int, float, str, bytes, bool)
 _SCALARS = {*value_types.NUMPY_INTEGERS, *value_types.NUMPY_FLOATS, np.bool_, np.str_, np.bytes_}
-_DAY = 86_400 * 10**6
+_DAY = 86_400
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST = (datetime.date.min.toordinal() + 1 - ids.EPOCH) * _DAY
 _END = (datetime.date.max.toordinal() - ids.EPOCH) * _DAY
 _KINDS: dict[str, Callable[[str], object]] = {
@@ -87,10 +88,13 @@ def _known_instants(column: pa.Array) -> pa.Array:
 
     Timestamps of a zone come out in UTC, the same instants: Python may not know the zone's name.
     """
-    numbers = fixed_point.ranks(column)
-    known = (numbers >= _FIRST) & (numbers < _END)
-    exact = pa.array(np.where(known, numbers, 0), mask=~known)
-    return exact.cast(pa.timestamp("us", column.type.tz and "UTC"))
+    factor = _PER_SECOND[column.type.unit]
+    numbers = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    seconds = numbers // factor
+    known = (seconds >= _FIRST) & (seconds < _END) & ids.validity(column)
+    numbers = np.where(known, numbers, 0)
+    exact = numbers // (factor // 10**6) if factor > 10**6 else numbers * (10**6 // factor)
+    return pa.array(exact, mask=~known).cast(pa.timestamp("us", column.type.tz and "UTC"))
 
 
 def _is_bytes(kind: pa.DataType) -> bool:

@@ -56,9 +56,6 @@ class KeyList(Sequence[Key]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def __repr__(self) -> str:
-        return f"<{len(self)} keys>"
-
 
 def plain_column(values: Sequence[object]) -> pa.Array:
     """Return one part of all keys as a column.

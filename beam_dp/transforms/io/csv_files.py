@@ -22,10 +22,7 @@ SLICE = 131_072
 # ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
 NUMBER = r"^[+-]?[0-9]+([{}][0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
-_NO_HEADER = (
-    "none of the wanted columns in its first line, which must be the header, with {!r} between its "
-    "names"
-)
+_NO_HEADER = "none of the wanted columns in its first line, which must be a header with {!r}"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
     "LF or CR LF, and a header of at most 1 MiB whose quotes are closed"

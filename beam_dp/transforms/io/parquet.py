@@ -33,6 +33,13 @@ FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
 
 _RULE = "a Parquet file"
+_KINDS = {
+    "an integer": (pt.is_integer,),
+    "a float": (pt.is_floating,),
+    "a decimal": (pt.is_decimal,),
+    "text": (pt.is_string, pt.is_large_string, pt.is_string_view),
+    "bytes": (pt.is_binary, pt.is_large_binary, pt.is_binary_view),
+}
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
@@ -49,26 +56,35 @@ class Parquet(Format):
     """Files of columns with types, in row groups.
 
     A text column that repeats its values comes as a dictionary, any other as it is stored; nulls
-    stay nulls. The types of a column may differ from file to file.
+    stay nulls. A column has one kind of values in all files, or is null: the ids 1 and "1" would
+    name two people.
     """
 
     def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
-        """Refuse files for their footers; return the types of the columns in the last file."""
-        types: dict[str, pa.DataType] = {}
-        now = uuid.uuid4().hex
-        for schema in _guarded((_schema(path, now, wanted) for path in paths), wanted):
-            types = {name: without_view(schema.field(name).type) for name in wanted.columns}
-        return types
+        """Refuse files for their footers; return the types of the columns."""
+        listing = uuid.uuid4().hex
+        schemas = list(_guarded((_schema(path, listing, wanted) for path in paths), wanted))
+        _check_kinds(schemas, wanted)
+        typed = {name: [schema.field(name).type for schema in schemas] for name in wanted.columns}
+        # A column of nulls fits any other: the type is that of the others, if there are any.
+        return {
+            name: without_view(max(types, key=lambda kind: not pt.is_null(kind)))
+            for name, types in typed.items()
+            if types
+        }
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[Range]:
         """Return the row groups of all files in ranges of about a million rows."""
         listing = uuid.uuid4().hex
 
-        def of_file(path: str) -> list[Range]:
-            return list(_guarded(_ranges(path, listing, wanted), wanted))
+        def of_file(path: str) -> tuple[pa.Schema, list[Range]]:
+            [(schema, ranges)] = _guarded(_ranges(path, listing, wanted), wanted)
+            return schema, ranges
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
-            return list(itertools.chain.from_iterable(threads.map(of_file, paths)))
+            files = list(threads.map(of_file, paths))
+        _check_kinds([schema for schema, _ in files], wanted)
+        return list(itertools.chain.from_iterable(ranges for _, ranges in files))
 
     def rows(self, part: Range, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Yield batches of at most 131,072 rows.
@@ -98,15 +114,36 @@ def footer_of(path: str, listing: str) -> pq.FileMetaData:
         return file.metadata
 
 
-def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[Range]:
-    _schema(path, listing, wanted)
+def _check_kinds(schemas: Sequence[pa.Schema], wanted: Wanted) -> None:
+    """Refuse a column that has two kinds of values in the files."""
+    for column in wanted.columns:
+        kinds = {_kind_of(schema.field(column).type) for schema in schemas} - {"null"}
+        checks.require(
+            len(kinds) <= 1,
+            "ReadRows",
+            f"column {column!r}",
+            f"have one type in all files of {wanted.pattern!r}, not {' and '.join(sorted(kinds))}",
+            "Write the files again with one type.",
+        )
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    stored = kind.value_type if pt.is_dictionary(kind) else kind
+    fitting = (name for name, tests in _KINDS.items() if any(fits(stored) for fits in tests))
+    return next(fitting, str(stored))
+
+
+def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[tuple[pa.Schema, list[Range]]]:
+    """Yield the schema of a file and its ranges, once."""
+    schema = _schema(path, listing, wanted)
     footer = footer_of(path, listing)
-    first, rows = 0, 0
+    ranges, first, rows = [], 0, 0
     for group in range(footer.num_row_groups):
         rows += footer.row_group(group).num_rows
         if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
-            yield Range(path, first, group, listing)
+            ranges.append(Range(path, first, group, listing))
             first, rows = group + 1, 0
+    yield schema, ranges
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

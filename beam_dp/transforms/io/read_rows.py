@@ -179,7 +179,7 @@ def reader_of(
     """
     columns = table_order(column for metric in metrics for column in metric.columns())
     compared = with_role(columns, Role.ITEM, Role.FLAG)
-    ordered = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
+    ordered = with_role(columns, Role.VALUE, Role.EPSILON)
     text = [*owners, *partition, *(column.name for column in compared)]
     added = [column.name for column in ordered]
     if query is not None:

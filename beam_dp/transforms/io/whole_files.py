@@ -13,9 +13,6 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io import open_files
 
-# The part of a name that temporary names keep: file systems allow 255 bytes for a name.
-_SHORT = 40
-
 
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
@@ -75,6 +72,6 @@ def check(owner: str, path: str) -> None:
 
 def _prefix(path: str) -> str:
     name = os.path.basename(path)
-    # The whole name by its hash: names may differ behind what is kept of them.
+    # File systems allow 255 bytes for a name. The whole name by its hash: names may differ behind what is kept of them.
     whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
-    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{whole}."
+    return f"{path[: len(path) - len(name)]}{name[:40]}.{whole}."

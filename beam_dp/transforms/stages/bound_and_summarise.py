@@ -268,6 +268,7 @@ class Settle(quick_steps.QuickStep):
     ) -> None:
         self._bounder, self._buckets, self._program = bounder, buckets, program
         self._chosen: Chosen | None = None
+        self._counted: int | None = None
         self._measures, self._shared = tuple(measures), tuple(shared)
         self._relations = any(isinstance(measure, Relation) for measure in measures)
 
@@ -290,11 +291,14 @@ class Settle(quick_steps.QuickStep):
             if lines is None:
                 return
             settled = functools.partial(self._bounder.settle, lines)
+            counted = None
         else:
             self._turn_to(chosen)
             lines = wire.unpack(element[1])
             settled = functools.partial(self._bounder.settle_reduced, lines)
-        yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
+            counted = None if self._counted is None else self._bounder.pairs(lines, self._counted)
+        task = functools.partial(self._summarised, settled, counted)
+        yield from self._take(self._tasks.put(task))
 
     def _turn_to(self, chosen: Chosen) -> None:
         """Take the measures and the bounds of the choice, which is the same for all elements."""
@@ -302,6 +306,7 @@ class Settle(quick_steps.QuickStep):
             return
         program = self._program.at(chosen)
         self._measures, self._shared = program.measures, program.shared_measures
+        self._counted = program.counted if program.counts_apart else None
         if chosen.reach is not None:
             bounds = dataclasses.replace(self._bounder.bounds, partitions=chosen.reach.reach)
             self._bounder = dataclasses.replace(self._bounder, bounds=bounds)
@@ -314,13 +319,14 @@ class Settle(quick_steps.QuickStep):
         self._tasks = InOrder(None, 0)  # runners keep the step: free its threads
         threads_and_memory.give_back()
 
-    def _summarised(self, settled: Callable[[], Table]) -> Summarised:
+    def _summarised(self, settled: Callable[[], Table], counted: Table | None) -> Summarised:
+        """Summarise settled lines; where a bound was chosen, more `counted` pairs may select."""
         table, lines = settled(), None
         if self._relations:
             lines = owner_lines.collect(table, self._measures, self._bounder.key)
             table = self._bounder.aggregate(table)
         people = histograms.summarise_people(table, self._shared) if self._shared else None
-        return histograms.summarise(table, self._measures), people, lines
+        return histograms.summarise(table, self._measures, counted), people, lines
 
     def _take(self, summarised: Iterable[Summarised]) -> Iterator[tuple[int, bytes]]:
         for summary, people, lines in summarised:

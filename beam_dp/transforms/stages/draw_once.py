@@ -20,13 +20,14 @@ which draws are kept (`stages.draws_folder`).
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.loss import Cut
 from beam_dp.mechanisms.metrics.base import Metric
@@ -51,6 +52,8 @@ _FEW_PARTITIONS = 1 << 14
 _MANY = 64
 _LARGEST = 2**63 - 1
 _TOGETHER = tuple[int, tuple[int, "Block"]]
+Keep = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
+"""Makes output columns of released ones."""
 _Bucket = tuple[int, Iterable[bytes]]
 """The number of a bucket, and its packed summaries."""
 
@@ -140,7 +143,7 @@ class BucketPartitions:
         public = self._public(bucket)
         if public is None:
             identities = partitions(summary)
-            pairs = zip(identities[0].tolist(), _second(identities), strict=True)
+            pairs = zip(*table.two_words(identities).tolist(), strict=True)
             return PartitionView.of_all(summary, lines), _listed(
                 [partition_keys.name_of(pair, summary.names) for pair in pairs]
             )
@@ -189,10 +192,6 @@ def _indexes(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
         return np.full(len(partition), -1, np.int64)
     nearest = np.minimum(np.searchsorted(public, partition), len(public) - 1)
     return np.where(public[nearest] == partition, nearest, -1)
-
-
-def _second(identities: np.ndarray) -> list[int]:
-    return identities[1].tolist() if len(identities) > 1 else [0] * identities.shape[1]
 
 
 def choose_first(
@@ -383,7 +382,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         blocks = behind_a_barrier(numbered, "Numbers")
         self.drawn = Drawn(blocks, sides, self.noise)
         sums = []
-        if self.program.spreads:
+        if self.program.shared_measures:
             added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
             sums = [beam.pvalue.AsIter(added_up)]
         return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)
@@ -412,6 +411,7 @@ def named(
     metrics: Sequence[Metric],
     layout: Layout,
     batches: bool = False,
+    keep: Keep | None = None,
 ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
     """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
 
@@ -421,36 +421,46 @@ def named(
         metrics: the metrics.
         layout: which columns hold what.
         batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
+        keep: what makes output columns of those that were released; None: they stay.
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
         step = quick_steps.mapped(
-            as_batch, output_names.output_names(partition, metrics), wholes, layout.public
+            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, keep
         )
         return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
     step = quick_steps.flat_mapped(
-        as_rows, output_names.field_names(partition, metrics), wholes, layout.public
+        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, keep
     )
     return blocks | "MakeRows" >> step.with_output_types(
-        output_names.output_type(partition, metrics, layout)
+        output_names.output_type(partition, metrics, layout, keep is not None)
     )
 
 
 def as_rows(
-    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+    block: Block,
+    names: Sequence[str],
+    wholes: Sequence[bool],
+    public: PublicKeys | None,
+    keep: Keep | None = None,
 ) -> Iterator[beam.Row]:
     """Yield each row of a block under its names."""
-    for key, numbers in _typed(block, wholes).rows(public):
+    for key, numbers in _typed(block, wholes, keep).rows(public):
         yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
 
 
 def as_batch(
-    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+    block: Block,
+    names: Sequence[str],
+    wholes: Sequence[bool],
+    public: PublicKeys | None,
+    keep: Keep | None = None,
 ) -> pa.RecordBatch:
     """Return a block as a batch under its names; it has public keys, or none."""
     keys = public.keys.columns if public is not None else ()
     indexes = pa.array(block.keys)
-    numbers = map(pa.array, _typed(block, wholes).numbers)
+    kinds = [pa.int64() if whole else pa.float64() for whole in wholes]
+    numbers = map(pa.array, _typed(block, wholes, keep).numbers, kinds)
     return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
 
 
@@ -473,6 +483,6 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
     return np.array([max(-_LARGEST, min(_LARGEST, int(number))) for number in column], np.int64)
 
 
-def _typed(block: Block, wholes: Sequence[bool]) -> Block:
+def _typed(block: Block, wholes: Sequence[bool], keep: Keep | None) -> Block:
     numbers = tuple(map(typed, block.numbers, wholes))
-    return dataclasses.replace(block, numbers=numbers)
+    return dataclasses.replace(block, numbers=numbers if keep is None else keep(numbers))

@@ -101,12 +101,6 @@ def _word_of(metric: Metric) -> str:
     return metric.name or _BEFORE + str(vars(metric).get("column", ""))
 
 
-def shown_name(metric: Metric) -> str:
-    """Return the name of a metric that has none of its user: plain, but for that of its column."""
-    column = _BEFORE + str(vars(metric).get("column", ""))
-    return plain_name(metric.output) if _is_field(column) else metric.output
-
-
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
     """Refuse batches where a key column has no single type that is known beforehand."""
     checks.boolean(owner, "batches", batches)
@@ -140,11 +134,19 @@ def field_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[st
 
 
 def output_type(
-    partition: Sequence[str], metrics: Sequence[Metric], layout: Layout
+    partition: Sequence[str], metrics: Sequence[Metric], layout: Layout, may_lack: bool = False
 ) -> RowTypeConstraint:
-    """Return the schema of the output: key columns, `Any` if of unknown type, then numbers."""
+    """Return the schema of the output: key columns, `Any` if of unknown type, then numbers.
+
+    Args:
+        partition: the partition columns.
+        metrics: the metrics.
+        layout: which columns hold what.
+        may_lack: whether a whole number may be None.
+    """
     kinds = [_key_type(index, layout) for index in range(len(partition))]
-    kinds += [int if output.whole else float for output in outputs_of(metrics)]
+    whole = int | None if may_lack else int
+    kinds += [whole if output.whole else float for output in outputs_of(metrics)]
     names = field_names(partition, metrics)
     return row_type(list(zip(names, kinds, strict=True)))
 

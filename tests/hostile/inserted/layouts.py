@@ -35,7 +35,7 @@ def layouts() -> dict[str, Layout]:
     value, item = Column("value", Role.VALUE, _UNIT), Column("item", Role.ITEM)
     everything = (
         *(Column("flag", Role.FLAG, "yes"), Column("mark", Role.FLAG, _judge)),
-        *(Column("time", Role.ORDER), Column("epsilon", Role.EPSILON, TIERS)),
+        Column("epsilon", Role.EPSILON, TIERS),
     )
 
     def layout(partition: tuple[str, ...], public: PublicKeys | None, *others: Column) -> Layout:

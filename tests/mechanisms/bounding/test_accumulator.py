@@ -5,7 +5,6 @@ The same in one thread and in several, however they meet.
 Rows and keys are seeded: the claims are about deterministic functions, there is no false alarm.
 """
 
-import functools
 import gc
 import itertools
 import random
@@ -155,26 +154,6 @@ def test_hostile_rows_settle_to_the_definition_in_any_number_of_threads(
         tables = [each for table in tables for each in (table_of([]), table)]
         settled, _ = through(bounder, tables, 20, 40, pool if threads > 1 else None)
         assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
-
-
-@pytest.mark.parametrize("few", [True, False])
-def test_threads_that_meet_at_the_filter_change_nothing(monkeypatch, pool, few):
-    """Many people with many pairs, most of them hopeless: threads look up what others write."""
-    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0 if few else 1 << 16)
-    generator = np.random.default_rng(5)
-    people = generator.integers(0, 200, (1, 40_000)).astype(np.uint64)
-    partitions = generator.integers(0, 60, (1, 40_000)).astype(np.uint64)
-    rows = Table(people, partitions, np.ones(40_000, np.int64), [np.arange(40_000)])
-    bounder = Bounder(ContributionBounds(3), FIELDS, b"key")
-    tables = [rows.take(slice(start, start + 250)) for start in range(0, 40_000, 250)]
-    made = [
-        functools.partial(rows.take, slice(start, start + 250)) for start in range(0, 40_000, 250)
-    ]
-    alone = fields_in(bounder.settle(bounder.prepare(rows)))
-    for given in (tables, made):
-        for trial in range(5):
-            settled, _ = through(bounder, given, 1000 + trial, 2000, pool)
-            assert fields_in(settled) == alone
 
 
 def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):

@@ -13,6 +13,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import own_function
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries import block_votes
 from beam_dp.mechanisms.summaries.block_votes import BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -37,7 +38,7 @@ def worst(search, size, of=max):
 
     def chances(votes):
         return laws.chances_at(
-            search, own_function.node_of(np.array(votes, np.int64), candidates), candidates
+            search, Node.of(np.array(votes), np.ones(len(votes), np.int64), size), candidates
         )
 
     known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}

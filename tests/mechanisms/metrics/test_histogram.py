@@ -173,8 +173,4 @@ def test_people_who_were_cut_may_have_been_in_any_bin() -> None:
     assert release_of(Budget(1)).with_lost(drawn, 0.0).above.tolist() == drawn.above.tolist()
 
 
-def test_a_guess_is_spread_evenly_over_the_bins() -> None:
-    assert release_of(Budget(1)).foreseen(1.0, True) == (1 / 2, 3)
-
-
 # ------------------------------------------------------------------------- the command line

@@ -4,7 +4,6 @@ Variances of rows: exact squares about a centre, wide values, and what is refuse
 """
 
 import dataclasses
-import itertools
 import random
 import warnings
 from fractions import Fraction
@@ -222,10 +221,7 @@ def test_no_value_decides_whether_a_release_ends(metric, ends) -> None:
 
 def test_few_rows_give_no_warning() -> None:
     """Where nobody is shown, the ends of the interval are infinite."""
-    kinds = itertools.product((dp.Variance, dp.StandardDeviation), (False, True))
-    metrics = [
-        metric("x", sample=sample, name=f"{metric.__name__}_{sample}") for metric, sample in kinds
-    ]
+    metrics = [dp.Variance("x"), dp.StandardDeviation("x")]
     for size in (0, 1, 3):
         data = pd.DataFrame({"who": np.arange(size), "x": np.arange(size, dtype=float)})
         with warnings.catch_warnings():

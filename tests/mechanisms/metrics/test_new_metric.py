@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar
 
 import apache_beam as beam
 import numpy as np
@@ -20,7 +19,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
-from beam_dp.mechanisms.metrics.base import Command, Metric, MetricPart, OfNumbers
+from beam_dp.mechanisms.metrics.base import Metric, MetricPart, OfNumbers
 from beam_dp.mechanisms.metrics.released import ALPHA, Released
 from beam_dp.mechanisms.planning.program import compile_program
 from pipelines import aggregate
@@ -29,8 +28,6 @@ from tests.hostile import support
 
 class Range(OfNumbers):
     """The largest value of a column minus the smallest."""
-
-    command: ClassVar[Command] = Command("COLUMN", "largest minus smallest value of a column")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return the largest and the smallest value."""

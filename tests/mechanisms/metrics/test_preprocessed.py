@@ -12,13 +12,7 @@ SAME = {
     "max": (dp.Max("x"), "maximum", "max"),
     "min": (dp.Min("x"), "minimum", "min"),
     "variance": (dp.Variance("x"), "variance", "mean"),
-    "of a sample": (dp.Variance("x", sample=True), "sample_variance", "mean"),
     "root": (dp.StandardDeviation("x"), "standard_deviation", "mean"),
-    "root of a sample": (
-        dp.StandardDeviation("x", sample=True),
-        "sample_standard_deviation",
-        "mean",
-    ),
 }
 
 
@@ -35,6 +29,6 @@ def test_wrong_options_are_refused() -> None:
         with pytest.raises(ValueError, match="must be left out in PreprocessSensitivity"):
             dp.PreprocessSensitivity(metric, "p", budget)
     with pytest.raises(ValueError, match="empty must be 0, the variance of nobody"):
-        dp.Preprocessed("x", "sample_variance", empty=1)
+        dp.Preprocessed("x", "variance", empty=1)
     with pytest.raises(ValueError, match="of must be one of mean, median"):
         dp.Preprocessed("x", "mode")

@@ -163,7 +163,6 @@ WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
     ],
     functools.partial(dp.Variance, "x"): [
         ({"unit": 1, "low": 0.5, "high": 0.75}, "high must be above low=0.5 by the unit"),
-        ({"sample": 1}, "sample must be True or False"),
     ],
 }
 CALLS = [(make, *wrong) for make, listed in WRONG.items() for wrong in listed]

@@ -11,7 +11,6 @@ The most frequent value by one clip: brute force over small databases and all th
 
 Numbers that share a draw: the joint law of what is released for neighbours, and what it costs.
 
-What is foreseen for a guess is what people who are as guessed get, but for the noise.
 """
 
 import dataclasses
@@ -29,7 +28,7 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.metrics import sums as releases
 from beam_dp.mechanisms.metrics import values
 from beam_dp.mechanisms.metrics.base import Context
@@ -344,7 +343,7 @@ def test_a_bound_on_rows_opens_the_interval():
 
 def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
     release = clipped_sum(False, search=None, grid=(5,))
-    assert release.clip_cost is None and release.shift == 0 and release.shared_measure is None
+    assert release.clip_cost is None and release.shift == 0 and release.chooser is None
     found = release.draw(
         cells_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).at(0), ZeroNoise()
     )
@@ -723,28 +722,3 @@ def test_the_whole_is_spent_and_no_more(budget: Budget, reach: int, partitions: 
     chosen = sum(number.clip_cost.amount for number in numbers if number.clip_cost)
     assert chosen + reach * shared.budget.amount == budget.amount
     assert sum(cost.amount * times for _, cost, times in made.entries) == budget.amount
-
-
-EVEN = [number for number in range(1, 65) for _ in range(10)]  # 640 people, even up to 64
-
-
-def even_rows(partitions: int) -> list[Row]:
-    """Return one row for each person in each partition."""
-    return [
-        Row((person, 0), (partition, 0), (number,))
-        for person, number in enumerate(EVEN)
-        for partition in range(partitions)
-    ]
-
-
-@pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("partitions", [1, 5])
-@pytest.mark.parametrize("rate", [0.3, 3.0])
-def test_it_is_what_people_as_guessed_get(signed: bool, partitions: int, rate: float) -> None:
-    release = clipped_sum(signed, search=rate, noise=rate)
-    found = released(release, even_rows(partitions), partitions, ZeroNoise())
-    each, bound = release.foreseen(64, whole=True)
-    assert each * len(EVEN) == sum(EVEN)
-    # A lower clip has less noise, and what it cuts is in the interval.
-    widths = found.below + found.above
-    assert (0.5 * bound < widths).all() and (widths < 3 * bound).all()

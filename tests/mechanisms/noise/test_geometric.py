@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from beam_dp.mechanisms.noise import geometric
+from beam_dp.mechanisms.noise import sampling
 
 RATES = [
     Fraction(1, 1000),
@@ -55,7 +55,7 @@ def uniforms():
 def test_first_success_is_the_floor_of_the_exact_quotient_up_to_the_limit(rate, limit):
     for value in uniforms()[::4]:
         truth = min(expected(value, rate), limit)
-        assert geometric.first_success(fixed(value), rate, limit) == truth
+        assert sampling.first_success(fixed(value), rate, limit) == truth
 
 
 def near(rate, k, offset):
@@ -71,10 +71,10 @@ def test_next_to_an_integer_the_answer_is_exact(rate, offset):
     offset = Fraction(offset)
     for k in (1, 3, 6):
         below, above = (fixed(near(rate, k, sign * offset)) for sign in (-1, 1))
-        assert geometric.first_success(below, rate, 2**64) == k
-        assert geometric.first_success(above, rate, 2**64) == k - 1
+        assert sampling.first_success(below, rate, 2**64) == k
+        assert sampling.first_success(above, rate, 2**64) == k - 1
 
 
 def test_enormous_rates_reach_the_limit():
     for rate in (Fraction(10**30), Fraction(10**400)):
-        assert geometric.first_success(fixed(Fraction(1, 3)), rate, 2**70) == 2**70
+        assert sampling.first_success(fixed(Fraction(1, 3)), rate, 2**70) == 2**70

@@ -73,20 +73,6 @@ def test_what_a_removal_leaves_is_a_line_above_lower_prices(kind):
             assert value_of(packing) <= line + 1e-9
 
 
-def test_the_bounds_of_a_solution_meet():
-    """Two rows with a common owner: at a price of 1 she pays for one of them."""
-    owners, ones = np.array([[0, 1], [0, 2]]), np.ones(2, np.int64)
-    packing = of_rows(Fraction(1), owners, ones, 0 * ones, np.zeros(1, np.int64))
-    for packed in ([1, 1], [2, 2]):  # the load above the price is subtracted
-        found = packing.bounds(np.array(packed), np.array([2, 0, 0]), 1)
-        assert found[:4] == (1, 1, 0, 1)
-    heavy = of_rows(Fraction(8), owners, np.array([1, 1 << 50]), 0 * ones, np.zeros(1, np.int64))
-    assert heavy.most.tolist() == [1, 8]
-    assert heavy.bounds(np.array([1, 7]), np.zeros(3, np.int64), 0).low == 1
-    shared = of_values(Fraction(1), owners, np.zeros(2, np.int64), 1)
-    assert shared.bounds(np.array([1, 1]), np.zeros(3, np.int64), 1).low == 1
-
-
 def test_numbers_beyond_64_bits_are_exact():
     owners, weights = np.array([[0], [0], [1]]), np.array([1 << 53, 1, 1 << 61])
     packing = of_rows(Fraction(1 << 61, 3), owners, weights, np.zeros(3, int), np.zeros(1, int))

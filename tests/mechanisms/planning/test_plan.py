@@ -2,8 +2,6 @@
 
 Tests of what plans say of preprocessed statistics: the numbers, and that the words are true.
 
-The outlook: what a guess at the people makes of the plan, and what is hopeless.
-
 The record: the whole budget in exact numbers, and what was drawn to choose the clips.
 
 Tables of words: in a notebook every cell is text, on a terminal every line has its place.
@@ -26,7 +24,6 @@ from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
 from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, record_of, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.planning.shown_tables import html_table, text_table
@@ -87,15 +84,7 @@ def test_the_text_has_a_line_per_part_and_a_total():
         "people_count",
     ]
     explained = [line.partition(":")[0] for line in lines[9:-3]]
-    assert explained == [
-        "name (part)",
-        "expected error",
-        "at most N people",
-        "clip",
-        "cut",
-        "shift T",
-        "noise scale",
-    ]
+    assert explained == ["expected error", "clip", "shift T", "noise scale"]
     assert lines[-1].startswith("visits: the interval holds the true number if nobody counts for")
     few = "max_age: NaN where fewer than about [0-9]+ people are"
     assert re.fullmatch(few, lines[-2])
@@ -230,117 +219,6 @@ def test_a_given_sensitivity_is_told_in_numbers():
     )
 
 
-FIVE = [
-    dp.Count(),
-    dp.Sum("spent"),
-    dp.Mean("spent", own_count=True),
-    dp.Max("minutes"),
-    dp.Median("minutes"),
-]
-
-
-def outlook(people: int, epsilon: float = 1.0, partitions: int = 7, **assume: float) -> Outlook:
-    program = compile_program(FIVE, dp.Budget(epsilon), 3, partitions=partitions)
-    return foresee(program, people, {"spent": 100, **assume}, partitions)
-
-
-def test_every_release_has_a_row_and_the_people_are_shared_out() -> None:
-    found = outlook(7000)
-    assert found.people == 3000
-    assert tuple(each.metrics for each in found.expected) == (
-        *("count", "sum_spent", "mean_spent (sum)", "mean_spent (number of rows)"),
-        *("max_minutes", "median_minutes"),
-    )
-    count, total, _, _, largest, _ = found.expected
-    assert count.value == 3000 and total.value == 3000 * 50 and 0 < total.bound < 15_000
-    assert largest.value is None and largest.needed > 100
-    assert found.hopeless == () and found.warning == ""
-    assert "for 7,000 people, each in 3 of 7 partitions, so about 3,000 in one" in str(found)
-
-
-def test_what_is_hopeless_is_announced_with_what_helps() -> None:
-    found = outlook(400)
-    assert {"sum_spent", "max_minutes"} <= {*found.hopeless}
-    needed = max(each.needed for each in found.expected)
-    said = re.fullmatch(
-        r"Warning: .*max_minutes.* would be of little use: about ([\d,]+) people per partition are "
-        r"needed for 5 metrics at epsilon 1\.0; with 170, ask one or two, or raise epsilon, or "
-        "take coarser partitions",
-        found.warning,
-    )
-    assert said is not None
-    assert abs(int(said[1].replace(",", "")) - needed) <= needed / 20
-    assert str(found).endswith(found.warning)
-    assert "coarser" not in outlook(100, partitions=1).warning
-
-
-def test_the_people_needed_are_those_from_whom_on_it_is_narrow() -> None:
-    for expected in outlook(1000).expected[:2]:
-        assert expected.value is not None
-        of_each = expected.value / outlook(1000).people
-        for needed, narrow in ((expected.needed, True), (expected.needed - 1, False)):
-            assert (2.5 * expected.bound <= needed * of_each) == narrow
-
-
-def test_rows_and_partitions_can_be_assumed() -> None:
-    program = compile_program([dp.Count()], dp.Budget(1.0), 3)
-    one = foresee(program, 1000, {"partitions": 30}, None)
-    assert one.people == 100 and one.expected[0].value == 100
-    [four] = foresee(program, 1000, {"partitions": 30, "rows": 4}, None).expected
-    assert four.value == 100 * (1 + 4) / 2
-    assert foresee(program, 1000, {"partitions": 30, "each": 1}, None).people == 1000 / 30
-
-
-def test_partitions_that_would_not_be_selected_are_announced() -> None:
-    selection = SelectionRequest(Fraction(1), 1)
-    program = compile_program([dp.Count()], dp.Budget(1.0, 1e-6), 3, selection=selection)
-    found = foresee(program, 100, {"partitions": 30}, None)
-    assert "many partitions would not be selected" in found.warning
-    [first, _] = found.expected
-    assert program.selection is not None and first.needed == program.selection.threshold
-
-
-@pytest.mark.parametrize(
-    ("people", "assume", "said"),
-    [
-        (0, {}, "plan: people must be an int of at least 1"),
-        (1.5, {}, "plan: people must be an int of at least 1"),
-        (10, {"spnet": 3}, "plan: assume must name columns of metrics, 'rows', 'each' or 'par"),
-        (10, {"spent": 0}, r"plan: assume\['spent'\] must be above 0"),
-        (10, {"spent": "much"}, r"plan: assume\['spent'\] must be a real number"),
-    ],
-)
-def test_wrong_guesses_are_refused(people: int, assume: dict[str, float], said: str) -> None:
-    program = compile_program([dp.Sum("spent")], dp.Budget(1.0), 1, partitions=1)
-    with pytest.raises((TypeError, ValueError), match=said):
-        foresee(program, people, assume, 1)
-
-
-def test_the_plan_of_a_release_takes_the_guess() -> None:
-    release = dp.PrivateAggregate("who", [dp.Sum("spent")], dp.Budget(1.0))
-    assert release.plan().outlook is None
-    plan = release.plan(people=5000, assume={"spent": 100})
-    assert plan.outlook is not None and str(plan).endswith(str(plan.outlook))
-    with pytest.raises(ValueError, match="assume must be left out without people"):
-        release.plan(assume={"spent": 100})
-    one = dp.ShiftedInverse(dp.Max("spent"), "who", dp.Budget(1.0)).plan(people=10)
-    assert one.outlook is not None and one.outlook.hopeless == ("max_spent",)
-
-
-@pytest.mark.parametrize(
-    ("value", "bound", "cells"),
-    [
-        (857.14, 16.05, ("857", "841 to 874")),
-        (42_857.1, 2_156.8, ("42,900", "40,700 to 45,100")),
-        (0.5, 0.0567, ("0.50", "0.44 to 0.56")),
-        (5.0, 0.0, ("5", "5 to 5")),
-        (5.0, 9.0, ("5", "0 to 14")),
-    ],
-)
-def test_ends_are_rounded_outwards(value: float, bound: float, cells: tuple[str, str]) -> None:
-    assert Expected("count", 12, value, bound, 0.0).cells == ("count", *cells, "12")
-
-
 METRICS = [dp.Count(), dp.Sum("spent"), dp.Max("minutes"), dp.PeopleCount()]
 BUDGETS = {
     "pure": dp.Budget(1.0),
@@ -402,14 +280,6 @@ def test_cells_are_escaped() -> None:
     assert "<script" not in page and page.count("&lt;script&gt;") == 3
     assert page.count("<tr>") == 2 and "a\n&lt;" in page
     assert "<pre" not in html_table(["a"], [("1",)])
-
-
-def test_a_plan_shows_itself() -> None:
-    metrics = [dp.Count(), dp.Sum("<b>")]
-    release = dp.PrivateAggregate("who", metrics, dp.Budget(1.0), batches=True)
-    page = release.plan()._repr_html_()
-    assert page.startswith("<table>") and "sum_&lt;b&gt;" in page and "in all: epsilon 1" in page
-    assert "Warning: " in release.plan(people=10, assume={"<b>": 5})._repr_html_()
 
 
 def test_a_table_for_a_terminal_is_aligned_and_loses_its_last_columns() -> None:

@@ -31,7 +31,6 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     LADDER,
     SHARE,
     Look,
-    StepNoise,
     choose,
     edges_up_to,
 )
@@ -40,7 +39,7 @@ from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
-from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
+from beam_dp.mechanisms.noise.partition_selection import MOST, WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import root_below
@@ -160,11 +159,15 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
         return
     [(cost, times)] = [entry[1:] for entry in program.entries if entry[0] == "partition selection"]
     chosen = program.selection
-    assert times == program.reach and chosen.pre_threshold == selection.pre_threshold
-    assert chosen.delta == cost.delta and chosen.delta * program.reach == program.composed.delta
-    if isinstance(chosen, GaussianThreshold):
-        assert cost.is_zcdp and chosen.rho == cost.amount
+    assert chosen.pre_threshold == selection.pre_threshold
+    assert cost.delta * times == program.composed.delta
+    if isinstance(chosen, WeightedThreshold):
+        assert times == 1 and chosen.most == program.reach
+        delta = cost.delta if cost.is_zcdp else cost.delta / 2
+        rho = cost.amount if cost.is_zcdp else zcdp_rho(cost.amount, delta)
+        assert (chosen.rho, chosen.delta) == (rho, delta)
         return
+    assert times == program.reach and chosen.delta == cost.delta
     spent = chosen.epsilon**2 / 2 if cost.is_zcdp else chosen.epsilon
     assert (1 - Fraction(1, 2**40)) * cost.amount <= spent <= cost.amount
 
@@ -305,8 +308,7 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     [part] = wanting.parts()
     assert whole == budget
     assert shares[part] == dp.Budget(1, Fraction(1, 2 * 10**6))
-    # The selection's share is that of one of four partitions.
-    assert shares[None] == dp.Budget(Fraction(1, 4), Fraction(1, 8 * 10**6))
+    assert shares[None] == dp.Budget(1, Fraction(1, 2 * 10**6))
 
 
 def built(asked, budget=None, reach=2):
@@ -335,7 +337,7 @@ def test_each_column_is_read_once_in_each_of_its_roles() -> None:
     asked = [
         dp.Ratio("x", per="person"),
         dp.DistinctCount("x"),
-        dp.TrimmedMean("y", person_value="last", last_by="when"),
+        dp.TrimmedMean("y"),
         dp.Sum("x"),
         dp.Max("x"),
         dp.Count(),
@@ -347,7 +349,6 @@ def test_each_column_is_read_once_in_each_of_its_roles() -> None:
         Column("x", Role.ITEM),
         Column("x", Role.FLAG, 1),
         Column("x", Role.FLAG, 1.0),
-        Column("when", Role.ORDER),
     )
 
 
@@ -491,9 +492,9 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
     for reach in (1, 8, 64):
         noise = programs.noise_at(reach)
         [step] = programs.at_bound(reach).steps
-        assert noise.gauss == budget.is_zcdp
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
-        assert noise.scale == pytest.approx(AdditiveNoise(cost).scale)
+        mean = math.sqrt(2 / math.pi) if budget.is_zcdp else 1
+        assert noise == pytest.approx(AdditiveNoise(cost).scale * mean)
 
 
 def test_the_choice_reaches_the_program_and_survives_a_pickle():
@@ -520,7 +521,8 @@ def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
     for people in (20_000, 10**6):
         counts[1] = people
         chosen = choice_of(programs, counts, ZeroNoise())
-        program, alike = programs.at(chosen), programs.at_bound(chosen.reach.reach)
+        program = programs.at(chosen)
+        alike = dataclasses.replace(programs.at_bound(program.reach), counted=chosen.counted)
         assert program.measures == alike.measures and program.fields == alike.fields
         assert program.selection == alike.selection and program.composed == alike.composed
         assert sum(cost.amount * times for _, cost, times in program.entries) == 1
@@ -596,12 +598,25 @@ def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
     counts = np.array([0.0, 0.0, 9e5, 0.0, 0.0, 0.0]) * top
     look = Look(counts, dp.Budget(SHARE))
 
-    def bound(reach: int) -> StepNoise:
-        return StepNoise(float(reach), False)
-
-    chosen = choose(look, edges, bound, 7, StepNoise(2.6, False))
+    chosen = choose(look, edges, float, 7, 2.6)
     assert chosen.jointly and chosen.reach == 7 and not chosen.lost_share
     assert chosen.told()["one_draw_for_all_partitions"] is True
-    for joint in (StepNoise(3.4, False), None):
-        chosen = choose(look, edges, bound, 7, joint)
+    for joint in (3.4, None):
+        chosen = choose(look, edges, float, 7, joint)
         assert not chosen.jointly and chosen.reach == 3
+
+
+@pytest.mark.parametrize(("step", "weighted"), [(0, False), (5, True)])
+def test_the_histogram_says_how_many_partitions_of_a_person_count(step: int, weighted: bool):
+    """Of people in one partition each all are counted; in 8 each, their weights are."""
+    made = compile_program([], Budget(1, 1e-6), edges_up_to(None), selection=SELECTION)
+    counts = np.zeros(len(LADDER), np.int64)
+    counts[step] = 10_000
+    chosen = choice_of(made, counts, ZeroNoise())
+    program = made.at(chosen)
+    assert program.counts_apart and isinstance(program.selection, WeightedThreshold) == weighted
+    assert chosen.counted == (LADDER[step] if weighted else 1)
+    [search, (_, cost, times)] = program.entries
+    assert times == 1 and search[1].amount + cost.amount == 1 and cost.delta == Fraction(1e-6)
+    counts[:] = 0  # nobody is shown
+    assert choice_of(made, counts, ZeroNoise()).counted == MOST

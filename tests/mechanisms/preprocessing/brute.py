@@ -23,14 +23,10 @@ def trimmed_mean(values, trim=TRIM):
     return mean(ordered[cut : len(ordered) - cut])
 
 
-def variance(values, less=0):
+def variance(values):
     count, total = len(values), sum(values)
     squares = sum((count * value - total) ** 2 for value in values)  # n^2 (value - mean)^2
-    return Fraction(squares, count**2 * max(1, count - less))
-
-
-def sample_variance(values):
-    return variance(values, 1)
+    return Fraction(squares, count**3)
 
 
 STATISTICS = {
@@ -40,7 +36,6 @@ STATISTICS = {
     "minimum": min,
     "trimmed_mean": trimmed_mean,
     "variance": variance,
-    "sample_variance": sample_variance,
 }
 
 
@@ -78,7 +73,7 @@ def in_parts(name, rows):
     if "mean" in name:
         return total * (WHOLE // count)
     squares = count * (rows * rows).sum(axis=1) - total * total
-    return squares * (WHOLE // (count * max(1, count - (name == "sample_variance"))))
+    return squares * (WHOLE // count**2)
 
 
 def stepped(statistic, rows):

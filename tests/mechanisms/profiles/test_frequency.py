@@ -72,16 +72,6 @@ def test_one_person_more_interlaces(profile):
         assert interlaces(profile(people, items, counts, 5), smaller)
 
 
-def test_marginals_do_not_interlace():
-    # The broken twin of squares_profile.
-    random = np.random.default_rng(4)
-    wrong = 0
-    for _ in range(1000):
-        matrix = table(*lines(random))
-        wrong += not interlaces(marginals(matrix, 5), marginals(matrix[1:], 5))
-    assert wrong > 20
-
-
 def test_squares_apart_are_below_the_exact_profile():
     random = np.random.default_rng(5)
     for _ in range(150):
@@ -100,18 +90,6 @@ def test_the_most_frequent_item_is_relaxed_by_items():
         assert found[0] == exact[0] and all(a <= b for a, b in zip(found, exact, strict=True))
         columns = -np.sort(-table(*data), axis=0)
         assert found == [int(columns[k:].sum(axis=0).max(initial=0)) for k in range(8)]
-
-
-def test_order_and_splitting_of_lines_do_not_matter():
-    random = np.random.default_rng(8)
-    for _ in range(100):
-        people, items, counts = lines(random)
-        order = random.permutation(len(people))
-        split = np.append(counts[order] - 1, np.ones_like(counts))
-        twice, there = np.append(order, order), split > 0
-        data = people[twice][there], items[twice][there], split[there]
-        for profile in (frequency.max_profile, frequency.squares_profile):
-            assert profile(*data, 4) == profile(people, items, counts, 4)
 
 
 def test_squares_beyond_int64_are_exact():

@@ -17,14 +17,12 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.profiles import from_summaries
 from beam_dp.mechanisms.summaries import owner_lines
 from tests.relations import (
     BOUNDS,
     ONE_OWNER,
     REMOVALS,
-    SEVERAL_OWNERS,
     STATISTICS,
     TWO_OWNERS,
     Patch,
@@ -36,9 +34,6 @@ from tests.relations import (
     moves,
     profiles,
 )
-
-KEY = bytes(range(32))
-FREE = ContributionBounds(None)
 
 
 @pytest.mark.sampled(21)
@@ -103,30 +98,6 @@ def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
         draw.shuffle(rows)
         cut = {"bundles": bundles, "shards": shards, "buckets": buckets}
         assert profiles(rows, statistic, **cut) == expected
-
-
-@pytest.mark.sampled(9)
-@pytest.mark.parametrize("name", ONE_OWNER)
-def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
-    statistic = ONE_OWNER[name]
-    rows = data_of(statistic, 30 if statistic.direct is None else 8, 4, seed=6).rows
-    for bound in BOUNDS.values():
-        expected = profiles(rows, statistic, bounds=bound)
-        cut = {"bundles": 31, "shards": 8, "buckets": 3}
-        assert profiles(rows[::-1], statistic, bounds=bound, **cut) == expected
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("name", SEVERAL_OWNERS)
-def test_owners_have_no_order(name: str) -> None:
-    statistic, draw = SEVERAL_OWNERS[name], random.Random(name)
-    rows, names = data_of(statistic, 8, seed=7).rows, ("person", *statistic.others)
-    mixed = []
-    for row in rows:
-        owners = [getattr(row, one) for one in names]
-        draw.shuffle(owners)
-        mixed.append(row._replace(**dict(zip(names, owners, strict=True))))
-    assert mixed != rows and profiles(mixed, statistic) == profiles(rows, statistic)
 
 
 def test_rows_of_the_same_owners_are_capped_at_two_to_the_32_units() -> None:

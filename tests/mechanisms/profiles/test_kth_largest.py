@@ -122,15 +122,6 @@ def of_shared(owners, items, k, removals, counts=None):
     return kth_profiles.profile(owners, items, ones, k, removals)
 
 
-def test_the_loss_of_the_largest_shared_row_is_the_fractional_cover():
-    """A triangle is covered by 3/2 of its people, so that one removal leaves some of it."""
-    triangle = np.array([[0, 1, 2], [1, 2, 0]])
-    assert of_shared(triangle, np.full(3, 5), 1, 3) == [5, 5, -math.inf, -math.inf]
-    star = np.array([[0, 0, 0], [1, 2, 3]])
-    assert of_shared(star, np.array([3, 2, 1]), 1, 2) == [3, -math.inf, -math.inf]
-    assert of_shared(np.full((2, 3), -1), np.arange(3), 1, 2) == [-math.inf] * 3
-
-
 @pytest.mark.sampled(3)
 def test_it_is_the_cover_of_the_rows_above_by_an_independent_solver():
     generator = np.random.default_rng(1)

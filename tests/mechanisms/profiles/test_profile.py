@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.profiles.profile import Plateau, Profile, loss_at
+from beam_dp.mechanisms.profiles.profile import Profile, loss_at
 
 
 def defined_loss(values: list, candidates: Candidates) -> list[int]:
@@ -52,18 +52,6 @@ def test_steps_and_plateaus_say_the_same_as_the_loss(values, candidates):
     assert plateaus[-1].stop == candidates.size
     assert all(p.start < p.stop and set(loss[p.start : p.stop]) == {p.loss} for p in plateaus)
     assert sorted({p.loss for p in plateaus}, reverse=True) == [p.loss for p in plateaus]
-
-
-def test_billions_of_candidates_cost_no_more():
-    profile = Profile([2**63 + 5, 1000, 1000, 3])
-    candidates = Candidates.linear(0, 2**64, 1)
-    assert profile.steps(candidates) == [2**63 + 5, 1000, 1000, 3]
-    assert list(profile.plateaus(candidates)) == [
-        Plateau(4, 0, 3),
-        Plateau(3, 3, 1000),
-        Plateau(1, 1000, 2**63 + 5),
-        Plateau(0, 2**63 + 5, 2**64 + 1),
-    ]
 
 
 def test_numpy_values_become_plain_ones():

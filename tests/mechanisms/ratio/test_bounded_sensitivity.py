@@ -9,7 +9,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.ratio.local_bound import GridLaplace, shares
+from beam_dp.mechanisms.ratio.mechanisms import GridLaplace, shares
 
 BUDGET = Budget(Fraction(1), Fraction(1, 1000))
 

@@ -8,21 +8,8 @@ import pytest
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.ratio.mechanisms import quotient
-from tests.doubles import ZeroNoise
 
 BUDGET = Budget(1.0, 1e-6)
-
-
-@pytest.mark.parametrize("method", ratio.METHODS)
-def test_without_noise_it_is_the_ratio(method) -> None:
-    b = np.array([0, 1, 1, 7, 1000, 10**6])
-    a = np.array([0, 0, 1, 3, 1000, 10**5])
-    found = ratio.mechanism(method, BUDGET).release(a, b, ZeroNoise())
-    expected = np.array([0.5, 0, 1, 3 / 7, 1, 0.1])
-    # The local form rounds to a thousandth of its bound, itself at most 1 / (b - 150).
-    assert np.abs(found.values - expected).max() <= 1e-6
-    assert np.isfinite(found.errors).all() and (found.errors > 0).all()
 
 
 @pytest.mark.parametrize("method", ratio.METHODS)
@@ -42,17 +29,6 @@ def test_a_noisy_count_that_passes_where_nobody_is_gives_a_half() -> None:
 
     found = ratio.LocalSensitivity(BUDGET).release(np.zeros(2, int), np.zeros(2, int), Far())
     assert np.abs(found.values - 0.5).max() <= 1e-6
-
-
-def test_the_quotient_is_monotone_and_in_range() -> None:
-    grid = [(a, z) for a in range(-4, 9) for z in range(-4, 9)]
-    for empty in (0.0, 0.5, 1.0):
-        found = dict(zip(grid, quotient(*np.array(grid).T, empty), strict=True))
-        assert all(0 <= value <= 1 for value in found.values())
-        assert found[3, 5] == 3 / 8 and found[-2, -3] == empty and found[-2, 3] == 0
-        for (a, z), value in found.items():
-            if max(a, z) > 0:
-                assert found.get((a + 1, z), 1) >= value >= found.get((a, z + 1), 0)
 
 
 # Of 4,000 releases those outside of their error bounds are at most Binomial(4000, 0.05); more than
@@ -101,22 +77,6 @@ def test_the_bail_out_is_chosen_by_the_noisy_counts_only() -> None:
     # The counts, then the two noises of the default, or the one of the local form.
     assert chosen[5000, 5000] == [1, 1, 1]
     assert chosen[9000, 1000] == chosen[5, 5] == [1, 1, 1, 1]
-
-
-# The mean of 10,000 absolute errors, of a variance of at most twice their squared mean and with an
-# exponential tail, is within 15% of its own mean but for a chance below 1e-10 (Bernstein:
-# 10,000 * 0.15^2 / (2 * (2 + 1)) > 37).
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
-def test_the_better_of_both_is_released(epsilon) -> None:
-    """Its error is near that of the better one: the local form, or the default for what is left."""
-    for a, b in [(50, 100), (900, 1000), (5000, 10_000), (95_000, 100_000)]:
-        mechanism = ratio.LocalSensitivity(Budget(epsilon, 1e-6))
-        counts = np.full(10_000, a), np.full(10_000, b)
-        found = np.abs(mechanism.release(*counts).values - a / b).mean()
-        rest = np.abs(mechanism.fallback.release(*counts).values - a / b).mean()
-        bound = mechanism.bound(a, b - a)
-        local = float(Fraction(*bound) / mechanism.costs[1].amount) if bound else 1.0
-        assert found <= 1.3 * min(rest, local)
 
 
 EXTREME = [

@@ -3,9 +3,8 @@
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics import Count, Max
 from beam_dp.mechanisms.search import ScaleThenChoose, alternatives
-from beam_dp.mechanisms.search.choose import BY_WORD, build_search, check_search
+from beam_dp.mechanisms.search.choose import build_search
 
 BUDGETS = [Budget(1), Budget(0.1, 1e-9), Budget(1, 1e-6), Budget.zcdp(0.5), Budget.zcdp(1e-5)]
 
@@ -22,32 +21,6 @@ def test_it_has_the_smallest_shift_within_the_budget(budget, n, beta):
     for search in found:
         assert search.cost == budget.without_delta()
         assert search.beta == beta
-
-
-@pytest.mark.parametrize(
-    ("budget", "n", "name"),
-    [
-        (Budget(1), 2, "NoisyBinarySearch"),
-        (Budget(1), 2**16, "AboveThreshold"),
-        (Budget(1, 1e-6), 2**16, "AboveThreshold"),
-        (Budget(1, 1e-6), 2**370, "AboveThreshold"),
-        (Budget.zcdp(0.5), 2**16, "NoisyBinarySearch"),
-        (Budget.zcdp(1e-9), 2**16, "AboveThreshold"),
-        (Budget(1), 1, "AboveThreshold"),  # of equal shifts the first
-    ],
-)
-def test_which_search_is_taken(budget, n, name):
-    assert type(alternatives(budget, n)[0]).__name__ == name
-
-
-@pytest.mark.parametrize("word", BY_WORD)
-def test_a_word_and_its_class_are_the_same_search(word):
-    kind = BY_WORD[word]
-    assert check_search("Max", word) == check_search("Max", kind) == kind
-    assert Max("x", search=word) == Max("x", search=kind)
-    assert Count(search=word) == Count(search=kind)
-    budget = Budget(1, 1e-6)
-    assert build_search(word, budget, 0.05, 64) == build_search(kind, budget, 0.05, 64)
 
 
 @pytest.mark.sampled(9)

@@ -1,13 +1,12 @@
 """The draws that searches share follow their formulas exactly."""
 
-import dataclasses
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search import exponential
 
 SIZE = 20_000
@@ -51,29 +50,6 @@ def test_runs_follow_their_weights_by_floats_and_by_exact_intervals(band, monkey
     assert distance(drawn, run_chances(0.25)) < TOLERANCE * math.sqrt(SIZE / size)
     # The broken twin: half of the rate.
     assert distance(drawn, run_chances(0.125)) > TOLERANCE * math.sqrt(SIZE / size)
-
-
-@dataclasses.dataclass(frozen=True)
-class Given(Noise):
-    """Noise that gives one uniform."""
-
-    kept: LazyUniform
-
-    def uniform(self) -> LazyUniform:
-        return self.kept
-
-
-def test_floats_and_exact_intervals_agree_on_the_same_uniform():
-    # Whatever the uniform, the run that floats take is the one that contains it.
-    random = np.random.default_rng(7)
-    for _ in range(200):
-        sizes, scores = random.integers(1, 10**6, 50), random.integers(0, 60, 50)
-        uniform = Noise().uniform()
-        uniform.interval(64)
-        one = exponential.draw_run(sizes, scores, Fraction(1, 3), Given(uniform))
-        assert one == exponential._enclosed(
-            sizes.tolist(), scores.tolist(), Fraction(1, 3), uniform
-        )
 
 
 def test_sizes_beyond_all_floats():

@@ -7,16 +7,8 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose
+from beam_dp.mechanisms.search import ScaleThenChoose
 from tests import laws
-
-
-@pytest.mark.audit
-def test_it_wins_only_beyond_2_to_the_360():
-    search, other = ScaleThenChoose(Budget(1, 1e-6)), AboveThreshold(Budget(1))
-    wins = [m for m in range(8, 1025, 8) if search.shift(2**m) < other.shift(2**m)]
-    assert wins == list(range(368, 1025, 8))
-
 
 SPREADS = {
     "equal": lambda bits, t, shift: 1 << (bits - 1),

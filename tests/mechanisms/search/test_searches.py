@@ -120,20 +120,6 @@ def test_the_cap_is_enough(search, part):
     assert sum(abs(a - b) for a, b in zip(whole, short, strict=True)) > 1e-9
 
 
-@pytest.mark.parametrize(("kind", "words"), [*zip(KINDS, (5, 0.1, 64), strict=True)])
-def test_a_huge_set_takes_no_more_noise_than_a_small_one(kind, words):
-    # One word for each plateau, or two uniforms, or some words for each comparison.
-    search = kind(Budget(1))
-    profile = Profile([1000 - 4 * k for k in range(search.cap(2**64) + 1)])
-    for size in (2**10, 2**64):
-        candidates = Candidates.linear(0, size - 1, 1)
-        CountingNoise.drawn = 0
-        for _ in range(20):
-            assert 0 <= search.choose(profile, candidates, CountingNoise()) < size
-        units = size.bit_length() if kind is NoisyBinarySearch else len(profile.values)
-        assert CountingNoise.drawn <= 20 * words * units
-
-
 @pytest.mark.parametrize("search", [*DRAWN, NoisyBinarySearch(TINY_RHO)])
 def test_one_candidate_is_returned_for_nothing(search):
     profile, one = Profile([3, 2]), Candidates.of([7])

@@ -242,14 +242,6 @@ def test_no_repr_shows_a_record():
     assert "7654321" not in shown + repr(GuardedProfile(top_profile, 3))
 
 
-@pytest.mark.parametrize(
-    "value", [np.int64(3), np.float64(3.0), np.float32(3), 3.0, Fraction(3)], ids=repr
-)
-def test_numpy_scalars_count_as_numbers(value):
-    found = Monotone(lambda people: value, [()]).profile(1).values
-    assert found == (3, 3) and not isinstance(found[0], np.generic)
-
-
 def test_numbers_are_compared_exactly():
     levels = {2: 2**53 + 1, 1: float(2**53), 0: Fraction(2**54 - 1, 2)}
     found = Monotone(lambda people: levels[len(people)], [(), ()]).profile(2).values

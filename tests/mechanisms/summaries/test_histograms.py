@@ -21,7 +21,7 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries import histograms, wire
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.reference import Row, table_of
 
@@ -162,16 +162,6 @@ def test_numbers_beyond_doubles_are_rounded_person_by_person():
     assert list(found.values) == rounded
 
 
-def test_floats_keep_their_order_as_bits():
-    generator = np.random.default_rng(1)
-    floats = generator.normal(size=1000) * 10.0 ** generator.integers(-30, 30, 1000)
-    floats = np.concatenate([np.rint(floats), [0.0, -0.0, 1.0, -1.0, 2.0**120, -(2.0**120)]])
-    bits = histograms.ordered_bits(floats)
-    assert (bits[np.argsort(floats, kind="stable")] == np.sort(bits)).all()
-    assert histograms.ordered_bits(np.array([0.0, -0.0])).tolist() == [0, 0]
-    assert histograms.from_bits(bits).tolist() == [int(value) for value in floats]
-
-
 GRID = tuple(1 << power for power in range(84))
 
 
@@ -223,23 +213,6 @@ def test_magnitudes_are_seen_from_both_sides():
             assert found[1] == Measure(0, 1, GRID).buckets(np.array([same], kind))[0]
 
 
-@pytest.mark.parametrize("source", [PEOPLE, ROWS])
-def test_people_and_rows_are_counted(source):
-    generator = random.Random(5)
-    rows = random_rows(generator, 40, 4)
-    cells = PartitionView.of_all(
-        histograms.summarise(settled(rows, ()), [Measure(PEOPLE), Measure(source, 1, GRID)])
-    )
-    people, total = cells.histogram(1, len(GRID) + 1)
-    for place in range(4):
-        inside = [row for row in rows if row.partition[0] == place]
-        different = len({row.person for row in inside})
-        assert cells.people(0)[place] == cells.people(1)[place] == different
-        assert people[place].sum() == different
-        assert total[place].sum() == (different if source == PEOPLE else len(inside))
-        assert cells.totals(1)[place] == total[place].sum()
-
-
 def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
     """Return people per bucket of each person's largest number."""
     summary = histograms.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])
@@ -274,21 +247,6 @@ def test_of_each_person_the_largest_number_counts_once(measure):
             moves = [whole_lines.get(b, 0) - rest.get(b, 0) for b in {*whole_lines, *rest}]
             assert sorted(moves)[:-1] == [0] * (len(moves) - 1)  # at most one line moves
             assert max(moves) in (0, 1)
-
-
-def test_cells_show_partitions_in_any_order_and_empty_ones():
-    rows = [Row((person, 0), (person % 3, 0), (person,)) for person in range(10)]
-    loss = compile_loss(STATISTICS[1], 2)
-    summary = whole(rows, loss)
-    # A list of five partitions in which 2, 0 and 1 stand at 0, 3 and 4.
-    places = np.array([3, 4, 0])[summary.partition[0].astype(np.int64)]
-    cells = PartitionView(summary, places, 5)
-    assert cells.people(0).tolist() == [3, 0, 0, 3, 3]  # person 0 adds nothing
-    assert cells.totals(0) == [15, 0, 0, 18, 12]
-    assert cells.largest(0, 2) == [[8, 5], [], [], [9, 6], [7, 4]]
-    part = cells.select(np.array([4, 1, 0]))
-    assert part.largest(0, 3) == [[7, 4, 1], [], [8, 5, 2]]
-    assert list(loss.profiler.profiles(part))[1].values == (0, 0, 0)
 
 
 def test_totals_do_not_wrap():

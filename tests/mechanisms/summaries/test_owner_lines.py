@@ -194,14 +194,6 @@ def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
     assert counted.count.tolist() == [3, 4]
 
 
-def test_empty_tables_and_no_relations_give_no_lines() -> None:
-    empty = table([], [[], []])
-    assert len(owner_lines.collect(empty, [Relation(0), Relation(0, (1,))], KEY)) == 0
-    assert len(owner_lines.collect(table([1], [[1]]), [], KEY)) == 0
-    assert [len(one.people) for one in owner_lines.collect(empty, [Relation(0)], KEY).of(
-        np.empty(0, np.int64), 2, 0)] == [0, 0]  # fmt: skip
-
-
 @pytest.mark.parametrize("roles", [1, 2, 3, 8])
 def test_owners_have_one_form_whatever_their_order(roles: int) -> None:
     """Rising, each once, empty roles last; nobody is lost, and nobody comes."""

@@ -17,7 +17,6 @@ COLUMNS = {
     "item": Column("x", Role.ITEM),
     "flag": Column("x", Role.FLAG, 2),
     "function": Column("x", Role.FLAG, lambda value: value > 1),
-    "order": Column("x", Role.ORDER),
     "epsilon": Column("x", Role.EPSILON, (Fraction(1), Fraction(2))),
 }
 VALUES = [1, 2, None, 2, 7]
@@ -55,7 +54,6 @@ def test_floats_are_items_and_whole_ones_are_owners() -> None:
         ("owner", pa.binary(), "integers, text, dates or booleans to identify"),
         ("item", pa.list_(pa.int64()), "to be compared, not list"),
         ("flag", pa.list_(pa.int64()), "to be compared, not list"),
-        ("order", pa.string(), "to say which row is the last, not string"),
         ("epsilon", pa.string(), "numbers, not string"),
     ],
 )

@@ -147,29 +147,20 @@ def test_a_cell_decides_about_its_own_row_only(name: str, beside: bool) -> None:
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])
-def test_times_and_numbers_are_the_same_beside_objects(beside: bool) -> None:
-    hours = pd.to_datetime(["2020-01-01 10:00", None, "2020-01-01 11:00"])
+def test_numbers_are_the_same_beside_objects(beside: bool) -> None:
     data = pd.DataFrame(
         {
             "who": [1, 2, 3],
-            "naive": hours,
-            "zoned": hours.tz_localize("America/New_York"),
             "value": pd.Series([0.1, None, 3], dtype="float32"),
         }
     )
     if beside:
         data = data.astype({"who": object})
-    asked = (
-        Column("value", Role.VALUE, Fraction(1, 10**9)),
-        *(Column("naive", Role.ORDER), Column("zoned", Role.ORDER)),
-    )
-    ten = 1577872800 * 10**6
+    asked = (Column("value", Role.VALUE, Fraction(1, 10**9)),)
     values = {int(line[0][0]): line[4:] for line in lines_of(data, asked)}
-    hour, west = 3600 * 10**6, 5 * 3600 * 10**6
-    assert values[1] == (round(float(np.float32(0.1)) * 10**9), ten, ten + west)
+    assert values[1] == (round(float(np.float32(0.1)) * 10**9),)
     [missing] = integers.widen(np.array([integers.LOWEST])).tolist()
-    assert values[2] == (missing, missing, missing)
-    assert values[3][1:] == (ten + hour, ten + hour + west)
+    assert values[2] == (missing,)
 
 
 def test_text_that_is_no_number_is_refused_by_type_and_not_by_cells() -> None:

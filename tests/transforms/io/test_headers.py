@@ -14,6 +14,8 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.transforms.io import open_files, read_rows
+from beam_dp.transforms.io.file_format import Wanted
+from beam_dp.transforms.io.parquet import Parquet
 
 WANTED = ["who", "spent"]
 SECRET = "canary-7f3a"
@@ -185,3 +187,32 @@ def test_a_part_of_many_files_is_looked_at(tmp_path: Path) -> None:
         beam.Pipeline("FnApiRunner") as p,
     ):
         _ = p | dp.ReadRows(f"{tmp_path}/*.csv", WANTED)
+
+
+KINDS = [
+    (pa.array([1]), pa.array(["1"]), "an integer and text"),
+    (pa.array([1.5]), pa.array([1]), "a float and an integer"),
+    (pa.array(["a"]).dictionary_encode(), pa.array([b"a"]), "bytes and text"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "kinds"), KINDS)
+def test_a_column_has_one_kind_in_all_files(first, second, kinds, tmp_path: Path) -> None:
+    """Else the ids 1 and "1" would be two people."""
+    for name, column in (("a", first), ("b", second)):
+        pq.write_table(pa.table({"who": column}), tmp_path / f"{name}.parquet")
+    wanted = Wanted(str(tmp_path / "*.parquet"), ("who",))
+    paths = [str(tmp_path / f"{name}.parquet") for name in "ab"]
+    for refused in (Parquet().look, Parquet().parts):
+        with pytest.raises(ValueError, match=f"one type in all files of .*, not {kinds}"):
+            refused(paths, wanted)
+
+
+def test_nulls_and_other_widths_are_no_other_kind(tmp_path: Path) -> None:
+    columns = [pa.nulls(1), pa.array([1], pa.int16()), pa.array([2], pa.int64())]
+    paths = [str(tmp_path / f"{number}.parquet") for number in range(3)]
+    for path, column in zip(paths, columns, strict=True):
+        pq.write_table(pa.table({"who": column}), path)
+    wanted = Wanted(str(tmp_path / "*.parquet"), ("who",))
+    assert pa.types.is_integer(Parquet().look(paths, wanted)["who"])
+    assert len(Parquet().parts(paths, wanted)) == 3

@@ -37,9 +37,3 @@ def test_at_the_end_all_was_read(tmp_path: Path, name: str) -> None:
     # A Parquet file has a footer beside its rows, and these are in proportion to its bytes.
     assert sum(parts) / open_files.size_of(path) == pytest.approx(1, rel=0.01)
     assert open_files._watching == []
-
-
-def test_the_size_of_files_is_that_of_all_parts_of_a_pattern(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.csv")
-    size = Path(path).stat().st_size
-    assert open_files.size_of(f"{path},{path},{tmp_path}/none*.csv") == 2 * size

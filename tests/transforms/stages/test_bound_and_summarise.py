@@ -6,19 +6,25 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.histogram_choice.reach import Look, ReachChoice, edges_up_to
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.stages import bound_and_summarise, threads_and_memory
+from beam_dp.transforms.stages import bound_and_summarise
 from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
 
 KEY = bytes(range(32))
@@ -198,30 +204,26 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     assert sum(len(table) for table in wrong if table is not None) == 4
 
 
-HOSTILE_PEOPLE = (0, 1, 2, -1, (1 << 63) - 1, -(1 << 63), None)
-HOSTILE_VALUES = (0.0, -1e300, 1e300, float("inf"), float("nan"), None, 4.6e12, 1e-9)
-
-
-def hostile_batches() -> list[pa.RecordBatch]:
-    """Return batches of no row, one row, one person, nulls and the ends of 64 bits."""
-    rows = [
-        {"person": person, "day": day, "value": value}
-        for person in HOSTILE_PEOPLE for day in ("", "x", None, "1") for value in HOSTILE_VALUES
-    ]  # fmt: skip
-    heavy = [{"person": 5, "day": str(day), "value": 1.0} for day in range(300)]
-    kind = pa.schema([("person", pa.int64()), ("day", pa.string()), ("value", pa.float64())])
-    parts = [[], rows[:1], rows, heavy, [], rows[::-1], heavy[::3], []]
-    return [pa.RecordBatch.from_pylist(part, kind) for part in parts]
-
-
-def test_a_batch_that_fails_ends_the_bundle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(threads_and_memory.THREADS, "2")
-    collect = Collect(layout(), Bounder(BOUNDS, FIELDS, KEY), 4)
-    collect.start_bundle()
-    wrong = pa.RecordBatch.from_pylist([{"person": 1, "day": "x"}])
-    with pytest.raises(ValueError, match="column 'value' must occur once in every batch"):
-        for batch in (hostile_batches()[2], wrong, wrong):
-            assert not list(collect.process(batch))
-        list(collect.finish_bundle())
+def test_pairs_beyond_a_chosen_bound_still_count_for_the_selection() -> None:
+    """Ten people are in nine partitions each: one stays for the metric, and four count."""
+    request = SelectionRequest(Fraction(1), 1)
+    made = compile_program(
+        [dp.Count(clip=1)], dp.Budget(1, 1e-6), edges_up_to(None), selection=request
+    )
+    people, places = (part.ravel() for part in np.mgrid[:10, :9].astype(np.uint64))
+    bounds = dp.ContributionBounds(made.edges[-1])
+    bounder = Bounder(bounds, made.fields, KEY)
+    table = Table(people[None], places[None], np.ones(90, np.int64), [])
+    counts = np.zeros(len(made.edges))
+    look = Look(counts, made.search_cost)
+    chosen = Chosen(ReachChoice(1, made.edges, look, -1), (), 4)
+    settle = bound_and_summarise.Settle(bounder, made.measures, (), 1, made)
+    settle.start_bundle()
+    given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
+    packed = [*settle.process(given, chosen)]
+    packed += [element.value for element in settle.finish_bundle()]
+    summary, _ = bound_and_summarise.open_bucket([blob for _, blob in packed], made.measures)
+    first = summary.take(summary.measure == 0)
+    others = summary.take(summary.measure == 1)
+    assert first.people.sum() == 40 and first.total.sum() == 40 * 2**19
+    assert others.people.sum() == 10

@@ -279,7 +279,7 @@ def test_limits_on_rows_alone_choose_no_bound_where_none_can_be_chosen() -> None
     days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
     blocks = [dp.BlackBox("value", max)]
     made = dp.PrivateAggregate("person", blocks, dp.Budget(9), bounds=rows, **days)
-    assert made.bounds == without and "chosen privately" not in str(made.plan())
+    assert made.bounds == without and "(partitions per person)" not in str(made.plan())
     both = [*blocks, dp.PeopleCount()]
     assert dp.PrivateAggregate("person", both, dp.Budget(9), **days).bounds.partitions is None
     with pytest.raises(ValueError, match='be a number or None, not "auto"'):

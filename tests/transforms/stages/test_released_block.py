@@ -109,12 +109,3 @@ def test_batches_are_refused_with_private_partitions() -> None:
         release(partitions=dp.PrivatePartitions(), batches=True)
     with pytest.raises(TypeError, match="batches must be True or False, not 1"):
         release(batches=1)
-
-
-def test_a_release_without_partition_columns_in_batches() -> None:
-    SEEN.clear()
-    transform = dp.PrivateAggregate("who", [dp.Count()], dp.Budget(1.0), batches=True)
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        _ = pipeline | beam.Create([{"who": 1}]) | transform | beam.Map(see)
-    [batch] = SEEN
-    assert batch.schema.names == ["count", "count_low", "count_high"] and batch.num_rows == 1

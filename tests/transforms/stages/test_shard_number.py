@@ -6,14 +6,12 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.io import frames
 from beam_dp.transforms.stages import bound_and_summarise, noise_off, shard_number
 from tests.hostile import support
 from tests.row_files import write
@@ -70,30 +68,6 @@ def test_the_rule(sizes: list[Any], options: dict[str, int], expected: int) -> N
     assert expected & (expected - 1) == 0
     mean = sum(size for size in sizes if type(size) is int) / expected
     assert mean <= shard_number.BYTES or expected == shard_number.MOST
-
-
-def test_what_is_known_of_readers(tmp_path: Path) -> None:
-    rows = [{"person": n, "day": n % 2} for n in range(50)]
-    paths = [Path(write(tmp_path / f"{name}.csv", rows)) for name in "ab"]
-    size, pattern = sum(path.stat().st_size for path in paths), str(tmp_path / "*.csv")
-    both = f"{paths[0]},{paths[1]}"
-    table = pa.table({"person": np.arange(1000), "more": np.arange(1000)})
-    with frames.held(frames.frame_of("test", table, ["person"])) as held:
-        sources = {
-            dp.ReadRows(pattern, ["person"]): size,
-            dp.ReadRows(both, ["person"]): size,
-            dp.ReadRows(f"{tmp_path}/no_such*.csv", ["person"]): 0,
-            dp.ReadRows(
-                "gs://bucket/rows.csv", ["person"]
-            ): 0,  # the extra is not here, or no network
-            beam.io.ReadFromText(pattern): size,
-            held: 8000,
-            beam.Create(rows): 0,
-        }
-        for source, expected in sources.items():
-            pipeline = beam.Pipeline("FnApiRunner")
-            _ = pipeline | source
-            assert shard_number.size_of(pipeline) == expected, source
 
 
 @pytest.mark.parametrize("shards", [0, 3, -64, 1 << 17, 64.0, True, "64"])

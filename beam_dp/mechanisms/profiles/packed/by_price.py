@@ -1,7 +1,7 @@
 """Removal profiles of rows with any number of owners, from packings at a grid of prices.
 
 At a price D of a removal, E(D) is the most that rows pack when nobody carries more than D
-(`packings`), which is the least of what stays of the statistic plus D for each person removed, if
+(`packed_rows`), which is the least of what stays of the statistic plus D for each person removed, if
 people may be removed by parts. For x' = x + one person, E(D) <= E'(D) <= E(D) + D. E(D) is known
 in steps of s = D / 32 only,
 
@@ -16,7 +16,7 @@ which are those of `PriceSearch` and their eighths, the profile is
 R'_D - k D; the largest of numbers, and ceil, never fall where these do not; and R_D < E(D) <= B[0].
 So the loss has sensitivity 1, in one direction, for any number of owners: all that the searches
 need (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). It rests on the exact E(D), and not on a solver:
-`packing_cells` proves the step of E(D) in integers.
+`packing_program` proves the step of E(D) in integers.
 
 *What it is.* Whole people are removed by parts 0 and 1, so that E(D) - k D is at most the exact
 profile, an integer, and so is B[k].
@@ -36,9 +36,8 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.packing.packing_cells import PARTS
-from beam_dp.mechanisms.packing.packing_program import PackingBounds
-from beam_dp.mechanisms.profiles.packed.packings import Packed
+from beam_dp.mechanisms.packing.packing_program import PARTS, PackingBounds
+from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 
 _LOWEST, _HIGHEST = -6, 62
 PRICES = [

@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 
-from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, packed_rows
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
@@ -116,7 +116,7 @@ SHARED = {
 """Of any number of owners: by packings."""
 STATISTICS = {
     **SHARED,
-    "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total, (2, 3)),
+    "total, first order": Statistic(forced(_total, packing_program, _SMALL=0), total, (2, 3)),
     "most frequent, each value alone": Statistic(
         forced(_frequent, packed_rows, _PARTS_UP_TO=0), most_frequent, (1, 3)
     ),

@@ -8,9 +8,8 @@ import operator
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.packing import packing_cells
+from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles.packed import by_price
-from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from tests.mechanisms.profiles.packed import neighbours
 from tests.mechanisms.profiles.packed.neighbours import REMOVALS, SHARED, STATISTICS, Statistic
 from tests.mechanisms.profiles.packed.test_packings import KINDS, exactly, some_rows
@@ -54,50 +53,14 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries)
         best = [packed.total] + [0] * REMOVALS
         enough = functools.partial(operator.ge, packed.total + 1)
         for at in itertools.takewhile(enough, by_price.PRICES):
-            parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_cells.EDGE)
+            parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_program.EDGE)
             start = (math.ceil(parts - 1e-7) - 1) * at / 32
             for k in range(1, REMOVALS + 1):
                 best[k] = max(best[k], math.ceil(start - k * at))
         assert by_price.profile(packed, REMOVALS) == best
 
 
-EVERYWHERE = np.zeros(4_000, np.int64)
-
-
-def three_alike(size, people=150):
-    return np.random.default_rng(50).integers(0, people, (3, size))
-
-
-SHAPES = {
-    "one value has all rows": (three_alike(4_000), EVERYWHERE, 1, 1),
-    "all values have one row": (three_alike(1_000), np.arange(1_000), 930, 1_000),
-    "a person is in everything": (
-        np.stack([EVERYWHERE, 1 + np.arange(4_000) % 200, 201 + np.arange(4_000) % 77]),
-        np.arange(4_000) % 500,
-        0,
-        0,
-    ),
-    "three equal roles": (three_alike(2_000), np.arange(2_000) % 100, 95, 100),
-    "everybody owns every value": (
-        np.stack([np.arange(4_000) % 80, 80 + np.arange(4_000) // 80]),
-        np.arange(4_000) % 50,
-        40,
-        50,
-    ),
-}
 """Owners, items, and bounds of B[2] of the number of distinct items, of extreme shapes."""
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_extreme_shapes_end_soon_and_interlace(shape):
-    owners, items, least, most = SHAPES[shape]
-    found = by_price.profile(PackedValues(owners, items), 20)
-    assert found[0] == len(np.unique(items)) and least <= found[2] <= most
-    rows = np.append(owners, np.full((len(owners), 30), 10_000), axis=1)
-    rows[1, -30:] = owners[0, :30]  # a new person shares new values and old ones with others
-    more = np.append(items, np.append(items[:15], 20_000 + np.arange(15)))
-    assert neighbours.interlace(found, by_price.profile(PackedValues(rows, more), 20))
 
 
 def marginals(rows):
@@ -122,6 +85,6 @@ def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
             self.step()
         return self.high
 
-    monkeypatch.setattr(packing_cells, "_SMALL", 0)
-    monkeypatch.setattr(packing_cells.CellSearch, "decided", believed)
+    monkeypatch.setattr(packing_program, "_SMALL", 0)
+    monkeypatch.setattr(packing_program.CellSearch, "decided", believed)
     assert neighbours.violations(SHARED["total"], 3, 100, 7) > 0

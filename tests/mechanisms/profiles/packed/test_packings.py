@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.packing import packing_cells
-from beam_dp.mechanisms.profiles.packed import packed_rows, packings
+from beam_dp.mechanisms.packing import packing_program
+from beam_dp.mechanisms.profiles.packed import packed_rows
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues, covered
 from tests.sizes import tries as sized
@@ -100,7 +100,7 @@ def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
         for price in PRICES:
             packed = KINDS[kind](*rows)
             low, high = packed.between(price)
-            parts = 32 * exactly(kind, rows, price) / float(price) - float(packing_cells.EDGE)
+            parts = 32 * exactly(kind, rows, price) / float(price) - float(packing_program.EDGE)
             assert abs(parts - round(parts)) > 1e-6
             assert packed(price) == (math.ceil(parts) - Fraction(3, 5)) * price / 32
             assert low <= packed(price) <= high
@@ -127,7 +127,7 @@ def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
 
 
 def test_more_work_brings_the_bounds_to_the_value(monkeypatch):
-    monkeypatch.setattr(packings, "_GUESSES", 1)
+    monkeypatch.setattr(packed_rows, "_GUESSES", 1)
     generator = np.random.default_rng(20)
     for made in KINDS.values():
         owners = generator.integers(0, 20, (3, 120))

@@ -10,13 +10,12 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.search.quantiles import end_quantile
 from beam_dp.mechanisms.search.quantiles.end_quantile import (
     NOBODY,
     NOTHING,
     STRAY,
-    Line,
     Sight,
     TailSearch,
 )
@@ -28,13 +27,6 @@ SIZE = 2_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.077.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
-
-
-@pytest.fixture(autouse=True)
-def _no_levels_of_other_steps():
-    """Levels are made once for each search, and tests change the steps that they depend on."""
-    end_quantile._levels.cache_clear()
-    end_quantile._asked_at_first.cache_clear()
 
 
 @functools.cache
@@ -120,16 +112,6 @@ def test_choose_follows_the_distribution(share, rank, upper, monkeypatch):
     assert np.abs(counts - np.cumsum(twin)).max() > TOLERANCE
 
 
-def test_both_directions_are_mirror_images():
-    values, points = [0, 1, 1, 2, 6, 6, 6, 7], range(8)
-    candidates = Candidates.of(points)
-    up = TailSearch(Budget(2), 0.2, 0, False, 0.3, 1)
-    down = TailSearch(Budget(2), 0.2, 0, True, 0.3, 1)
-    one = laws.chances_at(up, whole(values, candidates), candidates)
-    other = laws.chances_at(down, whole([7 - value for value in values], candidates), candidates)
-    assert one == pytest.approx([*other[-2::-1], other[-1]])
-
-
 def test_the_budget_is_spent_as_the_theorem_allows():
     for share, epsilon in itertools.product([0, 0.1, Fraction(1, 3)], [Fraction(1, 3), 10**400]):
         pure, zcdp = (TailSearch(each(epsilon), share) for each in (Budget, Budget.zcdp))
@@ -155,18 +137,6 @@ def test_nobody_is_passed_for_somebody(budget, upper):
     # Few people far outside: all other candidates have nobody behind them.
     few = laws.chances_at(search, whole([63 - here] * 5, candidates), candidates)
     assert math.fsum(few[:-1]) <= NOBODY + 0.01 + 0.001
-
-
-@pytest.mark.parametrize(("rank", "stray"), [(0, 1e-3), (100, 1e-3), (0, 0.5)])
-def test_ranks_on_the_default_grid(rank, stray):
-    values = np.random.default_rng(5).lognormal(3, 1, 1000)
-    node = whole(GRID.indexes(values), GRID, RESOLUTION)
-    search = TailSearch(Budget(1), 0, rank, stray=stray)
-    for draw in range(20):
-        beyond = (values >= chosen(search, node, GRID)).sum()
-        if stray < 0.1:  # noise of 40 people: below e^-40 each; else anywhere above
-            assert beyond <= max(rank, 20) + 40, draw
-            assert beyond >= rank - 60
 
 
 @pytest.mark.parametrize("upper", [True, False])
@@ -210,32 +180,11 @@ def test_with_an_edge_the_floor_is_lower_near_it():
     assert found == pytest.approx([far, far, near, near])
 
 
-def test_few_people_have_no_share():
-    # Of so few people a tenth is below the floor: what is left of s pays for less noise.
-    search = TailSearch(Budget(1), 0.1)
-    few, many = (
-        end_quantile._levels(search, 190_000, Sight(None, Fraction(n))) for n in (100, 150)
-    )
-    assert (few.share, many.share) == (0, Fraction(1, 10))
-    assert few.rate == Fraction(19, 20) and many.rate == few.rate / Fraction(11, 10)
-
-
 def test_equal_shares_that_are_read_differently_are_two_searches():
     """What is cached for one must not serve the other, in either order."""
     for shares in ((0.1, Fraction(0.1)), (Fraction(0.1), 0.1)):
         kept = [TailSearch(Budget(1.0), share, 0, True, STRAY, 1).share for share in shares]
         assert sorted(kept) == [Fraction(1, 10), Fraction(0.1)] and kept[0] != kept[1]
-
-
-def test_one_candidate():
-    alone = Candidates.of([4])
-    chances = laws.chances_at(
-        TailSearch(Budget(1), 0, 3, resolution=1), whole([0] * 50, alone), alone
-    )
-    assert NOBODY < chances[0] < 0.2  # nobody is behind it, and 50 are hardly many
-    many = whole([0] * 500, alone)
-    assert laws.chances_at(TailSearch(Budget(1), resolution=1), many, alone)[0] > 0.99
-    assert math.fsum(chances) == pytest.approx(1)
 
 
 def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
@@ -266,33 +215,3 @@ def test_nobody_reaches_the_floor_but_with_the_chance_given():
 
 
 # ------------------------------------------------------------------------- the first look
-
-
-@pytest.fixture
-def small_steps(monkeypatch):
-    monkeypatch.setattr(end_quantile, "STEP", 10)
-
-
-def line(buckets, amounts, size: int, upper: bool) -> Line:
-    made = Node.of(np.array(buckets), np.array(amounts), size)
-    return Line.of(made, Candidates.linear(1, size, 1), upper)
-
-
-def test_an_edge_where_nobody_is(small_steps):
-    # One of 40 edges without anybody is seen with a hundredth of the stray at most, and hardly less.
-    search = TailSearch(Budget(10), stray=0.9, upper=False, resolution=1000)
-    sights, look = search._look(line([405], [0], 411, False))
-    pairs = zip(sights, laws.walk_chances(look), strict=True)
-    chance = math.fsum(each for sight, each in pairs if sight.edge)
-    assert 0.0085 < chance <= 0.009 * 41 / 40  # there are 41
-    assert end_quantile._asked_at_first(search, 5)[0] == end_quantile._asked_at_first(search, 10)[0]
-
-
-def test_edges_are_few_however_many_candidates_there_are(small_steps):
-    assert end_quantile._edges(45).tolist() == [10, 20, 30, 40]
-    many = end_quantile._edges(1 << 61)
-    assert len(many) == end_quantile.EDGES - 1 and (np.diff(many) == 1 << 49).all()
-    search = TailSearch(Budget(1), stray=0.5, resolution=1)
-    sights, look = search._look(line([3], [0], 1 << 61, True))
-    pairs = zip(sights, laws.walk_chances(look), strict=True)
-    assert math.fsum(each for sight, each in pairs if sight.edge) <= 0.005

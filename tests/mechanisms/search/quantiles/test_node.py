@@ -1,11 +1,10 @@
 """Nodes: what people weigh at each candidate, in integers."""
 
 import numpy as np
-import pytest
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments, order_of
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
 
 
 def whole(buckets, candidates: Candidates, resolution: int = 1) -> Node:
@@ -67,13 +66,3 @@ def test_a_node_is_split_at_a_candidate():
     assert (below.first, below.stop, above.first, above.stop) == (0, 5, 4, 8)
     assert (above.buckets.tolist(), above.sums.tolist()) == ([7], [0, 5])
     assert below.sums.tolist() == [0, 3, 5]
-
-
-@pytest.mark.parametrize("most", [2**40, 3])
-def test_lines_are_ordered_by_person_then_place(most):
-    random = np.random.default_rng(7)
-    people, places = random.integers(0, 2**30, 500), random.integers(0, most, 500)
-    order = order_of(people, places)
-    assert order.tolist() == np.lexsort((places, people)).tolist() or most == 3
-    pairs = list(zip(people[order].tolist(), places[order].tolist(), strict=True))
-    assert pairs == sorted(pairs)

@@ -8,12 +8,12 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, increments
-from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch, quantile_search
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from tests import laws
 
 SIZE = 2_000
@@ -26,26 +26,6 @@ def chosen(search: SplitSearch, node: Node, candidates: Candidates) -> list:
     """Return one candidate per share, NaN for none."""
     answers = search.answers(node, candidates, Noise())
     return [answer.value(candidates) for answer in answers]
-
-
-def test_which_search_takes_which_p():
-    for p in ("0.21", "0.5", "0.79"):
-        assert isinstance(quantile_search(Budget(1), Fraction(p)), CentralSearch)
-    assert quantile_search(Budget(1), Fraction(1, 5)) == TailSearch(
-        Budget(1), Fraction(1, 5), upper=False
-    )
-    assert quantile_search(Budget(1), Fraction(9, 10)) == TailSearch(Budget(1), Fraction(1, 10))
-
-
-@pytest.mark.parametrize(("count", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4)])
-def test_levels(count, levels):
-    search = SplitSearch(Budget(1), [Fraction(i + 1, 10) for i in range(count)])
-    assert search.levels == levels
-    costs = [search.level_cost(level) for level in range(levels)]
-    assert sum(cost.epsilon for cost in costs) == 1 and len(set(costs[1:])) <= 1
-    if levels > 1:  # of two or three the middle one is 0.2: a walk
-        ratio = costs[1].epsilon / costs[0].epsilon
-        assert ratio == (Fraction(11, 9) if count in (2, 3) else Fraction(9, 11))
 
 
 def test_one_share_is_the_search_itself():

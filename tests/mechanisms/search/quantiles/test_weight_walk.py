@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.search.quantiles.weight_walk import WeightWalk
+from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from tests import laws
 from tests.doubles import ZeroNoise
 
@@ -70,16 +70,6 @@ class Words(Noise):
 
     def words(self, size):
         return np.array([next(self.given) for _ in range(size)], np.uint64)
-
-
-def test_floats_and_enclosures_agree(monkeypatch):
-    random = np.random.default_rng(4)
-    made = walk([40, 18, 25, 11, 3, -50], [1000, 3, 90_000, 40, 7, 2])
-    words = random.integers(0, 2**64, (60, 6), np.uint64)
-    quick = [made.stop(Words(row)) for row in words]
-    monkeypatch.setattr(WeightWalk, "_by_floats", lambda *_: None)
-    assert quick == [made.stop(Words(row)) for row in words]
-    assert len({stop and stop.run for stop in quick}) > 2
 
 
 def test_levels_that_floats_cannot_tell():

@@ -1,0 +1,155 @@
+"""Only what is reliable leaves: which released numbers are of little use, by one rule.
+
+All of it is computed from released numbers and public parameters, so it costs nothing (Dwork, Roth,
+2014, Proposition 2.1).
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.quantiles import Max, Min
+from beam_dp.mechanisms.metrics.ratio import Ratio
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.program import Program
+
+WALK = "walk"
+"""How the mechanisms of largest numbers begin that pass over few people, on an open side."""
+_HALF = 0.5
+_OWNER = "KeepReliable"
+
+
+@dataclasses.dataclass(frozen=True)
+class KeepReliable:
+    """Release only numbers that are reliable; all others are empty.
+
+    What a table would mark as doubtful is empty. Further limits may be given:
+
+    Args:
+        within: both ends of the interval are at most this share of the number away from it (of a
+            `Ratio`: of 0.5), as 0.25. Numbers with a rank error have no interval, and stay.
+        at_least: the least released number in an output column, {"people_count": 100}. Where a
+            partition has less, all its numbers are empty.
+
+    Raises:
+        TypeError, ValueError: for other numbers; when the pipeline is built, for other columns.
+    """
+
+    within: checks.Real | None = None
+    at_least: Mapping[str, checks.Real] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.within is not None:
+            checks.fraction_between(_OWNER, "within", self.within, 0, 1, "Write within=0.25.")
+        if not isinstance(self.at_least, Mapping):
+            mend = 'Write at_least={"people_count": 100}.'
+            rule = f"be a mapping, not {checks.shown(self.at_least)}"
+            raise checks.ParameterTypeError(_OWNER, "at_least", rule, mend)
+        for name, least in self.at_least.items():
+            checks.fraction_between(_OWNER, f"at_least[{name!r}]", least, -math.inf, math.inf)
+
+    def check(self, metrics: Sequence[Metric]) -> None:
+        """Refuse columns that are not released."""
+        names = [output.name for metric in metrics for output in metric.outputs]
+        for name in self.at_least:
+            rule = f"name output columns ({', '.join(names)}), not {name!r}"
+            checks.require(name in names, _OWNER, "at_least", rule)
+
+
+def doubtful(
+    value: npt.ArrayLike,
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    *,
+    share: bool = False,
+    one_sided: bool = False,
+    within: float = math.inf,
+) -> np.ndarray:
+    """Return which numbers with an interval may be of little use: the one rule for all outputs.
+
+    These are missing ones; those whose interval is as wide as they are far from 0, or open; and
+    those that are not `within` their share. A number with a rank error is doubtful where that is
+    not finite: `quantiles.stated` makes it so above a tenth of the people.
+
+    Args:
+        value: the numbers; NaN where there is none.
+        low: the lower ends; NaN or infinite where nothing is known.
+        high: the upper ends.
+        share: whether they are from 0 to 1, where the width is compared with 0.5.
+        one_sided: whether one side may be open, on which few people are.
+        within: the most that an end may be away, in parts of the number.
+    """
+    with np.errstate(invalid="ignore"):
+        sides = np.abs(np.array([low, high], float) - value)
+        known = np.isfinite(sides)
+        sides = np.where(known, sides, 0.0)
+        size = np.where(share, _HALF, np.abs(value))
+        is_open = known.sum(axis=0) < (1 if one_sided else 2)
+        is_good = (sides.sum(axis=0) < size) & (sides.max(axis=0) <= within * size)
+    return np.asarray(is_open | ~is_good)
+
+
+def step_of(
+    program: Program, rule: KeepReliable | None, nonnegative: bool
+) -> Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]] | None:
+    """Return what turns released columns into those that leave; None: all leave as they are."""
+    if rule is None and not nonnegative:
+        return None
+    walked = {
+        metric.output
+        for step in program.steps
+        for metric in step.users
+        if isinstance(metric, (Max, Min)) and step.release.describe().mechanism.startswith(WALK)
+    }
+    metrics = program.metrics
+    return functools.partial(
+        kept, metrics=metrics, rule=rule, nonnegative=nonnegative, walked=walked
+    )
+
+
+def kept(
+    columns: Sequence[np.ndarray],
+    metrics: Sequence[Metric],
+    rule: KeepReliable | None,
+    nonnegative: bool,
+    walked: set[str],
+) -> tuple[np.ndarray, ...]:
+    """Return output columns with only what is reliable; whole numbers that are not are None.
+
+    Args:
+        columns: the output columns of all metrics.
+        metrics: the metrics.
+        rule: what is reliable; None: all is kept.
+        nonnegative: whether what is below 0 becomes 0.
+        walked: the outputs of which one side may be open.
+    """
+    columns = [np.maximum(column, 0) if nonnegative else column for column in columns]
+    if rule is None:
+        return tuple(columns)
+    names = [output.name for metric in metrics for output in metric.outputs]
+    numbers = [column.astype(np.float64) for column in columns]
+    few = np.zeros(len(numbers[0]), bool)
+    for name, least in rule.at_least.items():
+        few |= ~(numbers[names.index(name)] >= float(least))
+    within = math.inf if rule.within is None else float(rule.within)
+    first = 0
+    for metric in metrics:
+        size = 2 if metric.is_ranked else 3
+        for at in range(first, first + len(metric.outputs), size):
+            if metric.is_ranked:
+                lost = few | ~np.isfinite(numbers[at]) | ~np.isfinite(numbers[at + 1])
+            else:
+                share, one_sided = isinstance(metric, Ratio), metric.output in walked
+                limits = numbers[at : at + size]
+                lost = few | doubtful(*limits, share=share, one_sided=one_sided, within=within)
+            for place in range(at, at + size):
+                whole = columns[place].dtype != np.float64
+                columns[place] = columns[place].astype(object if whole else np.float64)
+                columns[place][lost] = None  # NaN in floats
+        first += len(metric.outputs)
+    return tuple(columns)

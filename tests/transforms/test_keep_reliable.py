@@ -1,0 +1,120 @@
+"""Only what is reliable leaves, by one rule for the release, the table, the page and the file."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.beam_yaml import mappings
+from beam_dp.results.shown_numbers import shown
+from beam_dp.transforms.keep_reliable import doubtful, kept
+
+NAN, INF = math.nan, math.inf
+CASES = [
+    # value, low, high, doubtful
+    (100, 60, 150, False),
+    (100, 50, 150, True),  # as wide as the number
+    (-100, -120, -90, False),
+    (0, -1, 1, True),
+    (0, 0, 0, True),
+    (100, 99, INF, True),  # open
+    (100, NAN, 101, True),
+    (NAN, NAN, NAN, True),
+    (INF, INF, INF, True),
+    (2**63 - 1, 2**62 + 2**61, 2**63 - 1, False),
+]
+
+
+@pytest.mark.parametrize(("value", "low", "high", "expected"), CASES)
+def test_the_table_marks_what_the_rule_empties(value, low, high, expected) -> None:
+    assert shown(value, low, high).is_doubtful == expected
+    columns = [np.array([each], float) for each in (value, low, high)]
+    [number, *_] = kept(columns, [dp.Sum("x")], dp.KeepReliable(), False, set())
+    assert bool(np.isnan(number[0])) == expected
+
+
+def test_shares_and_open_sides_of_largest_numbers_have_their_own_measure() -> None:
+    assert doubtful(0.01, 0.0, 0.3) and not doubtful(0.01, 0.0, 0.3, share=True)
+    assert doubtful(0.5, 0.2, 0.8, share=True)
+    assert not doubtful(50, 49, INF, one_sided=True) and doubtful(50, NAN, INF, one_sided=True)
+    for beyond in (None, 9):
+        expected = bool(doubtful(50, 49, NAN, one_sided=beyond is not None))
+        assert shown(50, 49, None, beyond=beyond).is_doubtful == expected
+
+
+def test_within_and_at_least_are_limits_of_released_numbers() -> None:
+    metrics = [dp.PeopleCount(), dp.Median("x"), dp.Ratio("c")]
+    people = [np.array([200, 99, 400]), np.array([190.0, 98, 200]), np.array([210.0, 100, 600])]
+    median = [np.array([5.0, 6, 7]), np.array([3.0, 2, INF])]
+    share = [np.array([0.1, 0.1, 0.9]), np.array([0.0, 0.0, 0.8]), np.array([0.2, 0.2, 1.0])]
+    rule = dp.KeepReliable(within=0.25, at_least={"people_count": 100})
+    found = kept([*people, *median, *share], metrics, rule, False, set())
+    rows = list(zip(*(column.tolist() for column in found), strict=True))
+    assert rows[0] == (200, 190, 210, 5, 3, 0.1, 0, 0.2) and type(rows[0][0]) is int
+    assert rows[1][0] is None and all(map(math.isnan, rows[1][1:]))  # too few people
+    assert rows[2][0] is None and math.isnan(rows[2][3]) and rows[2][5:] == (0.9, 0.8, 1.0)
+
+
+def test_negative_numbers_and_ends_become_0() -> None:
+    columns = [np.array([-3, 5]), np.array([-9.0, 2]), np.array([1.0, -INF])]
+    found = kept(columns, [dp.Count()], None, True, set())
+    assert [column.tolist() for column in found] == [[0, 5], [0, 2], [1, 0]]
+    assert found[0].dtype == np.int64
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_release_leaves_out_what_is_not_reliable_and_says_so(tmp_path: Path, public) -> None:
+    keys = np.repeat(["many", "few"], [2000, 2])
+    table = pa.table({"person": np.arange(2002), "key": keys})
+    released = dp.release(
+        table,
+        person="person",
+        partition=["key"],
+        metrics=[dp.Count(clip=1), dp.Sum("person", clip=1)],
+        budget=dp.Budget(5.0, 1e-6),
+        bounds=dp.ContributionBounds(1),
+        partitions=dp.PublicPartitions(["many", "few"]) if public else None,
+        keep=dp.KeepReliable(at_least={"count": 500}),
+        nonnegative=True,
+    )
+    cells = released.table.to_pydict()
+    counts = dict(zip(cells["key"], cells["count"], strict=True))
+    assert 1900 < counts["many"] < 2100 and counts.get("few") is None
+    assert released.table.schema.field("count").type == pa.int64()
+    assert released.record["parameters"]["keep"]["at_least"] == {"count": 500}
+    assert released.record["parameters"]["nonnegative"] is True
+    said = "numbers were too uncertain to show, so they are empty"
+    assert (said in str(released)) == public == (said in released.report())
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"within": 0}, ValueError, "KeepReliable: within must be above 0"),
+        ({"within": 2}, ValueError, "KeepReliable: within must be"),
+        ({"at_least": ["count"]}, TypeError, "KeepReliable: at_least must be a mapping"),
+        ({"at_least": {"sum_x": 3}}, ValueError, "KeepReliable: at_least must name output columns"),
+    ],
+)
+def test_wrong_rules_are_refused(given, error, message) -> None:
+    with pytest.raises(error, match=message):
+        dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1.0), keep=dp.KeepReliable(**given))
+
+
+def test_other_things_are_refused() -> None:
+    with pytest.raises(TypeError, match="keep must be KeepReliable"):
+        dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1.0), keep=0.25)
+
+
+def test_the_mapping_says_the_same() -> None:
+    given = {"within": "0.25", "at_least": {"people_count": "1e2"}}
+    made = mappings.keep_of("release", given)
+    assert made == dp.KeepReliable(Fraction(1, 4), {"people_count": 100})
+    assert mappings.keep_of("release", {}) == dp.KeepReliable()
+    assert mappings.keep_of("release", None) is None
+    with pytest.raises(ValueError, match="keep must not have the word 'witin'"):
+        mappings.keep_of("release", {"witin": 1})
