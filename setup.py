@@ -40,10 +40,10 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
     package_data={
-        "beam_dp": ["py.typed", "results/report.html", "results/report.js"],
+        "beam_dp": ["py.typed", "results/report.html", "results/report.js", "results/card.yaml"],
         "beam_dp.beam_yaml": ["*.yaml"],
     },
-    entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
+    entry_points={"console_scripts": ["beam-dp=beam_dp.command:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
     install_requires=[

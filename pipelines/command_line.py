@@ -24,7 +24,7 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.formats import FORMATS
 from beam_dp.transforms.stages import noise_off
-from pipelines import description, messages
+from pipelines import description, messages, stopping
 
 _ALIKE = 0.7
 _WIDTH = 110
@@ -130,7 +130,7 @@ class Parser(argparse.ArgumentParser):
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser of a job without Beam."""
     return Parser(
-        f"python -m pipelines.{program}",
+        sys.argv[0] if stopping.is_command() else f"python -m pipelines.{program}",
         usage=f"%(prog)s {usage}",
         description=description,
         formatter_class=functools.partial(

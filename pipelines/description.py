@@ -46,7 +46,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which no name may stand twice in one mapping: it takes the last one in silence."""
+    """YAML that refuses a name which stands twice in a mapping: plain YAML takes the last one."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [name.value for name, _ in node.value]

@@ -1,6 +1,7 @@
 """What jobs that release with one transform have in common, from command line to output file."""
 
 import functools
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -41,6 +42,22 @@ def pipeline(
     """
     asked.check_files()
     release, given = asked.release, asked.given
+    made = beam.Pipeline(options=beam_options)
+    released = rows_of(asked, made) | "Release" >> release
+    if asked.top is not None:
+        by, k = asked.top
+        released = released | "Top" >> dp.TopPartitions(k, field_name(by))
+    if not quiet and running.is_here(made):
+        terminal.when_ready("Writing", released)
+    job = {"program": program, **without_folders({**given, "input": asked.input})}
+    write = write_of(release, asked.output, job, given.get("overwrite", False))
+    _ = released | "Write" >> write
+    return made
+
+
+def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]:
+    """Return the rows that a job releases, read in this pipeline."""
+    release = asked.release
     person, keys = release.person, list(release.partition)
     owners = [person] if isinstance(person, str) else list(person)
     query = None if asked.query is None else dp.Rows(asked.query)
@@ -48,19 +65,8 @@ def pipeline(
     read = read_rows.reader_of(
         asked.input, owners, keys, release.metrics, parsed, asked.numbers, **asked.dialect
     )
-    made = beam.Pipeline(options=beam_options)
     rows = made | "Read" >> read
-    rows = rows if query is None else rows | "Query" >> query
-    released = rows | "Release" >> release
-    if asked.top is not None:
-        by, k = asked.top
-        released = released | "Top" >> dp.TopPartitions(k, field_name(by))
-    if not quiet:
-        terminal.when_ready("Writing", released)
-    job = {"program": program, **without_folders({**given, "input": asked.input})}
-    write = write_of(release, asked.output, job, given.get("overwrite", False))
-    _ = released | "Write" >> write
-    return made
+    return rows if query is None else rows | "Query" >> query
 
 
 def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
@@ -75,7 +81,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     with line.refusing():
         asked = Description(command_line.described(options))
         plan = asked.release.plan()
-        name = label(line.prog.rpartition(".")[2], asked.output or "no output")
+        name = label(re.split(r"[. ]", line.prog)[-1], asked.output or "no output")
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)

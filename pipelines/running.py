@@ -13,9 +13,10 @@ import traceback
 from collections.abc import Iterator
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PortableOptions
+from apache_beam.options.pipeline_options import DirectOptions, PortableOptions
 
 from beam_dp.results import release
+from beam_dp.transforms.stages import guards
 from pipelines import messages, stopping, terminal
 
 LOST = (
@@ -57,6 +58,12 @@ def run(
         sys.exit(f"error: {messages.translated(release.told(failure))}")
 
 
+def is_here(made: beam.Pipeline) -> bool:
+    """Return whether all steps run in this process: others cannot speak for this job."""
+    mode = made.options.view_as(DirectOptions).direct_running_mode
+    return type(made.runner).__name__ in guards.LOCAL and mode != "multi_processing"
+
+
 @contextlib.contextmanager
 def _lost_workers_noticed() -> Iterator[None]:
     """End the job where a worker ended otherwise than well: the thread that waits for it fails.
@@ -86,9 +93,9 @@ def _lost_workers_noticed() -> Iterator[None]:
 def _let_last(made: beam.Pipeline) -> None:
     """Let a run last for 30 days that asks for no job server, unless its limit was chosen.
 
-    The states of a job come by one answer that lasts as long as the job does, and where Beam asks
-    for them before the job runs, as on Prism, the limit is one for the whole run. (Dataflow has no
-    job server, and would show the option.)
+    Beam learns the states of a job from one request, which lasts as long as the job. Where Beam
+    makes it before the job runs, as on Prism, its time limit is one for the whole run. (Dataflow
+    has no job server, and would show the option.)
     """
     portable = made.options.view_as(PortableOptions)
     chosen = portable.job_endpoint or portable.job_server_timeout != BEAMS_SECONDS

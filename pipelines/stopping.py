@@ -15,7 +15,6 @@ import sys
 import threading
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NoReturn
 
 NO_READER = 141
@@ -43,9 +42,13 @@ class Worker(subprocess.Popen[Any]):
 
 
 def is_program() -> bool:
-    """Return whether this process is a job: to others that import jobs, their signals belong."""
-    is_command = Path(sys.argv[0] if sys.argv else "").name == "beam-dp-aggregate"
-    return is_command or "-m pipelines." in " ".join(sys.orig_argv)
+    """Return whether this process is a job: a program that imports jobs keeps its own signals."""
+    return is_command() or "-m pipelines." in " ".join(sys.orig_argv)
+
+
+def is_command() -> bool:
+    """Return whether this process is `beam-dp`, which says so where its path would stand."""
+    return sys.argv[:1] != [] and sys.argv[0].startswith("beam-dp ")
 
 
 def watch() -> None:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from beam_dp.beam_yaml import PROVIDERS
+from beam_dp.command import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
@@ -110,6 +111,9 @@ class Shell:
             assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), command
         elif words[:2] == ["python", "-m"]:
             self._job(words[2], words[3:])
+        elif words[0] == "beam-dp":
+            asked = words[2 : words.index(">")] if ">" in words else words[2:]
+            self._job(f"pipelines.{COMMANDS[words[1]][0]}", asked)
         else:
             subprocess.run(["bash", "-c", command], check=True)
 
@@ -130,7 +134,7 @@ class Shell:
 def files() -> None:
     """Write the files that pages name into the working directory."""
     Path("docs/start").mkdir(parents=True)
-    for path in ("visits.csv", "docs/start/visits.csv"):
+    for path in ("visits.csv", "last_year.csv", "docs/start/visits.csv"):
         Path(path).write_bytes((ROOT / "docs/start/visits.csv").read_bytes())
     table = pa.csv.read_csv("visits.csv").slice(0, 2_000)
     size = len(table)

@@ -130,7 +130,7 @@ WITH_BLOCKS = [
 WHOLE = [pytest.param(False, id="plans"), pytest.param(True, id="whole", marks=pytest.mark.audit)]
 
 
-DEPENDENT = {"docs/how_to/ledger.md", "docs/top_partitions.md"}
+DEPENDENT = {"docs/how_to/card.md", "docs/how_to/ledger.md", "docs/top_partitions.md"}
 """Pages whose later commands need what earlier ones released: they run to their end always."""
 
 

@@ -17,13 +17,13 @@ MAY_IMPORT = {
     "beam_dp/spending": {"beam_dp.mechanisms", "beam_dp.spending", "filelock"},
     "beam_dp/results": {
         *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.spending"),
-        *("apache_beam", "pyarrow", "jinja2", "markupsafe"),
+        *("apache_beam", "pyarrow", "jinja2", "markupsafe", "yaml"),
     },
     "beam_dp/beam_yaml": {
         *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml"),
         *("apache_beam", "numpy"),
     },
-    "pipelines": {"beam_dp", "apache_beam", "pyarrow", "pipelines", "tqdm", "yaml"},
+    "pipelines": {"beam_dp", "apache_beam", "numpy", "pyarrow", "pipelines", "tqdm", "yaml"},
 }
 """What the files of a folder may import beside the standard library."""
 

@@ -16,12 +16,13 @@ NOISY_MODULES = {"random", "logging", "warnings", "secrets"}
 MAY_USE = {
     ROOT / "beam_dp/lazy_names.py": {"logging"},
     ROOT / "beam_dp/transforms/known_columns.py": {"warnings"},
+    ROOT / "beam_dp/transforms/rehearsal.py": {"warnings"},
     ROOT / "beam_dp/transforms/stages/noise_off.py": {"warnings"},
     ROOT / "beam_dp/transforms/stages/guards.py": {"warnings"},
     ROOT / "beam_dp/results/release.py": {"logging"},
 }
-"""The files that warn, when a pipeline is built or tried, in words of parameters; and those that
-hold back Beam's log: a remark of its import, and what quotes elements."""
+"""The files that warn, when a pipeline is built or tried, in words of parameters, or hold such a
+warning back; and those that hold back Beam's log: a remark of its import, and what quotes elements."""
 PLACES = re.compile("/" + "work|shared/" + "guide")
 SKIPPED = {".git", "build", "dist", "tests", "__pycache__"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef

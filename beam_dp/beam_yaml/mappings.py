@@ -1,8 +1,8 @@
 """Turn the plain mapping that describes a release, as YAML has it, into what Python has.
 
-Beam YAML takes it, the jobs take it from a file, and make it of their flags. Every name is the one
-of the Python call. Numbers are the decimals that were written: 0.1 is one tenth, and `1e-6`, which
-YAML takes for text, is a number. A function is MODULE:NAME.
+Beam YAML takes such a mapping; the jobs read it from a file, or make it of their flags. Every name
+is the one of the Python call. Numbers are the decimals that were written: 0.1 is one tenth, and
+`1e-6`, which YAML takes for text, is a number. A function is MODULE:NAME.
 """
 
 import contextlib
@@ -286,7 +286,7 @@ def partitions_of(
 def keys_of(text: str, parts: int) -> list[Any]:
     """Return public keys of a text like 1,2,3 or, where a key has several parts, de/2024,fr/2024.
 
-    They are integers where all of a column are plain decimal ones: these match text too.
+    If all keys of a column are plain decimal integers, they become integers, which match text too.
     """
     words = [word.strip() for word in text.split(",")]
     ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
@@ -305,7 +305,7 @@ def keys_of(text: str, parts: int) -> list[Any]:
 def mapping_of(
     owner: str, name: str, given: object, known: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return a mapping with names as its keys, all of them known, if any are, and those needed."""
+    """Return a mapping; refuse unknown names, if any are known, and one without a needed name."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise checks.ParameterTypeError(owner, name, f"be a mapping, not {checks.shown(given)}")
     check_words(owner, name, given, known or given)

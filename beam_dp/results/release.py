@@ -1,7 +1,7 @@
 """`release`: a private table of a file or a DataFrame, without a line of Beam code; `Released`.
 
-What Beam raises, logs and prints of a run that fails quotes elements. So its log and its prints are
-held back while it runs, and of its errors only those texts come out that this package wrote: they
+When a run fails, Beam quotes elements in what it raises, logs and prints. So its log and its prints
+are held back while it runs, and of its errors only texts that this package wrote are shown: they
 name parameters, columns, types and paths.
 """
 

@@ -155,7 +155,7 @@ class Scale(NamedTuple):
     high: float
 
     def place(self, value: float) -> float:
-        """Return where a number stands; of one beyond the picture, its edge."""
+        """Return where a number stands; for one beyond the picture, the edge of the picture."""
         share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # without overflow
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
@@ -229,7 +229,7 @@ def _largest(values: Sequence[float], most: int) -> list[int]:
 
 
 def _scale(numbers: Sequence[ShownNumber]) -> Scale:
-    """Return what an axis shows: 0, numbers of use with their intervals, and all other numbers."""
+    """Return what an axis shows: 0, all numbers, and the intervals of those that are of use."""
     useful = [each for each in numbers if not each.is_doubtful] or numbers
     ends = [end for each in useful for end in (each.low, each.high)]
     known = [end for end in (*ends, *(each.value for each in numbers)) if end is not None]

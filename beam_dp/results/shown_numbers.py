@@ -40,7 +40,7 @@ class ShownNumber:
             None for a number with an interval.
         whole: whether it counts something.
         beyond: for a largest or smallest number by ranks, how many people it may pass over; else
-            None. The number has an end where these are few beside all.
+            None. Its interval has an end where these are few beside all.
         share: whether it is from 0 to 1, where a small number is as good as a large one.
     """
 

@@ -27,8 +27,8 @@ class Balance:
     Costs add up, also where a run is decided on after earlier ones were seen. Of epsilons: an
     (epsilon, delta)-DP release leaks with probability delta, and else moves the loss by at most
     epsilon (Kairouz, Oh, Viswanath 2015, Theorem 3.1). Whatever is asked next, the loss is at most
-    the sum of the epsilons, but where something leaked, which happens with at most the expected sum
-    of the deltas. Of rhos: with the loss L and the sum rho so far,
+    the sum of the epsilons unless something leaked, and the probability of that is at most the
+    expected sum of the deltas. Of rhos: with the loss L and the sum rho so far,
     e^((alpha - 1) L - alpha (alpha - 1) rho) is a supermartingale (Feldman, Zrnic 2021, arXiv
     2008.11193; Whitehouse, Ramdas, Rogers, Wu 2023, arXiv 2203.05481).
 

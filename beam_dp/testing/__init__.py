@@ -2,8 +2,8 @@
 
 `without_noise` is for tests of pipelines, and warns with `NotPrivate`.
 
-The checks are about a statistic or its removal profile: one returns None or a `Counterexample`,
-which shows the records that the check was given: run checks on made-up people. Each docstring says
+The checks are about a statistic or its removal profile. Each returns None or a `Counterexample`,
+which shows records that the check was given: run checks on made-up people. Each docstring says
 what None proves.
 """
 
@@ -37,9 +37,9 @@ def without_noise() -> AbstractContextManager[None]:
             assert_that(pipeline | beam.Create(ROWS) | my_release, equal_to([...]))
 
     THE NUMBERS ARE NOT PRIVATE, and a `NotPrivate` warning says so at the start of the block.
-    Build the pipeline in the block, and run it there: after its end, in another process and on
-    another runner than the in-memory ones the run fails. Jobs of the command line refuse to start
-    in such a block, and nothing else switches it on (see `transforms.stages.noise_off`).
+    Build and run the pipeline in the block, in this process and on an in-memory runner: every other
+    run fails. Jobs of the command line refuse to start in such a block, and nothing else switches
+    it on (see `transforms.stages.noise_off`).
 
     What comes out is what a budget of epsilon 1,000,000 releases when every noise is 0: sums,
     counts, means, extremes and quantiles as they are, up to the grid of their possible values.

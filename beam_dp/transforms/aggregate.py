@@ -42,10 +42,10 @@ class PrivateAggregate(RowsOfPeople):
     says, when one person with all their rows is added or removed: every metric, every partition,
     every interval, and which partitions appear.
 
-    One `beam.Row` per released partition: the partition columns ("visit day", which is no field of
-    a row, becomes `visit_day`; `batches` keep it), then for each metric its number,
-    `<name>_low` and `<name>_high` (a histogram three per bin), which hold the true statistic of all
-    rows in 95 of 100 releases; an end that is infinite says that nothing is known on that side.
+    One `beam.Row` per released partition: the partition columns, then for each metric its number,
+    `<name>_low` and `<name>_high` (of a histogram: these three per bin). In 95 of 100 releases the
+    true statistic of all rows is between low and high; an infinite end says that nothing is known
+    on that side. A column "visit day" becomes the field `visit_day`; `batches` keep its name.
     Quantiles and k-th largest rows have a `<name>_rank_error` instead: how many people the rank of
     the number may be off.
 
@@ -67,10 +67,10 @@ class PrivateAggregate(RowsOfPeople):
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach. None, where there are partitions: how
-            many of them a person keeps is chosen privately (`ContributionBounds("auto")`), except
-            for several owners, `BlackBox` and people with an epsilon of their own, where it is the
-            number of public partitions.
+        bounds: how much of the data one person may reach. None: if there are partition columns, how
+            many partitions a person keeps is chosen privately (`ContributionBounds("auto")`). For
+            several owners, `BlackBox` and people with an epsilon of their own nothing is chosen: a
+            person keeps all public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size

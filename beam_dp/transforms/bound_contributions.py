@@ -164,11 +164,11 @@ class BoundContributions(RowsOfPeople):
 
     In the output a person has rows in at most `bounds.partitions` partitions, at most
     `bounds.rows_per_partition` rows in each and at most `bounds.rows` in all, and as many as that
-    where they own as many. Of equal rows the same part stays as of all rows of the person in the
-    partition, rounded down or up. Hashes with a key that is drawn once per run decide which
-    rows stay: the same rows under retry and recompute, however the data is cut into bundles, and
-    independently between people, so that a person's rows never decide which rows of another person
-    stay.
+    where they own as many. If, say, a third of a person's rows in a partition stays, a third of
+    each group of equal rows stays, rounded down or up. Hashes with a key that is drawn once per run
+    decide which rows stay: the same rows under retry and recompute, however the data is cut into
+    bundles. They decide it for each person alone, so that a person's rows never decide which rows
+    of another person stay.
 
     One `beam.Row` per kept row, with the columns `person`, `partition` and `values`; a name that is
     no word of letters becomes one: `visit day` is `visit_day`.

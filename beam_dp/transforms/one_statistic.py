@@ -160,8 +160,8 @@ class PreprocessSensitivity(OneStatistic):
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)`,
             `Variance(column)`, `StandardDeviation(column)` (of these only column, name, unit and
-            sample are taken, other options are refused), `TrimmedMean(column)`, `Preprocessed(column, of)` or
-            `BlackBox(column, function)`.
+            sample are taken, other options are refused), `TrimmedMean(column)`,
+            `Preprocessed(column, of)` or `BlackBox(column, function)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
@@ -171,12 +171,12 @@ class PreprocessSensitivity(OneStatistic):
             statistic, by default the mean, for `Max` the largest, for `Min` the smallest and for
             `Sum` the total.
         person_epsilon: the column of each person's epsilon, which is a public attribute, the same
-            in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
-            these only column, name and unit are taken) and
-            `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
-            Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
-            public ones are dropped; if a person's rows disagree, they pay at most the largest, and
-            the smallest of the rows that the bounds leave is used.
+            in all their rows. The statistic must be `Sum`, `Max`, `Median` (of these only column,
+            name and unit are taken) or `Preprocessed` of an extreme, the budget the largest
+            epsilon, and the partitions public: see `PersonalisedStatistic`. Person i gets
+            epsilon_i-differential privacy in all. Rows whose epsilon is none of the public ones are
+            dropped. If a person's rows disagree, the smallest epsilon of the rows that the bounds
+            leave is used, and the person pays at most the largest.
         epsilons: the public epsilons that may be in that column.
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards, columns: as of `PrivateAggregate`.

@@ -204,9 +204,9 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
     """Keep the k released partitions with the largest number in one output column.
 
     It ranks rows that were released, and looks at nothing else: post-processing, which costs no
-    budget (Dwork, Roth, 2014, Proposition 2.1). So the ranking is that of noisy numbers, and each
-    kept interval holds with 95% for a partition that you would have looked at anyway, less often
-    for the one that noise has put first. `docs/top_partitions.md` says when to release the k
+    budget (Dwork, Roth, 2014, Proposition 2.1). So noisy numbers are ranked. The interval of a
+    partition that you would have looked at anyway holds in 95 of 100 releases; that of a partition
+    which noise has put first holds less often. `docs/top_partitions.md` says when to release the k
     partitions once more, `docs/maintainers/searches.md` why there is no other mechanism.
 
     Edge cases: rows without a number come last; of equal numbers, the row is kept whose text comes
@@ -314,7 +314,7 @@ def check_bounds(
             can be chosen privately.
 
     Raises:
-        TypeError, ValueError: for what are no bounds, and for an automatic one where none can be.
+        TypeError, ValueError: for what is not bounds, and for "auto" where none can be chosen.
     """
     possible = asked is not None and all(metric.takes_auto_bound for metric in asked)
     if bounds is None:

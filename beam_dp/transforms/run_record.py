@@ -61,7 +61,7 @@ def columns(release: Any) -> Record:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries; those that are not installed are left."""
+    """Return the versions of Python and of the libraries; those not installed are left out."""
     by_name = {"python": platform.python_version()}
     for name in _LIBRARIES:
         for distribution in importlib.metadata.distributions(name=name):

@@ -84,7 +84,7 @@ def test_numbers_are_marked_and_counted() -> None:
     counted, empty = view().doubts()
     assert counted.startswith("* 6 of 9 numbers may be of little use: missing, with an interval")
     assert "(2 of sum, 1 of median, 3 of max). More people" in counted
-    assert counted.endswith(" would help; a plan for so many people says what to expect")
+    assert counted.endswith(" would help; a rehearsal on other rows says what to expect")
     assert empty.startswith(
         "max: no number could be released. There are too few people, or the col"
     )

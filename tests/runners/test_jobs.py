@@ -75,7 +75,7 @@ def truth(day: int) -> list[int]:
 def test_files_of_every_format_with_all_that_is_chosen_privately(
     before: str, after: str, public: bool, job_options: PipelineOptions, tmp_path: Path
 ) -> None:
-    """The bound on partitions, the clips of both looks, and which private partitions are kept."""
+    """The bound on partitions, the clips, and which private partitions are kept."""
     source, out = tmp_path / f"in.{before}", tmp_path / f"out.{after}"
     write(source, [*VISITS, LONER])
     asked = ["--people_count", "--count", "--sum", "minutes", "--mean", "minutes"]
@@ -89,9 +89,7 @@ def test_files_of_every_format_with_all_that_is_chosen_privately(
         row, minutes = found[str(day)], truth(day)
         assert int(row["people_count"]) == int(row["count"]) == len(minutes)
         assert float(row["sum_minutes"]) == pytest.approx(sum(minutes), rel=0.02)
-        assert float(row["preprocessed_mean_minutes"]) == pytest.approx(
-            sum(minutes) / len(minutes), rel=0.02
-        )
+        assert float(row["mean_minutes"]) == pytest.approx(sum(minutes) / len(minutes), rel=0.02)
         assert float(row["max_minutes"]) == pytest.approx(max(minutes), abs=2)
         assert float(row["median_minutes"]) == pytest.approx(29.5, abs=3)
 

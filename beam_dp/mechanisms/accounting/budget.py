@@ -189,7 +189,7 @@ def _checked_weights(weights: object) -> tuple[Fraction, ...]:
 
 
 MOST_EPSILON = 10
-"""A person can be told from another with certainty for all that a larger epsilon promises."""
+"""A larger epsilon promises next to nothing: somebody may be recognised almost with certainty."""
 _MOST_RHO = Fraction(MOST_EPSILON**2, 2)
 _MOST_DELTA = Fraction(1, 1000)
 
@@ -211,7 +211,7 @@ def cautions(budget: Budget) -> tuple[str, ...]:
         )
     if float(budget.delta) > float(_MOST_DELTA):
         lines.append(
-            f"delta {readable(budget.delta)} is above {_MOST_DELTA}: so large a delta allows to publish "
-            "somebody's rows; take one well below 1 / people, for example 1e-6"
+            f"delta {readable(budget.delta)} is above {_MOST_DELTA}: so large a delta allows "
+            "somebody's rows to be published; take one well below 1 / people, for example 1e-6"
         )
     return tuple(lines)

@@ -272,8 +272,8 @@ class _Hopeless:
     def _free(self, words: int) -> np.ndarray:
         """Return slots without people, 2 or 4 words in each: what numpy copies at once.
 
-        The person of a free slot is nobody whose slot it is: the integer 0, or another in the slot
-        of that one; and no second word is 2.
+        A free slot names a person who belongs in another slot: the integer 0, or in the slot of 0
+        another integer. Its second word is 2, which no person has.
         """
         slots = np.zeros((_SLOTS, 2 * words), np.uint64)
         slots[:, 0] = _NOTHING

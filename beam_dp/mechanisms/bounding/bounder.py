@@ -5,8 +5,8 @@ priority hash(key, pair, values). A person keeps
 
 * **L0**: the `partitions` pairs with the lowest priorities;
 * **Linf**: in each of them `rows_per_partition` rows, in proportion to their values
-  (`ordering.in_proportion`: equal rows are one line with a multiplicity, of which the same part
-  stays as of all, so that a person who is cut looks like themselves);
+  (`ordering.in_proportion`: equal rows are one line with a multiplicity; each line keeps the part
+  that all rows keep, so that the mix of a person's rows stays what it is);
 * **L1**: `rows` rows, shared out in rounds: one to each pair in order of the pairs' priorities. A
   pair is cut once, to the least of its limits.
 

@@ -215,9 +215,8 @@ def in_proportion(
     * each line keeps c b / n rounded down or up: floor(x + y) - floor(x) is either for y = c b / n.
       So it keeps c at most, as b <= n;
     * over v uniform in 0..n-1 it keeps c b / n on average, exactly, in whatever order the lines
-      stand: the sum of floor((x + v) / n) over these v is x, for every whole x (Hermite). To leave
-      the largest remainders over would not do that: of one click in 50 rows none would ever be
-      among b < 25.
+      stand: the sum of floor((x + v) / n) over these v is x, for every whole x (Hermite). To round
+      up the largest remainders would not do that: one click in 50 rows would never be among b < 25.
 
     v is a keyed hash of the pair modulo n, uniform but for n / 2^64, and the lines are in the order
     of a keyed hash of their values: for a fixed key, what stays is a function of the rows of the

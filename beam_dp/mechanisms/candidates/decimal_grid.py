@@ -34,13 +34,13 @@ class DecimalGrid(ListedGrid):
     Every value is the float nearest to its decimal, so a number that prints with so few digits
     comes out as itself. The grid is pickled as three numbers.
 
-    *Weights.* Those of d digits weigh their distance to the next one of d digits, by their size;
-    the weight of a number is the mean of that over all d from 1 to `digits`, where it has no more
-    than d. So every octave weighs about 2^32 ln 2, and round numbers much more than others: data of
-    whole numbers have a median that is one. 0 weighs 2^32. Below 1 and from 10^9 on, every decade
-    has 10^(-1/3) of the weight of the one nearer to these: all that is near 0 weighs less than a
-    usual decade, which matters for data on both sides of 0. Weights are integers, and sum up
-    exactly.
+    *Weights.* Among the numbers of at most d digits, each weighs its distance to the next one over
+    its own size; numbers of more digits weigh 0. The weight of a number is the mean of that over
+    all d from 1 to `digits`. So every octave weighs about 2^32 ln 2, and round numbers much more
+    than others: data of whole numbers have a median that is one. 0 weighs 2^32. Below 1 and from
+    10^9 on, every decade has 10^(-1/3) of the weight of its neighbour nearer to these numbers: all
+    that is near 0 weighs less than a usual decade, which matters for data on both sides of 0.
+    Weights are integers, and sum up exactly.
 
     *Bounds.* Where they are known, the values are those between them, with the bounds. A person who
     knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to 1,000,100): where

@@ -14,8 +14,8 @@ _MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
 WINDOWS = (1, 2, 4)
 """How many neighbouring buckets are taken together."""
 NOBODY = (1e-6, 3e-3)
-"""Chances that an anchor is anywhere where nobody is: the first, and the second without an anchor
-of the first."""
+"""Chances that noise alone makes an anchor in any bucket: the second is taken where the
+first shows none."""
 BEYOND = 3e-2
 """Chance that people are shown above the anchor where nobody is, at most."""
 _RARER = 2**-1.5
@@ -48,17 +48,17 @@ class Evidence:
     A window of 1, 2 or 4 neighbouring buckets shows people, in its lowest bucket, where its sum
     exceeds what noise alone reaches with a small chance.
 
-    *Anchor.* The highest bucket with a window that noise alone exceeds, in any bucket, with a
-    chance of at most 1e-6; where there is none, 3e-3 (`NOBODY`). Noise that is taken for people may
-    be anywhere, and makes the clip useless.
+    *Anchor.* The highest bucket with a window so large that noise alone reaches it, in any bucket,
+    with a chance of at most 1e-6; where there is none, of at most 3e-3 (`NOBODY`). For noise that
+    is taken for people may be in any bucket, and makes the clip useless.
 
-    *Above the anchor* more is to be lost the higher a false alarm is: noise of the size of the clip
-    doubles with each octave. So the d-th bucket above has a chance of `BEYOND` 2^(-3 d / 2). The
-    sum over all d is 0.55 `BEYOND`; the expected noise grows by less than the sum of 2^d times
-    that, 2.4 `BEYOND` or 7%, however many buckets there are. With 2^-d it would grow by as much for
-    each bucket; with 4^-d groups of people a few octaves above the others are seen too late. Near
-    the anchor, where people are likely to be, less evidence is asked for than for all buckets
-    alike.
+    *Above the anchor* a false alarm costs more the higher it is: the noise is of the size of the
+    clip, which doubles with each octave. So the d-th bucket above has a chance of `BEYOND`
+    2^(-3 d / 2). The sum over all d is 0.55 `BEYOND`; the expected noise grows by less than the sum
+    of 2^d times that, 2.4 `BEYOND` or 7%, however many buckets there are. With 2^-d it would grow
+    by as much for each bucket; with 4^-d groups of people a few octaves above the others are seen
+    too late. Near the anchor, where people are likely to be, less evidence is asked for than for
+    all buckets alike.
 
     Attributes:
         noise: that of every bucket.
@@ -66,7 +66,7 @@ class Evidence:
         sides: 2 where there is a histogram of its own for numbers below 0.
         anchored: whether the first bucket is where most people are, as with numbers of rows: it is
             then taken for the anchor, so that little evidence is enough near it.
-        numbers: how many numbers a false alarm would ruin together: it has that part of `BEYOND`.
+        numbers: how many numbers a false alarm would ruin together; `BEYOND` is divided by that.
     """
 
     noise: HistogramNoise

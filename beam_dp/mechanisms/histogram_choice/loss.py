@@ -16,7 +16,7 @@ number, and for those of several, which share the loss out generously (`Cut`).""
 _NOBODY = 0.1
 """A bucket beyond the top with fewer people than that, as expected, is taken for empty."""
 _STRAYS = 19.0
-"""How many times their variance what people beyond the top lose may be off, squared (95%)."""
+"""What people beyond the top lose is off by at most the root of this times its variance (95%)."""
 _FALL = (0.05, 0.45)
 """Between which quotients people fall from one octave to the next, beyond the top."""
 _UNSEEN = 9

@@ -13,18 +13,18 @@ With the noisy counts x on the steps B_1 < B_2 < ... of the ladder and the middl
 
     lost(L) = sum over b <= top, B_b > L of max(x_b, 0) (m_b - L)
 
-estimates the pairs that L cuts, which are lost(L) / P per partition. L is the step up to `top` with
-the least error of a partition, as if each pair counted for one unit: sqrt(bias^2 + noise^2), with the
-mean absolute noise; or nobody is cut and few public partitions share one draw of noise, where that
-errs less.
+estimates the pairs that L cuts, which are lost(L) / P per partition. L is the step up to `top` at
+which a partition errs least, as if each pair counted for one unit; its error is
+sqrt(bias^2 + noise^2), with the mean absolute noise. A few public partitions may instead share one
+draw of noise, with nobody cut: that is done where it errs less.
 
 `top` is the highest step that shows people (`clip.Evidence`). Where none shows, there are few
 people, and L is a guess (`FEW`).
 
 *The number of partitions P.* It is public for public partitions. For selected ones it is between
 B_top (somebody has rows in nearly so many) and the pairs that L leaves, divided by the people that
-a partition needs before its number is worth something (`USABLE` times its noise): the geometric mean
-of the two is taken.
+a partition needs before its number is worth something (`USABLE` times its noise): the geometric
+mean of the two is taken.
 """
 
 import dataclasses

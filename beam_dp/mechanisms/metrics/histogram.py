@@ -57,8 +57,8 @@ class Histogram(OfNumbers):
     and each has the same noise, however many there are.
 
     A bin has the columns `histogram_<column>_<from>_<to>`, `..._low` and `..._high`; with a name,
-    `<name>_<from>_<to>`. Of a number below 0 or no integer the name says `minus_5` and `0_5`. Each
-    interval holds with 95% alone, not all of them together.
+    `<name>_<from>_<to>`. In a name -5 is written `minus_5`, and 0.5 `0_5`. Each interval holds with
+    95% alone, not all of them together.
 
     Attributes:
         column: the value column; rows without a valid value do not count.

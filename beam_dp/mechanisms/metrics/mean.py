@@ -1,9 +1,9 @@
 """Means and variances of a column: a centre, noisy sums of distances from it, a noisy count.
 
-Let x be what people add to a sum S and to a number N of rows (or people). The mean of the rows is
-c + (S - c N) / N for every c. The sum of the distances from c, S - c N, is what a person moves by
-little if their values are near c, so it has a small clip and little noise; where values are far
-from 0, as years or ratings are, S has not. c is a median of people's own means, chosen privately
+People add to a sum S and to a number N of rows (or people). The mean of the rows is
+c + (S - c N) / N for every c. A person whose values are near c moves the sum of the distances from
+c, S - c N, by little: it has a small clip and little noise. S has neither where values are far from
+0, as years or ratings are. c is a median of people's own means, chosen privately
 (`planning.first_choices`). The middle of public ends would cost nothing, but errs more: by 2.5
 times for ratings, and by 6 for clicks, which are far from the middle of 0 and 1.
 
@@ -67,12 +67,12 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     to them. A row, or a person, without a value then counts like one with the value 0. With
     `own_count=True`, `low` or `high` it is released by itself.
 
-    The interval joins, by squares, how far the interval of each part moves the quotient, of the
-    rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN. So
-    it is where too few people show how far values are from 0. Where too few show how far they are
-    from a chosen centre other than 0, it is that centre, with an open interval.
-    The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
-    0 or more, or up to a `high` of 0 or less.
+    The interval is about the rows that bounds leave. It joins, by squares, how far the interval of
+    each part moves the quotient. Where that of the count reaches 0, there are too few rows: the
+    mean is NaN. It is NaN too where too few people show how far values are from 0. Where too few
+    show how far they are from a chosen centre other than 0, it is that centre, with an open
+    interval. The mean is from `low` to `high`. Totals of people may be beyond: over people only a
+    `low` of 0 or more, and a `high` of 0 or less, are ends of the mean.
 
     Attributes:
         column: the value column; rows without a valid value do not count.

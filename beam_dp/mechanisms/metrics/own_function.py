@@ -55,11 +55,10 @@ class CustomProfile(Profiled, OfNumbers):
     people are removed, or a relaxation that interlaces. For people and the same with one more,
     whose profile is B', that is `B'[k + 1] <= B[k] <= B'[k]`, and B' has as many numbers as B or
     one more: below all of them the loss is how many there are. `testing.check_profile` tries to
-    refute that. On the way only what shows is checked: a function that raises or returns no
-    profile, or one that its profile of nobody rules out for so many people, counts as `lowest`
-    (`GuardedProfile`).
-    There is no shorter way for many people: exact search over removals is for small sets
-    (`mechanisms.sensitivity.monotone.Monotone`).
+    refute that. A run checks only what it can see: where the function raises or returns no profile,
+    or one that its profile of nobody rules out for so many people, the statistic counts as `lowest`
+    (`GuardedProfile`). There is no shorter way for many people: exact search over removals is for
+    small sets (`mechanisms.sensitivity.monotone.Monotone`).
 
     Attributes:
         column: the value column.
@@ -114,8 +113,8 @@ class BlackBox(OfPersonValues):
     The people of a partition are cut into `blocks` parts by a keyed hash; the function is called on
     each part alone, on the workers, and a private median of its answers is released. One person
     changes one answer, so the release is private for every function, however wild: no bound, no
-    sensitivity, no smoothness is asked for. In 95% of releases at most half of the answers and as
-    many more as the plan shows lie below the released value, and at most as many above (answers
+    sensitivity, no smoothness is asked for. In 95% of releases at most half of the answers, plus as
+    many as the plan shows, lie below the released value, and at most so many above it (answers
     rounded up to the candidates). NaN: too few blocks have an answer. Nothing is known of its
     distance from the function of all people: the interval is open on both sides.
 
@@ -125,12 +124,11 @@ class BlackBox(OfPersonValues):
     or needs all of them (the largest value, the number of different ones).
 
     A block on which the function raises, or returns no finite real number (bool, None, NaN, an
-    array), has no vote, and neither has a block without people; nothing of the error is kept. What
-    a function does besides is not in our
-    hands: what it prints or writes and how long it runs leave the worker unprotected. **It must use
-    its argument only**: the guarantee rests on one block telling another nothing. A callable object
-    or a function of the main program is unpickled anew for each block, and default arguments are
-    new; what a function keeps in its module, a class or its attributes is not forgotten.
+    array), has no vote, and neither has a block without people; nothing of the error is kept.
+    Nothing protects what a function prints or writes, or how long it runs. **It must use its
+    argument only**: the guarantee rests on one block telling another nothing. A callable object or
+    a function of the main program is unpickled anew for each block, and default arguments are new;
+    what a function keeps in its module, a class or its attributes is not forgotten.
 
     Attributes:
         column: the value column.

@@ -221,11 +221,12 @@ class TwoPhase(PricedRelease, OfProfile):
     3. The extension at D is released with noise of sensitivity D, cut to the span of the
        candidates, or rounded to the nearest candidate.
 
-    Nobody is likely to count for more than the whole statistic without some hundreds of people. So
-    the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
-    lowest candidate, or no usual price is good enough. If the lowest candidate stands for nobody
-    (it is far below any data, and so would the extension be), or no price is good enough, the rest
-    of the budget goes into the one-sided search of `DirectRelease`, which needs fewer people.
+    L is about the statistic without some hundreds of people: hardly anybody counts for more than
+    that. So the usual prices end at |L|, unless L is 0. Where people are too few for this, the
+    floor is the lowest candidate, or no usual price is good enough. In the second case, and in the
+    first if the lowest candidate stands for nobody (it is far below any data, and the extension
+    would be too), the rest of the budget goes into the one-sided search of `DirectRelease`, which
+    needs fewer people.
 
     Each phase is private for every outcome of the phases before, which decides how it goes on, and
     their costs add up. But for the noise the released number is between f and f without its `shift`
@@ -238,9 +239,9 @@ class TwoPhase(PricedRelease, OfProfile):
     q = P_x(H < inf), any c < q, and T with P_x(H < T) > c. To x' one person adds T. Then
     P_x'(H < f(x')) >= P_x'(H < T) > e^-epsilon c, so that alpha >= e^-epsilon q: H is finite with a
     chance of alpha e^epsilon at most, 14% at epsilon 1 and alpha = 5%, whatever the data are and
-    however much of the budget is spent on it. A clip of people who own their rows alone has an
-    estimate in its place (`Losses`): a histogram of what each of them adds, of which a person
-    moves one bucket, and that it goes on falling. With several owners one person may move what
+    however much of the budget is spent on it. Where people own their rows alone, a clip has an
+    estimate instead (`Losses`): from a histogram of what each adds, of which a person moves one
+    bucket, and which is assumed to go on falling. With several owners one person may move what
     everybody adds. What moves little is how many people a price cuts on average up to the next one,
     (E(2 D) - E(D)) / D, by -1 to 2, as E(2 D) moves by 0 to 2 D, and E(D) by 0 to D. With a part s
     of epsilon it would be known to 6 / (s epsilon) people, of D each; the noise of the number alone
@@ -304,10 +305,10 @@ class TwoPhase(PricedRelease, OfProfile):
     def _below(self, value: Number, error: float, floor: Number) -> float:
         """Return how far below a value f may be.
 
-        Where the floor L is not above f the extension is not either, and f is at least the value
-        without its noise; where L is, the extension is L. So a number above L is at most f. But for
-        a chance of `FLOOR_OVERSHOOT`, L is at most f rounded up to the candidates, so that f is
-        above the candidate before L; of the lowest one that says nothing.
+        Where the floor L is at most f, so is the extension, which is the value without its noise.
+        Where L is above f, the extension is L. So an extension above L is at most f. But for a
+        chance of `FLOOR_OVERSHOOT`, L is at most f rounded up to the candidates, so that f is
+        above the candidate before L; before the lowest one there is none.
         """
         if value - error > floor:
             return error
@@ -353,18 +354,18 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
     `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
-    when every person covers at most D of their own (`profiles.packed.packed_values`), and not on how
-    many values people have: of the people who have a value, only one must have room for it. D
+    when every person covers at most D of their own (`profiles.packed.packed_values`), and not on
+    how many values people have: of the people who have a value, only one must have room for it. D
     begins at 1 / 64: where every value has hundreds of owners, each covers a little of it, the
     noise is far below one value, and rounding takes it away. So all is counted in 64ths: prices are
     whole, and so are E and V, rounded up. (E is a maximum flow of whole numbers.) The usual prices
     end at a noisy number of values for D = 1, which a person changes by 1: that limits the damage
     of a rare bad draw.
 
-    The lower end of the interval is the number less its noise: what is released is, but for noise,
-    between f and f without its `shift` most important people, who are removed by parts, but for a
-    32nd of D, and never above f. It is -inf where no price was good enough, for that may
-    be so because the number for D = 1 was far off. The upper end is always inf (`TwoPhase`).
+    The lower end of the interval is the number less its noise. But for noise, the number is never
+    above f, and below f without its `shift` most important people (removed by parts) by a 32nd of D
+    at most. The lower end is -inf where no price was good enough: perhaps the number for D = 1 was
+    far off. The upper end is always inf (`TwoPhase`).
 
     Attributes:
         size_cost: the cost of the number of values at D = 1.
@@ -486,8 +487,8 @@ class Searched(Metric):
 
     Attributes:
         candidates: the public outputs; None: wide enough for anything.
-        beta: how often the guarantee of a search may fail; of quantiles of people and a "walk" only
-            the most chance to stop where nobody is, if that is below the default.
+        beta: how often the guarantee of a search may fail; for quantiles of people and a "walk" it
+            is only the largest chance to stop where nobody is, if it is below the default.
     """
 
     candidates: Candidates | None = None

@@ -161,9 +161,9 @@ class Quantile(OfRanks):
 class Quantiles(OfRanks):
     """Release several quantiles of one column for one share of the budget: of rows, or of people.
 
-    They cost far less together than apart, and rise. What each says is as of `Quantile`. Each p has
-    the columns `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a name,
-    `<name>_<p>`. See `SplitSearch`.
+    They cost far less together than apart, and never fall as p rises. Each is read as a `Quantile`.
+    Each p has the columns `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a
+    name, `<name>_<p>`. See `SplitSearch`.
 
     Attributes:
         column: the value column.
@@ -592,8 +592,9 @@ class ExtremeRelease(Release):
 
     With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
     it), the released value is above all data; else the largest number is above the candidate before
-    it. Where more than a tenth of the people may be beyond the value, nothing is said of the largest
-    number (`stated`); where more than half of them may be, or people are too few, it is NaN.
+    it. Where more than a tenth of the people may be beyond the value, nothing is said of the
+    largest number (`stated`); where more than half of them may be, or people are too few, it is
+    NaN.
 
     Attributes:
         measure: one number per person, in buckets of the candidates; the sign says whether they
@@ -657,10 +658,10 @@ class KthRelease(OfLines):
     at most the number of rows at or above y, and less by sum_i max(0, c_i(y) - C).
 
     *Which C.* Few rows of a person may be near the k-th largest, however many they have in all. So
-    a histogram of all rows says how many of each person are enough to have 2 k of them together,
-    roughly; a first walk with so many finds a place with about k rows at or above it; and a
-    histogram of the rows that each person has from there on chooses C (`RowClips`). The four parts
-    are private for every outcome of those before, which they depend on, and their costs add up.
+    three parts choose C. A histogram of all rows says how many rows of each person are enough to
+    have about 2 k together. A first walk with so many finds a place with about k rows at or above
+    it. A histogram of the rows that each person has from there on chooses C (`RowClips`). Each of
+    the four parts is private for every outcome of those before it, and their costs add up.
 
     *Rank error*: that of the walk, in C rows each, and what people above C lose by the histogram.
 

@@ -38,7 +38,7 @@ Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
 CLIP = "clip"
 """The method that weighs people, and needs no bound on rows."""
 WEIGHT_OF_SHARE = 2
-"""The weight of the rows of the kind, beside that of the others: they pay for the clip of both."""
+"""The weight of the rows with the value, the others having 1: it pays for the clip of both."""
 STEPS = 1024
 """A person above the clip has a share of it in so many steps."""
 _SCALARS = (int, str, float, bool, datetime.date)
@@ -234,9 +234,9 @@ class Others(Share):
     shown_as: ClassVar[str] = "with another value"
 
     def build(self, context: Context, share: Budget) -> ClippedShare:
-        """Return the same of the others: of rows by the clip that is there, all for noise.
+        """Return the same for the others; for rows, with all of its share spent on noise.
 
-        The clip is that of the rows of the kind, which have twice the share of the others.
+        They borrow the clip of the rows of the kind, which have twice their share.
         """
         if self.by_person:
             return dataclasses.replace(super().build(context, share), rest=True)
@@ -291,7 +291,7 @@ class RatioRelease(Release):
         return Released.within(drawn.values, drawn.errors)
 
     def with_lost(self, released: Released, share: float) -> Released:
-        """Return the ratios where pairs were cut: with `share` of them, it moves by no more."""
+        """Return the ratios where pairs were cut: each moves by at most that `share`."""
         more = np.full(len(released.values), share)
         return Released.between(released.values, released.below + more, released.above + more)
 

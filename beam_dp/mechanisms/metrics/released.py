@@ -226,7 +226,7 @@ class Release(abc.ABC):
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers where a bound that was chosen privately has cut pairs.
 
-        What is a bound on one side, or known of ranks only, stays what it is.
+        A number that bounds the truth on one side, or of which a rank is known, stays as it is.
 
         Args:
             released: what was drawn of the pairs that the bound has kept.

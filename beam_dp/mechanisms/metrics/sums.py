@@ -216,9 +216,9 @@ class PeopleCount(Metric):
 class Pool:
     """The numbers of one partition that share one draw of noise.
 
-    Each number pays the noise that it would have had alone; together they have the noise of the sum
-    of these costs for all of them (`OneDraw`), which is smaller for each. A number that is alone
-    has that of `AdditiveNoise`.
+    Each number pays what its noise would cost alone. The sum of these costs buys one draw for all
+    of them (`OneDraw`), in which each has less noise than alone. A number that is alone has the
+    noise of `AdditiveNoise`.
 
     Attributes:
         budget: what all numbers together pay.
@@ -344,9 +344,9 @@ class ClippedSum(Release):
     """A sum or a count by a privately chosen clip C, then noise of sensitivity C.
 
     Let s_i be what person i adds to a partition. A noisy histogram of the |s_i| over the public
-    thresholds, in which each person is in one bucket, chooses C (`ClipChoice`). The sum of the s_i
-    cut to [-C, C], the difference of two non-negative sums of which a person touches one, then
-    moves by at most C per person, and noise of that sensitivity is added: once, not per sign.
+    thresholds, in which each person is in one bucket, chooses C (`ClipChoice`). The s_i are cut to
+    [-C, C] and summed. That is the difference of two non-negative sums, of which a person touches
+    one, so it moves by at most C per person. Noise of that sensitivity is added once, not per sign.
 
     *Shared.* The clip is chosen once for all partitions, on the largest |s_i| that a
     person has in any partition. One person moves that histogram by 1 however many partitions they
@@ -361,8 +361,8 @@ class ClippedSum(Release):
 
     *Nobody shown.* Where no bucket shows people, there is no clip: a sum is NaN. A number of rows
     is taken with C = 1, which needs no choice: it is at least the released number - n, and nothing
-    is known on the other side. So are distances from a centre other than 0, where most people
-    may have none: and nothing is known on either side.
+    is known on the other side. C = 1 is taken too for distances from a centre other than 0, as most
+    people may have none: nothing is known of these on either side.
 
     Attributes:
         source: the field or ROWS.

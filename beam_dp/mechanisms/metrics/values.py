@@ -28,11 +28,11 @@ _MOST_ROWS = 1 << 62
 class DistinctCount(Clippable, OfColumn):
     """Count the different values of a column over all people.
 
-    By default a number C of values per person is chosen privately, each person pays
-    for at most C of theirs, and noise of that size is added; a value that several people have
-    needs only one who pays. Of one partition C is chosen by what it makes of the
-    number (`TwoPhaseDistinct`), else by how many values people have. A `search` looks at the
-    relaxed removal loss instead: only values that more than T people are needed to remove count.
+    By default a number C of values per person is chosen privately, each person pays for at most C
+    of theirs, and noise of that size is added; a value that several people have needs only one who
+    pays. Of one partition C is chosen by what it makes of the number (`TwoPhaseDistinct`), else by
+    how many values people have. A `search` looks at the relaxed removal loss instead: a value
+    counts only if no T people can remove it.
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
     value are removed together, by parts of people, at a price per removal (`profiles.packed`).
@@ -126,9 +126,9 @@ class ClippedValues(ClippedSum):
 
     *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
     that a person has. The statistic is the most values that can be covered when every person covers
-    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to C,
-    and it is never above the true number. Of the people who have a value, only one must have room
-    for it, so the true number is above it by at most what people lose.
+    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to
+    C, and it is never above the true number. Of the people who have a value, only one must have
+    room for it, so the true number is above it by at most what people lose.
 
     *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
     the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the

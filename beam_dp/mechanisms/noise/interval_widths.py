@@ -50,8 +50,9 @@ def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     """Return how far discrete Gaussian noise strays, except with probability alpha.
 
     P(|X| > t) <= alpha, where P(X = k) is proportional to e^(-k^2 / (2 variance)), for every
-    variance > 0 and 0 < alpha < 1. It is the first t that is more than 10^-9 of a deviation above
-    that of 2 Phi(-t / sqrt(variance)) = alpha, the bound of the continuous normal distribution.
+    variance > 0 and 0 < alpha < 1. The continuous normal distribution has the bound s with
+    2 Phi(-s / sqrt(variance)) = alpha. t is the first integer that is more than 10^-9 of a
+    deviation above s.
 
     Raises:
         ValueError: unless variance > 0 and 0 < alpha < 1.
@@ -61,8 +62,8 @@ def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     variance = checks.fraction_between("gaussian_bound", "variance", variance, 0, math.inf)
     alpha = checks.fraction_between("gaussian_bound", "alpha", alpha, 0, 1)
     # For m = t + 1 >= 1: sum_{k >= m} e^(-k^2 / 2v) <= integral from m - 1 of e^(-x^2 / 2v), as the
-    # density falls; and sum over all k >= sqrt(2 pi v) by Poisson summation, whose other terms
-    # are positive. The ratio says P(X >= t + 1) <= P(N(0, v) >= t) = Phi(-t / sqrt(v)).
+    # density falls; the sum over all k is at least sqrt(2 pi v) by Poisson summation, whose other
+    # terms are positive. The ratio says P(X >= t + 1) <= P(N(0, v) >= t) = Phi(-t / sqrt(v)).
     if alpha >= _LEAST:
         deviations = -NormalDist().inv_cdf(float(alpha / 2))  # right to 2^-50 (Wichura, AS 241)
     else:  # 2 Phi(-z) <= e^(-z^2 / 2)

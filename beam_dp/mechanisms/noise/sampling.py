@@ -6,8 +6,9 @@ where the system has no entropy the draw raises before any value exists. Every c
 by comparing uniform bits with the exact binary expansion of its probability, extended as far
 as the comparison needs: the distributions are those of the formulas, not of floats near them.
 
-*The first success of many independent trials* is found from one uniform real, exactly. floor(E / h) with E = -ln U has P(floor(E / h) >= k) = P(U <= e^(-h k)) = e^(-h k): it is the
-number of failures before the first success where every trial fails with probability e^-h.
+*The first success of many independent trials* is found from one uniform real U, exactly. With
+E = -ln U, P(floor(E / h) >= k) = P(U <= e^(-h k)) = e^(-h k): floor(E / h) is the number of
+failures before the first success where every trial fails with probability e^-h.
 The uniform is read bit by bit until the floor is certain, so no rounding error can reach it.
 """
 

@@ -18,36 +18,40 @@ follow from r: each is the least at which no column of the line gains more than 
 in one line of a block at most, with an entry of 1; all other entries of a block are below 0 or in
 blocks before.
 
-*A guess where each row has one owner: a maximum flow.* A unit flows from its person, who has room for the price, over a row to its value, which has room
-for its weight. What flows is packed, and the people whom the residual graph does not reach are
-removed: the others are the source's side of a minimum cut (Ford and Fulkerson, 1956). Nobody has to
-trust the solver: the bounds are those of any guess, and meet where the flow is a maximum.
+*A guess where each row has one owner: a maximum flow.* A unit flows from its person, who has room
+for the price, over a row to its value, which has room for its weight. What flows is packed, and the
+people whom the residual graph does not reach are removed: the others are the source's side of a
+minimum cut (Ford and Fulkerson, 1956). Nobody has to trust the solver: the bounds are those of any
+guess, and meet where the flow is a maximum.
 
-*Guesses by a first-order method in floats.* The primal-dual hybrid gradient method (Chambolle and Pock, 2011; with the steps of Pock and
-Chambolle, 2011, and the restarts and weights of Applegate et al., "Practical large-scale linear
-programming using primal-dual hybrid gradient", 2021). A step takes time and memory for the rows,
-and no more. Where a program has many solutions, as where everybody is removed by the same small
-part, it comes close in few steps; the simplex method walks through millions of vertices there.
+*Guesses by a first-order method in floats.* It is the primal-dual hybrid gradient method (Chambolle
+and Pock, 2011), with the steps of Pock and Chambolle, 2011, and the restarts and weights of
+Applegate et al., "Practical large-scale linear programming using primal-dual hybrid gradient",
+2021. A step takes time and memory for the rows, and no more. Where a program has many solutions, as
+where everybody is removed by the same small part, it comes close in few steps; the simplex method
+walks through millions of vertices there.
 
-*Solutions by HiGHS, each closer than the last.* HiGHS proposes in floats. What is missing of its solution is a program of the same form again, with
-what is left of every bound, and of every price, as its numbers: exact integers, multiplied by a
-scale until floats see them. Its solution, divided by the scale, is added, and so on (iterative
-refinement: Gleixner, Steffy, Wolter, "Iterative refinement for linear programming", 2016). Where
-HiGHS ends with the best vertex, a round adds some 30 bits and takes no pivot. Nothing depends on
-time: each round ends after so many pivots or steps.
+*Solutions by HiGHS, each closer than the last.* HiGHS proposes a solution in floats. What this
+still lacks is a program of the same form: its numbers are what is left of each bound and of each
+price, exact integers, multiplied by a scale until floats see them. HiGHS solves that program; its
+solution, divided by the scale, is added, and so on (iterative refinement: Gleixner, Steffy, Wolter,
+"Iterative refinement for linear programming", 2016). Where HiGHS ends with the best vertex, a round
+adds some 30 bits and takes no pivot. Nothing depends on time: each round ends after so many pivots
+or steps.
 
-*In which cell of a grid the value lies*, certain however it was found. With s = D / 32 for the price D, E is known by the whole number
+*In which cell of a grid E lies* is certain, whoever made the guess. With s = D / 32 for the price
+D, the cell is the whole number
 
     q(E) = ceil(E / s - c),    0.4142 < c < 0.4143,
 
-which never falls with E: bounds of E that have the same q decide it, whoever proposes. And
+which never falls where E rises: a lower and an upper bound of E with the same q decide it. And
 0 <= E' - E <= D gives 0 <= q' - q <= 32, whatever c is.
 
-*Each process draws its c.* Near to the points (n + c) s, where q jumps, bounds must be close. With
-a c that is known somebody could make up a database whose E is as near to one as they like: then it
-is decided late, or never. With 64 random bits of c the chance that E is within 2^-k s of such a
-point is at most 20,000 * 2^-k for every database. `_Refined` gains about 30 bits in a round:
-that a database needs a fifth round has a chance of 2^-105.
+*Each process draws its c.* q jumps at the points (n + c) s: for E near one of them bounds must be
+close. If c were known, somebody could make up a database whose E is as near to such a point as they
+like: its cell would be decided late, or never. With 64 random bits of c the chance that E is within
+2^-k s of such a point is at most 20,000 * 2^-k for every database. `_Refined` gains about 30 bits
+in a round: a database needs a fifth round with a chance of 2^-105.
 """
 
 from __future__ import annotations
@@ -75,8 +79,8 @@ class PackingBounds(NamedTuple):
     Attributes:
         low: a lower bound.
         high: an upper bound.
-        stays: what a removal leaves. E at a price p' <= p is at most that plus p' times the next.
-        removed: the sum of r of it.
+        stays: what a removal leaves. E at a price p' <= p is at most stays + p' removed.
+        removed: the sum of r over that removal.
         parts: r.
     """
 
@@ -389,9 +393,9 @@ class PackingProposals:
             self._weight = math.sqrt(self._weight * prices / columns)
 
     def _proved(self, columns: np.ndarray, prices: np.ndarray) -> PackingBounds:
-        """Return the bounds of a guess, or of one in which somebody is removed whole.
+        """Return the bounds of a guess, or of its removal scaled until somebody is removed whole.
 
-        Parts of a removal that are even, but too small, are found so in one step.
+        So a removal that is too small, but in the right proportions, is mended in one step.
         """
         packing, removed = self.packing, prices[: self.packing.people]
         bits = max(packing.bits, 0)

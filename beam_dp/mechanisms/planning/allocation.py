@@ -30,7 +30,7 @@ class SelectionRequest:
 
 
 def weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:
-    """Return the weight of every part: its share of that of its metrics, after their centres."""
+    """Return the weight of every part: its share of what centres leave of its metrics' weights."""
     weights: dict[MetricPart, Fraction] = {}
     for metric in asked:
         weight = checks.number(type(metric).__name__, "weight", metric.weight)

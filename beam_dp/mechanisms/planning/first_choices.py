@@ -1,15 +1,14 @@
 """What is chosen privately before anything is summarised: the bound on partitions, and centres.
 
-Both are chosen from the lines of whole people, of which each has one vote in every choice: they
-stand on one step of the ladder of partitions (`histogram_choice.reach`), and at one candidate of
-each centre.
+Both are chosen from the lines of whole people. Each person has one vote in every choice: for one
+step of the ladder of partitions (`histogram_choice.reach`), and for one candidate of each centre.
 
-*A centre* (`metrics.mean`) is the median of people's own means of a column, over all
-their rows in all partitions that the ladder leaves (of their mean total of a partition, for means
-over people): one number per person, so a search by ranks in which everybody counts once
-(`CentralSearch`), and one cost, however many partitions there are. It is a guess that what follows
-needs not trust: any centre is private. Where too few people are, it is the middle of the ends, or 0
-where none are given.
+*A centre* (`metrics.mean`) is the median of people's own means of a column, over all their rows in
+all partitions that the ladder leaves. For means over people it is the median of people's mean
+totals of a partition. Each person has one number, so ranks are searched, everybody counts once
+(`CentralSearch`), and it is paid once, however many partitions there are. It may be a bad guess:
+what follows is private for any centre. Where people are too few, it is the middle of the ends, or
+0 where none are given.
 """
 
 import dataclasses

@@ -1,10 +1,10 @@
 """The plan of a program, without data; and the record of what a run has spent and drawn.
 
 The plan says what each release would spend, and its expected error; where the bound on partitions
-per person is chosen privately, for some bounds. Everything in the record is a public parameter, or
-was released and paid for: the noisy histograms that choose clips are outputs of the mechanism
-(`histogram_choice.clip`), and clips and noise scales are functions of them and of parameters. So it
-may stand beside the output.
+per person is chosen privately, for the bound `SHOWN`. Everything in the record is a public
+parameter, or was released and paid for: the noisy histograms that choose clips are outputs of the
+mechanism (`histogram_choice.clip`), and clips and noise scales are functions of them and of
+parameters. So it may stand beside the output.
 """
 
 import dataclasses

@@ -10,10 +10,9 @@ first (`first_choices`) is part of what the whole budget pays for:
   was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
   cost of every release in one account.
 
-Together they cost the whole. Where
-(epsilon, delta) is spent as zCDP whatever the bound, the search is counted in rho too; else it
-spends epsilon, and what is left of (epsilon, delta) may be spent as zCDP or not, as the bound has
-it.
+Together they cost the whole. If (epsilon, delta) is spent as zCDP for every bound, the search is
+counted in rho too. Else it spends epsilon, and the chosen bound decides whether what is left of
+(epsilon, delta) is spent as zCDP.
 """
 
 import dataclasses
@@ -258,7 +257,7 @@ class Program:
 
     @functools.cached_property
     def whole(self) -> Budget:
-        """The whole budget; as zCDP where all of it is spent so whatever bound is chosen.
+        """The whole budget; as zCDP where it is spent as zCDP for every bound.
 
         The noise of pure composition grows with the bound, that of zCDP with its root: where zCDP
         is better for the least bound, it is for the others.
@@ -281,7 +280,7 @@ class Program:
         return parts
 
     def cost(self, share: Fraction) -> Budget:
-        """Return what a part of the whole is: all of delta is left for the releases."""
+        """Return a share of the whole, without delta: all of that is left for the releases."""
         return self.whole.without_delta().scaled(share)
 
     @property

@@ -13,7 +13,7 @@ It interlaces: b'_v[k + 1] <= b_v[k] <= b'_v[k] for one person more.
 
     B[k] = max_v b_v[k],
 
-the rows that are left of the item of which most is left without its own k largest owners. For one
+the most rows that are left of any item, when each item loses its own k largest owners. For one
 person more every b_v interlaces, and so does their maximum. It is at most the exact profile, for
 whichever k people leave, at least b_v[k] is left of v. It is equal while one item is far ahead.
 

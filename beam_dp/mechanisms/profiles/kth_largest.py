@@ -13,16 +13,16 @@ removal takes most rows are those with the r largest c_i(y), so
 exactly.
 
 *Rows of any number of owners.* Let E(D) be the most that the rows above y pack at a price D
-(`packed.packed_rows`), and R_D below it in steps of D / 32 (`packed.by_price`). Removing r people, by
-parts, leaves at least E(D) - r D of them, so that
+(`packed.packed_rows`), and R_D below it in steps of D / 32 (`packed.by_price`). Removing r people,
+by parts, leaves at least E(D) - r D of them, so that
 
     loss(y) = max(0, max over prices D of ceil((R_D - (k - 1)) / D))
 
 is at most the exact loss. It falls as y rises, for there are fewer rows, and a person more raises
-it by 0 or 1, as R_D rises by 0 to D. So B interlaces. For k = 1 this is the fractional matching of
-the rows above y, which is their fractional cover: E(1), and every other price gives less. For other
-k the prices are the powers of 2 up to 64 (k - 1), so that n people with very many rows each have a
-loss of n - (k - 1) / D, rounded up.
+it by 0 or 1, as R_D rises by 0 to D. So B interlaces. For k = 1 only the price 1 is used: E(1) is
+the fractional matching of the rows above y, which equals their fractional cover, and every other
+price gives less. For other k the prices are the powers of 2 up to the first above 64 (k - 1), so
+that n people with very many rows each have a loss of n - (k - 1) / D, rounded up.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
 _FINEST = 64
 
 Loss = Callable[[int, int, int], int]
-"""The loss of the first so many rows, if it is between two numbers; else the nearer of them."""
+"""From (n, low, high) to the loss of the rows of the first n lines, cut to [low, high]."""
 
 
 def profile(
@@ -75,12 +75,12 @@ def _levels(loss: Loss, ends: np.ndarray, k: int, removals: int) -> list[int]:
     """Return per number of removals the index of an item, or the number of items.
 
     B[r] is the item at the first j with loss(j + 1) > r, loss(j) being that of the rows of the
-    first j items, which never falls with j; rows beyond a loss above K matter to no r. So prefixes
-    grow twofold until there is one; in between all r are bisected at once.
+    first j items, which never falls with j. Once a loss is above K, no r needs more items. So the
+    prefix is doubled until its loss is above K; then all r are bisected at once.
 
     Args:
-        loss: the loss of the first so many rows.
-        ends: how many rows have one of the first items.
+        loss: the loss of the first so many lines.
+        ends: how many lines have one of the first items.
         k: as for `profile`.
         removals: K.
     """

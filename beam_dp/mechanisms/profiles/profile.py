@@ -118,7 +118,7 @@ class GuardedProfile:
     keeps its claim never gets there, and its loss has sensitivity 1. The claim is: with one person
     more B' has as many levels as B or one more (apart from levels of -inf, which no candidate
     reaches), and `B'[k + 1] <= B[k] <= B'[k]` for every k where both levels are there. For y below
-    all levels the loss is their number, so that a length that moves by 2 is a loss that moves by 2.
+    all levels the loss is their number: so one person must not move that number by 2.
 
     From one set of people only a part of the claim can be checked, against the profile of nobody:
     with n people, every loss is at least that of nobody, and at most n more. A result that breaks

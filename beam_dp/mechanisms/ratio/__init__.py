@@ -10,8 +10,8 @@ These are for one row per person. At p = 0 and p = 1, where outputs are clipped 
 is half of that. The default is the best but near p = 1/2 with b >= 2000 / epsilon. There
 `local_sensitivity` is better, by about a quarter for small epsilon (by 18% for epsilon 1), as long
 as epsilon / rows is not far above 1; far above, integer noise on the counts is mostly 0. Elsewhere
-it is the default for nine tenths of the budget. Both are better than `naive` wherever that was
-measured, for b from 10 to 10^5.
+`local_sensitivity` falls back to the default, with nine tenths of the budget. Both are better than
+`naive` wherever that was measured, for b from 10 to 10^5.
 
 The records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` release columns of ratios, with
 error bounds; `mechanism` makes one by the name of its method.

@@ -15,8 +15,9 @@ With noise X, Y on two counts and small relative errors, a first-order expansion
 For independent Laplace noise of scale s, E|c X + d Y| = s (c^2 + c d + d^2) / (c + d); for Gaussian
 noise it is s sqrt(2 / pi) sqrt(c^2 + d^2).
 
-*Noise scaled to a private upper bound of the local sensitivity.* The local sensitivity LS(x) = max |f(x) - f(x')| over the neighbours x' of x is data: noise of scale
-LS(x) / epsilon is not private. Noise scaled to a *private* upper bound of it is.
+*Noise scaled to a private upper bound of the local sensitivity.* The local sensitivity
+LS(x) = max |f(x) - f(x')| over the neighbours x' of x is data: noise of scale LS(x) / epsilon is
+not private. Noise scaled to a *private* upper bound of it is.
 
 Theorem. Let g be epsilon_1-DP with P[g(x) >= LS(x)] >= 1 - delta for every x. Draw b = g(x), then
 release (b, K_b(x)), where K_b is epsilon_2-DP between all x, x' with |f(x) - f(x')| <= b. That is

@@ -24,9 +24,10 @@ of the missing mass", section 3), K(t) <= t KL + t^2 g^2 kappa(a), kappa(a) = ta
 c <= rho is enough for every t. kappa falls with |a|, so that this is hardest for the coin nearer to
 1/2: g = sqrt(rho / kappa(a)), a its logit.
 
-The pair 1 - q, q on the two sides of a threshold between two losses has the gap 2 b and kappa(b):
-that asks b tanh(b / 2) <= rho, and KL = b tanh(b / 2) shows that to be the best. (A finer bound
-for coins far from 1/2 would lower shifts by 1%, and those of a large rho by one.)
+Where the threshold is between two losses, these have the chances 1 - q and q of "down": the gap is
+2 b, with kappa(b), so that b tanh(b / 2) <= rho is enough. As KL = b tanh(b / 2), no larger b is
+private. (A finer bound for coins far from 1/2 would lower shifts by 1%, and those of a large rho by
+one.)
 """
 
 import math

@@ -82,7 +82,7 @@ class PriceSearch(Paid):
     over with a chance of at most 0.01 (so where people are alike, D is up to eight times what
     one of them counts). All later prices are passed over far less often (they share rho, so the
     chance to pass over m more falls like a power of m), but the error this costs grows as fast as
-    the prices: so beyond `usual` extra makes that chance smaller by 10^-4, and clips more people.
+    the prices: so beyond `usual`, extra makes that chance 10^4 times smaller; it clips more people.
 
     *The constants.* a = 8, prices by halves of a doubling, 0.01 and the 3 : 2 of the rates were
     settled on the questions of `benchmarks.statistics`: there, a = 4 and whole doublings erred by
@@ -151,7 +151,7 @@ def index_of_price(most: Fraction | int) -> int:
 
 
 def query(extension: Extension, j: int) -> int:
-    """Return Q_j: 16 times how much the price adds to its eighth, in eighths, rounded down."""
+    """Return Q_j: E(D) - E(D / 8) in sixteenths of D / 8, rounded down."""
     whole = Fraction(price_at(j))
     return _adds(extension(whole) - extension(whole / STEP), whole)
 

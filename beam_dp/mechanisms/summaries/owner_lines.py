@@ -19,8 +19,8 @@ i, x the rows without those of i, x' all rows, and B, B' their profiles over cod
 have the owner c. So to remove c from x' removes all rows of i, and leaves x without c, a part of x:
 `B'[k + 1] <= B[k]`. And x is a part of x': `B[k] <= B'[k]`. So i moves every loss by 0 or 1,
 whoever else has the code c. (A statistic of one number per person would see the number of c change,
-not come or go: no such statistic is offered for rows with several owners; one that is must have the
-whole identity of all owners.)
+not come or go. None is offered for rows with several owners: it would need the whole identity of
+all owners.)
 
 Items, which are only compared, are such codes too: what is released is a statistic of the codes.
 The code of a row depends on that row alone, so that privacy asks nothing of codes. But two

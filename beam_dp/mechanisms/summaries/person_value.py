@@ -42,7 +42,7 @@ _NOBODY = np.zeros(0, np.int64)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TierRelation(Relation):
-    """One line per person and partition: their number, and as count 1 + the index of their tier.
+    """One line per person and partition: item their number, count 1 + the index of their tier.
 
     A tier is one of the public epsilons, by its index in rising order. A person's tier is the
     lowest in any of their rows that the bounds leave, in all partitions.

@@ -55,7 +55,7 @@ _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UUIDS = 1 << 128
 _EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
-"""Below these, by the bytes of a float, integers and whole floats are one to one."""
+"""By the bytes of a float: below this number, each integer has a whole float of its own."""
 _UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # read past the class: a UUID can hold anything in it
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 

@@ -9,8 +9,8 @@ that no column of the layout names are never looked at. No content of a row reac
 log or a counter; the errors raised here name columns and Arrow types, which are not data.
 
 *Schemas are public.* A batch without a wanted column, or with one of a wrong type, fails the job,
-and the error names the columns of the batch. That tells nothing of a person where the schema is
-that of the program or of the file, the same for all batches, a batch of nobody included. Who makes
+and the error names the columns of the batch. That tells nothing of a person where the program
+or the file fixes the schema: then all batches have the same one, even a batch of nobody. Who makes
 batches of rows must give them a schema that is written down (`pa.RecordBatch.from_pylist(rows,
 schema=schema)`): one that is inferred would be an answer about the rows.
 """

@@ -60,7 +60,7 @@ class KeyList(Sequence[Key]):
 def plain_column(values: Sequence[object]) -> pa.Array:
     """Return one part of all keys as a column.
 
-    Floats are keys in data, and none that anybody should write.
+    Floats can be keys in data, but nobody should list them.
 
     Raises:
         TypeError: for values that are no keys, and for several types.
@@ -151,7 +151,7 @@ class _Lookup:
     def indexes(self, identities_: list[np.ndarray]) -> np.ndarray:
         """Return the index of each identity in the list; -1 where it is not listed."""
         if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
-            # Differences wrap around: of numbers below the lowest key they are larger than any key.
+            # Differences wrap around: below the lowest key they are larger than those of all keys.
             offsets = identities_[0][0] - np.uint64(self._low % (1 << 64))
             np.minimum(offsets, np.uint64(len(self._table) - 1), out=offsets)
             return np.asarray(self._table[offsets.view(np.int64)], np.int64)

@@ -100,7 +100,7 @@ class Format(abc.ABC):
         """Refuse local files that cannot be read; return the types of columns, if known.
 
         Raises:
-            ValueError: for what stands at the start or the end of a file, which is looked at only.
+            ValueError: for what stands at the start or the end of a file: no more is looked at.
         """
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> Iterable[Any]:

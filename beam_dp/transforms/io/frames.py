@@ -6,10 +6,10 @@ in the memory of this process find them under a name. No other runner can read t
 
 *Cells of any type.* A pandas column of `object` has no type: Arrow would take one from its cells,
 and one person's cell would decide what becomes of all others. So such a column is text, whatever it
-holds: each cell by its canonical form (`columns.ids`), which is the same id, key or item as the cell
-itself; a cell that is no id is null. Numbers and times must have a type to be added or ordered. The
-same holds for categories of `object`. All other types are those of the columns; text that UTF-8
-cannot write is null, and the index is never looked at.
+holds: each cell by its canonical form (`columns.ids`), which is the same id, key or item as the
+cell itself; a cell that is no id is null. Numbers and times must have a type to be added or
+ordered. The same holds for categories of `object`. All other types are those of the columns; text
+that UTF-8 cannot write is null, and the index is never looked at.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
         wanted: the names of the columns.
 
     Raises:
-        TypeError, ValueError: for what is no table, and for a column that the table has not once.
+        TypeError, ValueError: for what is no table, and for a column that is not there once.
     """
     names = tuple(dict.fromkeys(wanted))
     if not hasattr(data, STREAM):

@@ -1,8 +1,8 @@
 """Find and open files, and turn all errors that a file's content causes into one without content.
 
-*How far the input is read* (`watched`) is for the terminal of who started this process. Which part
-of the bytes of a file was read counts no rows and no people, and when it is read a runner shows as
-well. It goes nowhere else: into no log, no file, no result, no message.
+*How far the input is read* (`watched`) is for the terminal of who started this process. The
+share of a file's bytes that was read counts no rows and no people, and a runner shows as well when
+they are read. It goes nowhere else: into no log, no file, no result, no message.
 """
 
 import contextlib
@@ -154,7 +154,7 @@ def unreadable(pattern: str, rule: str) -> str:
 
 
 def absent(pattern: str, column: str, there: str) -> checks.ParameterError:
-    """Return the error for a file that has a wanted column not, or twice.
+    """Return the error for a file that lacks a wanted column, or has it twice.
 
     Args:
         pattern: the files.

@@ -105,7 +105,7 @@ def _guarded(items: Iterator[Any], wanted: Wanted) -> Iterator[Any]:
 
 @functools.lru_cache(_FOOTERS_KEPT)
 def footer_of(path: str, listing: str) -> pq.FileMetaData:
-    """Return the footer of a file, from memory if it was asked for the same listing of files.
+    """Return the footer of a file; for the same listing of files it is kept in memory.
 
     A footer lists all row groups, so that its size grows with the file: without a memory, who reads
     a large file in ranges would spend more time on its footer than on a range's rows.

@@ -6,7 +6,7 @@ a table of nobody has the same ones, so a refusal for them tells nothing of a pe
 UTF-8 in its header and its first 64 KiB, and JSON Lines, which have no header, must have an object
 on one of the lines there. *These two look at rows*: who starts the run learns whether it starts,
 and nobody else learns anything. What comes later in a file decides about its own row only. A file
-of 0 bytes is no table of nobody in CSV, where that has its header; it is in JSON Lines.
+of 0 bytes is a table of nobody in JSON Lines, but not in CSV, where such a table has its header.
 
 Files on other systems are left to the run, which reads their headers and schemas before any row:
 who builds a pipeline need not have the right to read what its workers read.
@@ -41,8 +41,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     A row's content never decides whether the job fails and never appears in a message: a bad
     row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
     file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
-    `csv_files.Csv` for other files, and convert those first, or write `quotes=False` if their writer
-    does not quote at all.
+    `csv_files.Csv` for other files, and convert those first, or write `quotes=False` if their
+    writer does not quote at all.
 
     The output is `pyarrow.RecordBatch`es of at most 131,072 rows for Parquet and CSV, one
     dict per row for JSON Lines. Parquet files are split at row groups, about a million rows
@@ -50,15 +50,15 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     4 MiB (64 MiB where a CSV cell is above 1 MiB), and by one row group's pages, also for
     compressed files; time is not.
 
-    What can be seen at the start of a file is refused when the pipeline is built, for the first 100
-    local files, and fails the running job for others: a column that a file has not, text that is
-    not UTF-8, a file of another kind (see the module). JSON Lines have no header, so a misspelt
+    What is wrong at the start of a file (a missing column, text that is not UTF-8, another kind of
+    file: see the module) is refused when the pipeline is built, if the file is one of the first 100
+    local ones; in any other file it fails the running job. JSON Lines have no header, so a misspelt
     column of theirs is null in every row; an `UnknownColumns` warning says so.
 
     Edge cases: a pattern that matches nothing, and a file that is damaged further on, fail the
     running job, with one line that names pattern and column. CSV files of 0 bytes are refused,
-    unless others have a header; of JSON Lines they have no rows. See `Csv`, `JsonLines` and
-    `Parquet` for rows. A directory is refused: write `directory/*.parquet`. A .gz file that
+    unless others have a header; JSON Lines files of 0 bytes have no rows. See `Csv`, `JsonLines`
+    and `Parquet` for rows. A directory is refused: write `directory/*.parquet`. A .gz file that
     ends early or is damaged anywhere fails the job, whatever its rows hold; a file that is not
     compressed and ends in a row is read as far as that row is there.
 

@@ -10,8 +10,7 @@ The work is linear in the length of the text, whatever it holds. A search for th
 ends at the next run of odd length. A quote that opens after a failed search began, but before the
 search ended, is the first of a run of even length, which closes the cell at once, or is in the run
 that ended the search. So two searches share no bytes but those of one run. Where a search needs
-more text than is there, it begins anew when the text has grown by
-a quarter.
+more text than is there, it begins anew when the text has grown by a quarter.
 """
 
 import dataclasses

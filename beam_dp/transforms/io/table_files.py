@@ -11,8 +11,8 @@ import pyarrow as pa
 
 Cells = tuple[Any, ...]
 
-# A spreadsheet takes a cell that begins so for a formula, or for several cells. The quotes in front
-# are those of `text`: with one more, a text that had them already stays another one.
+# A spreadsheet takes a cell that begins so for a formula, or for several cells. A text that
+# has quotes in front of such a start gets one more from `text`, so that texts stay different.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
 LARGEST = 2**63 - 1
 _LINES = 1 << 13

@@ -72,6 +72,7 @@ def check(owner: str, path: str) -> None:
 
 def _prefix(path: str) -> str:
     name = os.path.basename(path)
-    # File systems allow 255 bytes for a name. The whole name by its hash: names may differ behind what is kept of them.
+    # File systems allow 255 bytes for a name. Its start is kept, and a hash of the whole name tells
+    # names apart that differ further on.
     whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
     return f"{path[: len(path) - len(name)]}{name[:40]}.{whole}."

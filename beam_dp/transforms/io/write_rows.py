@@ -31,8 +31,8 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     would run as a formula begins with a single quote; the infinities are `inf` and `-inf`, in JSON
     Lines null, as is a number that is missing.
 
-    With a record, `<path>.json` holds it as JSON. Both files are complete before one of them takes its name, the record
-    first: where a new table is, its record is.
+    With a record, `<path>.json` holds it as JSON. Both files are complete before the record takes
+    its name, and then the table: where a new table is, its record is.
 
     Args:
         path: the file, local or on any file system that Beam knows.

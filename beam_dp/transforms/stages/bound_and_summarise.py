@@ -7,16 +7,16 @@
       GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
 
-Where a bound on partitions or centres are chosen first, columns are collected as for a given bound,
-which is here the last step of the ladder, and between the shards and their bounds stand these:
+Where a bound on partitions, or centres, are chosen first, columns are collected as for a given
+bound, the last step of the ladder. These steps stand between GroupByShard and SettleBounds:
 
       ReduceShards       whole people, reduced; their votes in what is chosen first
         ChooseFirst      of the votes: one noisy histogram, and the bound that it shows; the centres
         StoreFirst       what was drawn is never drawn again
       SettleBounds       the lines of the bound, which is a side input, as for a given bound
 
-What is released of that is the choice alone (`Chosen`). Which pairs of a person stay is decided by the keyed hash of the
-run, as always: those that a given bound of the same size would keep.
+Only the choice (`Chosen`) is released of that. As always, the keyed hash of the run decides which
+pairs of a person stay: those that a given bound of the same size would keep.
 
 The summaries are not private. There is no counter, no log and no side output on the way.
 """
@@ -284,7 +284,7 @@ class Settle(quick_steps.QuickStep):
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
-        Those before them are summarised meanwhile.
+        Meanwhile the lines of earlier elements are summarised.
         """
         if chosen is None:
             lines = gather(element[1], self._bounder)

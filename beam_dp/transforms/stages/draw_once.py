@@ -10,12 +10,13 @@ same with more steps.)
 Two runners need more. Spark stores shuffles with its executors: when an executor is lost, Spark
 draws again for the consumers that have not run yet, while another consumer may have written its
 file. On Spark a side input survives: the driver collects it once (`BoundedDataset.getBytes` of
-Beam's runner) and keeps it as long as the job lives. Flink, told to restart, runs again all steps
-that are joined by exchanges that it does not store; it stores the exchanges of a step whose input
-and side input have one origin. So on `guards.RECOMPUTING` everything that is released comes from a
-side input. One empty element from the same GroupByKey, and so nothing that was drawn, starts the
-step that reads it. No step helps where Flink restarts after the loss of a worker: a folder does, in
-which draws are kept (`stages.draws_folder`).
+Beam's runner) and keeps it as long as the job lives. Flink, told to restart, runs a failed
+step again, and with it all steps that are joined to it by exchanges that Flink does not store. It
+stores the exchanges of a step whose input and side input have one origin. So on
+`guards.RECOMPUTING` one step reads all that is released from a side input. It is started by one
+empty element from the same GroupByKey, which holds nothing that was drawn. Where Flink restarts
+after the loss of a worker, no step helps; a folder that keeps the draws does
+(`stages.draws_folder`).
 """
 
 import dataclasses
@@ -293,7 +294,7 @@ def combined(block: Block, program: Program, sums: Iterable[np.ndarray] = ()) ->
 
 
 def added(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the sum of tables, rounded once: a side input has no order, and may be read again."""
+    """Return the sum of tables, rounded once: the same in each order that a side input may have."""
     cells = np.array(tables).reshape(len(tables), -1).T
     return np.array([math.fsum(cell) for cell in cells]).reshape(tables[0].shape)
 
@@ -392,7 +393,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
     ) -> beam.PCollection[Block]:
         """Combine all blocks, read from a side input.
 
-        All have one key, so that one task passes them on: of each bucket the blocks of one draw.
+        All have one key, so one task passes them on: all blocks of a bucket are of one draw.
         """
         together = quick_steps.mapped(lambda block: (0, block)).with_output_types(_TOGETHER)
         keyed = numbered | "KeyBlocksTogether" >> together

@@ -1,12 +1,12 @@
 """Draws that are kept: what a run draws, in a folder before anything reads it; and its options.
 
-A barrier (`stages.draw_once`) makes the steps behind a draw read what was stored. A runner that loses
-what it stored, and begins again, draws again: a second release, which nobody paid for. With a
+A barrier (`stages.draw_once`) makes the steps behind a draw read what was stored. A runner that
+loses what it stored, and begins again, draws again: a second release, which nobody paid for. With a
 folder that outlives every process the draw is *committed*: its content goes to a file of another
 name, is forced to the disk, and is then linked under the name of the draw. A link is made whole or
-not at all, and not where the name exists. So of all attempts one commits; and each of them, that
-one too, goes on with what the file holds. Whoever dies before the link has shown nothing to
-anybody, and whoever comes later reads the same draw.
+not at all, and never where the name exists. So one attempt commits, and all attempts go on with
+what its file holds. An attempt that dies before its link has shown nothing to anybody, and each
+later attempt reads the same draw.
 
 *What a folder holds* is what the run releases, and nothing of its rows. An attempt that is killed
 before its link can leave a file `*.partial` with numbers that nobody has seen. They would be a
@@ -25,8 +25,8 @@ run. A file that is cut, or that somebody else wrote, fails the job before it is
 again, a second release for one charge. With a folder the second run reads the draws of the first.
 Without one it is refused where it is called, by replacing `run` of that pipeline: workers cannot
 tell a second run from a bundle that is tried again, and Beam tells no transform that a run begins.
-A run that goes past that method is not seen: of a copy made by `Pipeline.from_runner_api`, of a
-template, or by a runner that is given the pipeline.
+A run that does not call that method is not seen: that of a copy (`Pipeline.from_runner_api`), that
+of a template, and that of a runner which is given the pipeline.
 """
 
 import argparse
@@ -190,8 +190,8 @@ class DrawsOptions(PipelineOptions):
 
     Attributes:
         draws_folder: a folder that all workers share; None: draws are not kept.
-        cluster_never_restarts: the word of the user that the cluster fails a job where it loses
-            a worker, and does not begin again.
+        cluster_never_restarts: the user says so: if the cluster loses a worker, the job fails, and
+            is not begun again.
     """
 
     draws_folder: str | None
@@ -213,7 +213,7 @@ class DrawsOptions(PipelineOptions):
 
 
 def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
-    """Return what keeps the draws of one transform of a pipeline, which runs once without a folder.
+    """Return what keeps the draws of a transform; without a folder its pipeline can run only once.
 
     Args:
         owner: the name that errors begin with.
@@ -236,7 +236,7 @@ def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
 
 
 class _RunOnce:
-    """`run` of a pipeline, but for a second call; also after a failure, for that may have drawn."""
+    """`run` of a pipeline, once: a second call is refused, for even a failed run may have drawn."""
 
     def __init__(self, owner: str, run: Callable[..., Any]) -> None:
         self._owner, self._run, self._begun = owner, run, False

@@ -35,7 +35,7 @@ RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 
 SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_sampling"
-"""Beam's experiments: workers keep elements; they keep none, even of those that fail."""
+"""Experiments of Beam: one has workers keep elements; one stops them from keeping failed ones."""
 
 
 def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
@@ -64,7 +64,7 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         "its input",
         "be in the global window, with the default trigger, no allowed lateness and the default "
         "timestamp combiner: a person would be bounded anew in every window and released again at "
-        "every firing, and others put the event time of single rows on what is released",
+        "every firing, and another combiner puts the event time of a row on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
     _check_runner(owner, rows.pipeline)
@@ -175,7 +175,7 @@ def check_several(
 
 
 def check_functions(asked: Sequence[Metric]) -> None:
-    """Refuse metrics with functions that workers could not make of a pickle, and make anew.
+    """Refuse metrics with functions that cannot be pickled: workers make them of a pickle, anew.
 
     Args:
         asked: the metrics.

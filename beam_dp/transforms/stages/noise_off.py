@@ -4,6 +4,7 @@ What a trial draws is not private. So it must be impossible to leave it on:
 
 * It is on in a block of code (`beam_dp.testing.without_noise`), in the thread that runs the block.
   No option, environment variable or file switches it on, and no transform has a parameter for it.
+  (`transforms.rehearsal` computes true numbers in one: it writes no release, and marks all it shows.)
 * What is sent to the steps is a token, and noise that is 0 only as long as this very process has
   the token. It is drawn at random and forgotten at the end of the block. So a pipeline that was
   built in the block and runs after it, a pickle of it, a template, or a worker in another process
@@ -28,7 +29,7 @@ from beam_dp.mechanisms.numerics.enclosures import Bound
 _OWNER = "without_noise"
 _LARGE = 1_000_000
 _WORD = 0x9E3779B97F4A7C15
-"""A uniform number that begins and goes on like this is 0.618, and equal to no chance of a coin."""
+"""A uniform number whose bits repeat this word is about 0.618, and equals no chance of a coin."""
 _processes: dict[bytes, int] = {}
 _token: contextvars.ContextVar[bytes | None] = contextvars.ContextVar("token", default=None)
 
@@ -48,8 +49,8 @@ def block() -> Iterator[None]:
         warnings.warn(said, NotPrivate, stacklevel=3)
         yield
     finally:
-        # First what lets the token draw: a block that is left in another context, as the end of an
-        # asynchronous fixture may be, cannot put the variable back. All that is built there then
+        # First the token may draw no more. A block can be left in another context, as at the end of
+        # an asynchronous fixture. Then the variable cannot be put back, and all that is built there
         # fails at its first draw.
         _processes.pop(token, None)
         with contextlib.suppress(ValueError):

@@ -1,9 +1,9 @@
 """Steps that Beam builds quickly: it is told what it would look for.
 
-Beam asks which states and timers a step has eight times while it builds and starts a pipeline. It
-then reads the signatures of all methods that `dir` names, some thirty, though only five of them are
-ever called with states and timers. And three times it derives the type of the output from
-annotations; each comparison of two types parses the options of the pipeline anew. Together that is
+While Beam builds and starts a pipeline, it asks eight times which states and timers a step has.
+Each time it reads the signatures of all methods that `dir` names, some thirty, though only five are
+ever called with states and timers. Three times it derives the type of the output from annotations,
+and each comparison of two types parses the options of the pipeline anew. Together that is
 a third of what a small job takes. Here `dir` names those of the five that the step has of its own,
 and nothing is derived: where the type of the output matters to coders, the step says it by
 `with_output_types`.

@@ -22,7 +22,7 @@ is known there are 64.
 *What it tells.* Nothing of it is released. The number decides which lines travel together, and what
 is computed of the lines of a person does not depend on that: the same key and the same noise give
 the same bits for every number, so the distribution of the output does not depend on it either. But
-the number is seen by who sees the job: the size of the input, which that person can see as well.
+who sees the job sees the number, which tells the size of the input; they can see that size anyway.
 """
 
 import contextlib

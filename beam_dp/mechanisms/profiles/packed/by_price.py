@@ -1,9 +1,9 @@
 """Removal profiles of rows with any number of owners, from packings at a grid of prices.
 
-At a price D of a removal, E(D) is the most that rows pack when nobody carries more than D
-(`packed_rows`), which is the least of what stays of the statistic plus D for each person removed, if
-people may be removed by parts. For x' = x + one person, E(D) <= E'(D) <= E(D) + D. E(D) is known
-in steps of s = D / 32 only,
+E(D) is the most that rows pack when nobody carries more than the price D (`packed_rows`). It is
+also a minimum over removals of people, who may be removed by parts: what stays of the statistic,
+plus D for each person removed. For x' = x + one person, E(D) <= E'(D) <= E(D) + D. E(D) is known in
+steps of s = D / 32 only,
 
     R_D = s (ceil(E(D) / s - c) - 1),    c < 0.4143,    E(D) - 1.42 s < R_D < E(D),
 
@@ -21,11 +21,10 @@ need (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). It rests on the exact E(D), 
 *What it is.* Whole people are removed by parts 0 and 1, so that E(D) - k D is at most the exact
 profile, an integer, and so is B[k].
 
-*Few prices are tried*, from the highest down. Those of which more than one pays for everything
-only give less than the least of them does: for D with E(D) = B[0] and D' >= 4 D / 3, D' gives less
-than B[0] - k D', and D more than B[0] - k D - 1.42 D / 32. Below D the solution of its program is
-a line above E, and so says what no lower price can exceed: where that is no more than is known,
-they are left out.
+*Few prices are tried*, from the highest down. Of those that pay for everything only the least is
+needed: for D with E(D) = B[0] and D' >= 4 D / 3, D' gives less than B[0] - k D', and D more than
+B[0] - k D - 1.42 D / 32. The solution of the program at D gives a line that is above E at all lower
+prices. Where what this line allows is no more than is known, the lower prices are left out.
 """
 
 from __future__ import annotations

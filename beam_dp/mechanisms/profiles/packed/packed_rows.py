@@ -1,22 +1,24 @@
 """Rows, their weights, or the rows of the most frequent value, at any price.
 
-Of each value v a part l_v may be chosen, 1 in all, and row t packs at most its weight w_t times the
-part of its value (`packing_program.of_rows`):
+A part l_v of each value v is chosen, and all parts add up to 1 at most. Row t packs u_t: at most
+its weight w_t times the part of its value (`packing_program.of_rows`):
 
     J(D) = max { sum of u_t : 0 <= u_t <= w_t l_v, sum of l_v <= 1, nobody carries more than D }.
 
 J is never above the sum of l_v times the rows of v, and so never above the rows of the most
-frequent value. J(D) - k D is at most what remains of it without any k people, who must be found for
-every value. Where all rows have one value, J is what they pack.
+frequent value. J(D) - k D is at most what remains of these without any k people, who are the same k
+people for every value. Where all rows have one value, J is what they pack.
 
-*Why by parts.* The rows of one value may belong to few people: of 57 order lines of a part four
-suppliers have all, who carry 4 at a price of 1. Sixteen parts of 55 lines each, by a sixteenth
-each, carry nearly 55 at that price, as they have other suppliers.
+*Why by parts.* The rows of one value may belong to few people. If four suppliers have all 57 order
+lines of an article, they carry 4 at a price of 1. A sixteenth of each of sixteen articles, which
+have 55 lines each and different suppliers, carries nearly 55 at that price.
 
-*Any packing.* A row has an owner or several, a value and a weight. At a price D, `Packed` tells E(D), the most
-that rows pack when each counts in part, so that the rows of a person pack D at most together.
+*Any packing.* A row has an owner or several, a value and a weight. `Packed` tells E(D): the most
+that rows pack at a price D, where a row may count in part and the rows of each person pack D at
+most together.
 
-* The number of rows, the sum of their weights, and the rows of the most frequent value: u_t is at most the weight of row t, times a part of its value.
+* The number of rows, the sum of their weights, and the rows of the most frequent value: u_t is at
+  most the weight of row t, times a part of its value.
 * The number of distinct values (`packed_values`): the rows of a value share a capacity.
 
 For x' = x + one person p, 0 <= E'(D) - E(D) <= D: what packs x packs x' too, with 0 for the rows of
@@ -32,8 +34,8 @@ which moves by 0 to 32 for a person (`packing_program`). So the function that is
 rises by 0 to D for a person more, as E does.
 
 *Whose row is it.* The same person in two roles of a row is one owner. An empty role (-1) is
-nobody's. A row of which all roles are empty belongs to nobody whom its loss could protect, and is
-left out: it is left out of x and x' alike.
+nobody's. A row whose roles are all empty is left out, of x and x' alike: it belongs to nobody, so
+that there is nobody to protect.
 """
 
 from __future__ import annotations
@@ -111,11 +113,11 @@ class Packed(abc.ABC):
 
 
 class Glance:
-    """Bounds of what stays of the group of which most is left, at all prices at once.
+    """Bounds of E / D of the group that counts most, at all prices at once.
 
-    Without the people who have h or more, for D each, what they own nothing of is left, for any h.
-    And a share min(1, D / m_t) of the weight of each row, m_t being the most that an owner of it
-    has, packs at most D for everybody.
+    Upper bound, for any h: remove all people who have more than h, at D each; what none of them
+    owns is left. Lower bound: a share min(1, D / m_t) of the weight of each row, m_t being the most
+    that an owner of it has, packs at most D for everybody.
     """
 
     def __init__(
@@ -192,10 +194,10 @@ _PARTS_UP_TO = 1000  # M
 class PackedRows(Packed):
     """J: the weight of the rows of the value that has most of it, which is chosen by parts.
 
-    *Few values are in a program.* Its solution says how much of every other value its removal
-    leaves. Where none is left with more than the values of the program are, it is the solution for
-    all values; else those with most are added (Kelley's cutting planes, 1960). And nobody carries
-    more than D who has no more than D of any one value: her name leaves her rows.
+    *Few values are in a program.* Its solution is a removal, which is tried on every other value.
+    If it leaves of none of them more than of those in the program, it is the solution for all
+    values; else the values of which most is left are added (Kelley's cutting planes, 1960).
+    Whoever has at most D of each value carries at most D anyway: their name leaves their rows.
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class PackedRows(Packed):
 
     @functools.cached_property
     def _roles(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of each role the values of its people, and how much they have; nobody is somebody else."""
+        """Per role the values of its people, and what they have; each empty role is a new person."""
         size, found = len(self._owners) + int(self._owners.max(initial=-1)) + 1, []
         for role in self._owners.T:
             people = np.where(role < 0, size - 1 - np.arange(len(role)), role)
@@ -261,7 +263,7 @@ class PackedRows(Packed):
         return found
 
     def by_role(self, price: Fraction) -> np.ndarray:
-        """Return for each value a bound of E / D: what people count for who share no row."""
+        """Return an upper bound of E / D per value: what people count for if none share a row."""
         high = self.totals / float(price)
         for values, owned in self._roles:
             parts = np.minimum(owned / float(price), 1)
@@ -333,7 +335,7 @@ class PackedRows(Packed):
 
 
 class MostFrequent(Packed):
-    """The rows of the most frequent value: what those of any value pack, or, if few, J.
+    """The rows of the most frequent value: the most that those of one value pack, or, if few, J.
 
     E(D) is the largest of what the rows of each value alone pack, and, up to M = 1,000 rows, of J:
     max(E_v(D), min(J(D), M)). A person more adds 0 to D to each of them, and so to the largest.
@@ -341,8 +343,8 @@ class MostFrequent(Packed):
     beyond M their programs would be large, and help least.
 
     No E_v is above J, where v has all parts: so E is at most J, and where J is at most M, E is J.
-    Else values come in the falling order of an upper bound, the least over roles of what the people
-    of that role count for if they share rows with nobody, until that of the next one is too low.
+    Else values are looked at in the falling order of an upper bound, until the next bound is too
+    low. A value's bound is the least over roles of what the people of that role count for alone.
     """
 
     def __init__(self, owners: np.ndarray, values: np.ndarray, weights: np.ndarray) -> None:

@@ -1,9 +1,9 @@
-"""The number of distinct values, at any price: the rows of a value share a room.
+"""The number of distinct values, at any price: the rows of a value share its weight.
 
-A value disappears when every of its rows does, and a row with any of its owners. At a price D of a
-removal nobody is removed who owns rows of values of a weight d(i) <= D. To put back a part r_i
-costs nothing: at most r_i d(i) comes back, and r_i D is saved. Her name leaves her rows; a value
-with a row that nobody is left to remove counts in full.
+A value disappears when all of its rows do, and a row disappears with any of its owners. At a price
+D no person i is removed who owns rows of values of a weight d(i) <= D in all: to put back a part
+r_i of them brings back r_i d(i) at most, and saves r_i D. So their name leaves their rows. A value
+counts in full when one of its rows has no name left.
 """
 
 from __future__ import annotations

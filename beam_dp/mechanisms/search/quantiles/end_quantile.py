@@ -8,9 +8,9 @@ the i-th one; T_i is a level, in people. With the rate e:
     H(i) = sum_{j <= i} exp(e (A(j) - T_j)),   stop at the first i with H(i) >= U,
 
 where ln U has the Laplace distribution of scale 1: U = V or 1 / V with the same chance, V uniform.
-So (1 / e) ln H is a number of people that rises along the walk, a little before A - T does where
-candidates are many, and it is compared once, with all of the noise that e asks for. Where nobody
-is, M candidates with the level T stop the walk with the chance M exp(-e T) / 2 at most.
+So (1 / e) ln H is a number of people that rises along the walk; where candidates are many, it rises
+a little before A - T does. It is compared with one noise, which is all that e asks for. Where
+nobody is, M candidates with the level T stop the walk with the chance M exp(-e T) / 2 at most.
 
 Theorem. Let one more person have g_i at or beyond the i-th candidate, 0 <= g_i <= 1, not falling
 along the walk, and let each level move by d_i, 0 <= d_i <= s, not falling either. Then for every i
@@ -248,8 +248,8 @@ class TailSearch(Paid):
         T(y) = max(s n + max(0, rank - 1/2) / worth + h, L(y)),
 
     the walk is a `WeightWalk` of the levels T and the rate e2: it stops about where A(y) reaches
-    T(y), but for Laplace noise of the rate e2. h is by how much it stops early, as the candidates
-    before y weigh too: measured. L, the *floor*, is the least number of people that it stops for.
+    T(y), but for Laplace noise of the rate e2. h makes up for early stops, as the candidates before
+    y weigh too; it is measured. L, the *floor*, is the least number of people that it stops for.
     Where it is reached, the answer has a lower rank than was asked for.
 
     A *first look* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
@@ -278,14 +278,15 @@ class TailSearch(Paid):
 
     *The floor.* Where nobody is, M candidates of the floor L stop the walk with a chance of at most
     M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
-    where nobody is. Without an edge, of candidates on both sides of 0, M is the number of those on
-    the outer side: for data beyond 0 it is up to twice as likely. With an edge, a quarter of the
-    chance is for these, and three quarters for the `STEP` candidates above the edge, whose L is lower.
+    where nobody is. Without an edge, if there are candidates on both sides of 0, M counts those on
+    the outer side only: for data beyond 0 the chance is up to twice as large. With an edge, a
+    quarter of the chance is for these, and three quarters for the `STEP` candidates above the edge,
+    whose L is lower.
 
     *Few people.* A walk that has passed everybody may stop far from all data. With nobody behind,
     B >= t has a chance of 0.5%, t = ln(1 / (0.005 (1 + e^-e2))) / e2. Where nearly all have one
-    value nobody is behind it either: then many people do, L + ln(1 / (2 * 0.01)) / e3 by the first
-    look.
+    value nobody is behind it either. Then the answer is released because the first look sees many
+    people: L + ln(1 / (2 * 0.01)) / e3.
 
     All is in integers: shares in units of 1 / D (rounded down), s = a / b, levels in units of
     1 / (b D) or finer. *Rank error*: measured, not proved; see `rank_error`.
@@ -394,7 +395,7 @@ class TailSearch(Paid):
         return _levels(self, _outer(candidates, 0, candidates.size, self.upper), NOTHING)
 
     def _look(self, line: Line) -> tuple[list[Sight], WeightWalk]:
-        """Return the first look, and what each stop stands for, and to pass all.
+        """Return what each stop of the first look stands for, and last no stop; and its walk.
 
         It is a walk whose levels do not move, over edges and then over questions, in falling order:
         it ends at the first thing that it takes for true. A person is at or beyond an edge if they
@@ -419,7 +420,7 @@ class TailSearch(Paid):
         return few + max(0.0, -math.log(2 * _FEW)) / float(third)
 
     def _enough(self, outer: int) -> float:
-        """Return for how many people s n + h is above the floor, or not much below.
+        """Return from how many people on s n + h is above the floor, or not much below it.
 
         Where s n + h is above it by more than the usual error, people are taken for fewer with a
         chance of 2%.
@@ -471,7 +472,7 @@ class TailSearch(Paid):
 
 @functools.lru_cache(maxsize=256)
 def _asked_at_first(search: TailSearch, outer: int) -> tuple[float, ...]:
-    """Return how many people the first look asks for: at an edge, then falling in all.
+    """Return how many people the first look asks for: at an edge, then in all, in falling order.
 
     M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
     """

@@ -15,7 +15,7 @@ from beam_dp.mechanisms.search.exponential import draw_below, draw_run
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
 
 NONE = 128
-"""The weight of no answer beside all candidates together, where data say nothing."""
+"""The weight of no answer over that of all candidates together, where data say nothing."""
 _SPREAD = 4  # measured: the 95% error of the rank, in units of 2 m / epsilon people
 
 

@@ -19,11 +19,11 @@ from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, c
 
 _OWNER = "SplitSearch"
 TAIL = Fraction(1, 5)
-"""Up to this share, and from 1 less it on, a walk from the outside errs less than weights."""
+"""Up to this share, and from 1 - TAIL on, a walk from outside errs less than weights."""
 
 _ROOT = Fraction(11, 9)
-"""By how much the part of the first level is larger than that of others where it is a search by
-weights, as all others err with it; or smaller, where it is a walk, which errs less."""
+"""The first level's part of the budget over that of every other level, where it is a search by
+weights: all other levels err with it. Where it is a walk, which errs less, the inverse."""
 
 
 @functools.lru_cache(maxsize=256)

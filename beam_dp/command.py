@@ -1,0 +1,58 @@
+"""The command `beam-dp`: `beam-dp aggregate --help` is `python -m pipelines.aggregate --help`.
+
+The jobs are the folder `pipelines` beside this package. They are taken from there: a folder of that
+name where the command is called is somebody else's.
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+
+COMMANDS = {
+    "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
+    "ratio": ("ratio", "release the share of rows, or people, with a value"),
+    "preprocess": ("preprocess", "release variances and others by sensitivity preprocessing"),
+    "search": ("shifted_inverse", "release extremes and others by a search among candidates"),
+    "ledger": ("ledger", "print who has spent what, and what is left"),
+    "table": ("table", "print a released file again, and write its page"),
+    "card": ("card", "write the deployment card of a release, of its record"),
+    "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
+}
+"""The module of each command, and what it does."""
+
+
+def main() -> int:
+    """Run the command that the first word names; returns its exit code."""
+    word = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if word in ("-h", "--help"):
+        lines = [f"  {name:<12}{says}" for name, (_, says) in COMMANDS.items()]
+        sys.stdout.write("\n".join(["usage: beam-dp COMMAND [options]", "", *lines, "", _MORE]))
+        return 0
+    if word not in COMMANDS:
+        sys.stderr.write(f"beam-dp: error: must name one of {', '.join(COMMANDS)}, not {word!r}\n")
+        return 2
+    sys.argv = [f"beam-dp {word}", *sys.argv[2:]]
+    sys.path.append(os.getcwd())  # for functions of the user's own
+    _load_jobs()
+    code: int = importlib.import_module(f"pipelines.{COMMANDS[word][0]}").main()
+    return code
+
+
+_MORE = "beam-dp COMMAND --help lists the options of one.\n"
+
+
+def _load_jobs() -> None:
+    """Import the package `pipelines` that stands beside this one."""
+    folder = Path(__file__).parents[1] / "pipelines"
+    loader = SourceFileLoader("pipelines", str(folder / "__init__.py"))
+    spec = ModuleSpec("pipelines", loader, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules["pipelines"] = importlib.util.module_from_spec(spec)
+    loader.exec_module(sys.modules["pipelines"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

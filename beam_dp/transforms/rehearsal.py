@@ -1,0 +1,116 @@
+"""Rehearsals: draw the same release many times, by the steps of its pipeline but without Beam.
+
+Rows are collected, bounded and summarised once, then only the draws are made anew, of all partitions
+in one bucket. So who is cut by the bounds is the same in all draws. NOTHING OF THIS IS PRIVATE: the true numbers stand beside what
+would be released, and many draws of one budget cost many budgets. It is for public or old rows.
+"""
+
+import collections
+import dataclasses
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from apache_beam.utils.windowed_value import WindowedValue
+
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import takes
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.stages import draw_once, noise_off
+from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, ReduceShards, Settle
+from beam_dp.transforms.stages.draws_folder import Barriers
+
+Numbers = Mapping[Key, tuple[Any, ...]]
+"""The output columns of each partition."""
+_DEEP = 1_000_000
+"""A bound on rows that cuts nothing, for metrics that need one."""
+held: list[Any] = []
+"""The rows, or batches, that were read."""
+
+
+def hold(row: object) -> None:
+    """Keep a row, or a batch, in the memory of this process: the last step of reading."""
+    held.append(row)
+
+
+def draws(release: PrivateAggregate, runs: int) -> list[Numbers]:
+    """Return what so many independent releases of the rows that are held would be."""
+    program, bounds = release._program, release._bounds
+    if bounds.is_automatic:
+        bounds = bounds.up_to(program.edges[-1])
+    made = _Rehearsal(release, program, bounds, Noise())
+    return [made.draw() for _ in range(runs)]
+
+
+def truth(release: PrivateAggregate) -> Numbers:
+    """Return the numbers of all rows that are held: no bound, no clip, no noise, no selection.
+
+    They are rounded to the values that can be released. Of rows with several owners the first is
+    the person; rows without that one are left out.
+    """
+    none: dict[str, Any] = {"clip": None}
+    asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
+    depth = release._bounds.depth and _DEEP
+    program = compile_program(asked, noise_off.budget_of(release.budget), 1, depth=depth)
+    with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
+        return _Rehearsal(release, program, ContributionBounds(None), noise_off.noise()).draw()
+
+
+class _Rehearsal:
+    """What is done once for all releases, and what each draws anew."""
+
+    def __init__(
+        self, release: PrivateAggregate, program: Program, bounds: ContributionBounds, noise: Noise
+    ) -> None:
+        self.program, self.how = program, (noise, Barriers())
+        self.layout = release._laid_out(program.columns)
+        keep_rows = program.keep_rows
+        self.bounder = Bounder(bounds, program.fields, self.layout.key, keep_rows=keep_rows)
+        self.settled: dict[Any, dict[int, list[bytes]]] = {}
+        collected = _bundle(Collect(self.layout, self.bounder, 1), held)
+        self.people: list[Any] = [(0, [lines for _, lines in collected])]
+        if program.chooses:
+            found = list(_bundle(ReduceShards(self.bounder, program.votes), self.people))
+            self.votes = [each.value for each in found if isinstance(each, WindowedValue)]
+            self.people = [each for each in found if not isinstance(each, WindowedValue)]
+
+    def draw(self) -> Numbers:
+        """Return one release."""
+        made, how, chosen = self.program, self.how, None
+        clips: tuple[Any, ...] = ()
+        if made.chooses:
+            _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
+        buckets = self._summaries(chosen)
+        if made.at(chosen).shared_measures:
+            [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, chosen)
+        further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, chosen
+        blocks = [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
+        sums = [draw_once.sums_of(block, made) for block in blocks]
+        whole = [draw_once.combined(block, made, sums) for block in blocks]
+        return {key: row for block in whole for key, row in block.rows(self.layout.public)}
+
+    def _summaries(self, chosen: Chosen | None) -> dict[int, list[bytes]]:
+        """Return the packed summaries of each bucket, as they are for this choice."""
+        program = self.program.at(chosen)
+        choice = program.reach, program.centres
+        if choice not in self.settled:
+            self.settled[choice] = collections.defaultdict(list)
+            measures = program.measures, program.shared_measures
+            settle = Settle(self.bounder, *measures, 1, self.program)
+            for bucket, packed in _bundle(settle, self.people, chosen):
+                self.settled[choice][bucket].append(packed)
+        return self.settled[choice]
+
+
+def _bundle(step: Any, elements: Iterable[Any], *given: Any) -> Iterator[Any]:
+    """Yield what a step makes of the elements of a bundle."""
+    step.start_bundle()
+    for element in elements:
+        yield from step.process(element, *given)
+    for last in step.finish_bundle():
+        yield last.value

@@ -1,0 +1,59 @@
+"""Write the deployment card of a release, an entry of OpenDP's registry of deployments, in YAML.
+
+    python -m pipelines.card released.csv.json > deployment.yaml
+
+The card is made of the record of the release; the ledger that paid for it adds what other releases
+cost. What only people know is marked: FILL IN. It costs nothing.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from apache_beam.io.filesystems import FileSystems
+
+import beam_dp as dp
+from beam_dp.results.card import card
+from pipelines import command_line
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML in which a text of several lines stands as it is."""
+
+
+def _text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Write the card; returns the exit code."""
+    line = command_line.alone("card", __doc__, "[-h] path [--ledger FILE]")
+    line.add_argument("path", help="the record of the release, released.csv.json")
+    line.add_argument("--ledger", metavar="FILE", help="the ledger that the release was charged to")
+    options = line.parse_args(given)
+    with line.refusing():
+        balance = dp.Ledger(options.ledger).balance if options.ledger else None
+        made = card(_record(options.path), balance)
+    written = yaml.dump(made, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    sys.stdout.write(written)
+    return 0
+
+
+def _record(path: str) -> dict[str, Any]:
+    """Return what a file holds; nothing, which is no record, where that is no JSON."""
+    try:
+        with FileSystems.open(path) as file:
+            record = json.loads(file.read())
+    except (OSError, ValueError):
+        record = {}
+    return record if isinstance(record, dict) else {}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""Rehearse a release on public or old data: what would be named, and how far off numbers would be.
+
+    python -m pipelines.rehearse --config release.yaml --input last_year.csv --runs 100
+
+It makes the same release many times, without the cost of a pipeline, and prints the TRUE numbers:
+1,350 ±42 (96% hold) says that 1,350 is the truth, that 95 of 100 released numbers are at most 42
+away, and that the interval beside them holds the truth in 96 of 100 releases. NOTHING OF THIS IS
+PRIVATE: take public data, or rows that may be shown. It reads in this process; no ledger is
+charged, and no file is written but the page that --report names.
+"""
+
+import dataclasses
+import math
+import sys
+from collections.abc import Sequence
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+import beam_dp as dp
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.short_numbers import short
+from beam_dp.mechanisms.planning.plan import cost
+from beam_dp.results import release as releases
+from beam_dp.results import report
+from beam_dp.results.shown_numbers import ShownNumber
+from beam_dp.results.view import NOT_PRIVATE, REHEARSED, Series, ShownMetric, View
+from beam_dp.transforms import rehearsal, run_record
+from beam_dp.transforms.io import whole_files
+from pipelines import command_line, releasing, running, terminal
+from pipelines.description import Description, without_folders
+
+_MARK = "a rehearsal of {} releases, which shows the true numbers of the input"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rehearsed(ShownNumber):
+    """A true number, between the ends of 95 of 100 released ones, with what is said of these."""
+
+    said: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}{self.said}"
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Rehearse; returns the exit code."""
+    line = command_line.parser("rehearse", __doc__)
+    line.add_argument("--runs", metavar="N", default=100, type=int, help="default 100")
+    options = line.parse_args(given)
+    with line.refusing():
+        asked = Description(command_line.described(options))
+        checks.require(options.runs > 1, "release", "runs", "be 2 or more")
+        checks.require(bool(asked.given.get("input")), "release", "input", "be given")
+        checks.require(not options.plan, "release", "plan", "be left out: it reads no row")
+        page = asked.given.get("report")
+        if page:
+            report.check(page)
+        made = beam.Pipeline(releases.RUNNER)
+        rehearsal.held.clear()
+        _ = releasing.rows_of(asked, made) | "Hold" >> beam.Map(rehearsal.hold)
+        asked.check_input(made)
+    running.run(made, "Reading", options.show_errors, asked.input, options.quiet)
+    view, columns = rehearsed(asked, options.runs), terminal.width()
+    text = f"{view.cost}\n{view.text(columns)}\n{view.cost}\n"
+    if page:
+        heading = f"{NOT_PRIVATE}. Rehearsal: {run_record.file_names(asked.input)}"
+        with whole_files.written(page) as file:
+            file.write(report.html(view, heading).encode())
+        text += f"report: {page}\n"
+    sys.stdout.write(text)
+    return 0
+
+
+def rehearsed(asked: Description, runs: int) -> View:
+    """Return the true numbers of the rows that are held, with what so many draws say of them."""
+    release = asked.release
+    true, drawn = rehearsal.truth(release), rehearsal.draws(release, runs)
+    named = {key: [each[key] for each in drawn if key in each] for key in true}
+    is_private = isinstance(release.partitions, dp.PrivatePartitions)
+    keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -len(named[key]))
+    mark = {"budget": cost(release.budget), NOT_PRIVATE: _MARK.format(runs), REHEARSED: runs}
+    record = run_record.facts(release, without_folders(asked.given)) | mark
+    of = record[run_record.COLUMNS]
+    names = [name for group in of["numbers"] for name in group]
+    empty = dict.fromkeys([*of["keys"], *names], pa.nulls(len(keys), pa.float64()))
+    view = View.of(pa.table(empty), record)
+
+    def told(series: Series) -> Series:
+        at = names.index(series.name)
+        size = 3 if f"{series.name}_low" in names else 1
+        numbers = (
+            _number(true[key][at], [row[at : at + size] for row in named[key]]) for key in keys
+        )
+        return dataclasses.replace(series, numbers=tuple(numbers))
+
+    metrics = [
+        dataclasses.replace(metric, series=tuple(map(told, metric.series)))
+        for metric in view.metrics
+    ]
+    if is_private:
+        shares = (round(100 * len(named[key]) / runs) for key in keys)
+        cells = (
+            Rehearsed(share, share, share, whole=True, share=True, said="%") for share in shares
+        )
+        metrics.insert(0, ShownMetric("", "", (Series("named", "", tuple(cells)),)))
+    return dataclasses.replace(view, keys=tuple(keys), metrics=tuple(metrics))
+
+
+def _number(true: float, rows: Sequence[Sequence[float]]) -> Rehearsed:
+    """Return a true number, with what its draws say: each a number, or one with its two ends."""
+    drawn = np.array([row for row in rows if not math.isnan(row[0])], float)
+    if math.isnan(true) or not len(drawn):
+        return Rehearsed(None if math.isnan(true) else true, said=" (no number)")
+    low, high = np.quantile(drawn[:, 0], [0.025, 0.975]).tolist()
+    said = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95)))}"
+    if drawn.shape[1] > 1:
+        slack = 1e-9 * abs(true)
+        holds = (drawn[:, 1] <= true + slack) & (drawn[:, 2] >= true - slack)
+        said += f" ({holds.mean():.0%} hold)"
+    return Rehearsed(true, low, high, whole=float(true).is_integer(), said=said)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

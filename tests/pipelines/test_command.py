@@ -1,0 +1,84 @@
+"""The command `beam-dp`: each word is a job, also where a folder `pipelines` is somebody else's."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from beam_dp import command
+from pipelines import aggregate, demo, ledger, ratio, stopping, table
+
+ROOT = Path(__file__).parents[2]
+ASKED = ["--person", "visitor", "--count", "--epsilon", "1", "--runner", "FnApiRunner"]
+
+
+def called(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Call the command in a folder whose own `pipelines` Python would find first."""
+    (folder / "pipelines").mkdir(exist_ok=True)
+    (folder / "pipelines" / "__init__.py").write_text("raise SystemExit('not ours')")
+    program = [sys.executable, "-m", "beam_dp.command", *words]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        program, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("mode", ["in_memory", "multi_processing"])
+def test_it_runs_beside_another_folder_of_the_name(mode: str, visits: str, tmp_path: Path) -> None:
+    """Worker processes, which find that folder too, need nothing of the jobs."""
+    words = ["aggregate", "--input", visits, "--output", "out.csv", *ASKED]
+    done = called(tmp_path, *words, f"--direct_running_mode={mode}")
+    assert done.returncode == 0 and "in all: epsilon 1.0" in done.stdout, done.stderr
+    assert '"program": "beam-dp aggregate"' in (tmp_path / "out.csv.json").read_text()
+    again = called(tmp_path, "table", "out.csv")
+    assert again.stdout == done.stdout
+
+
+def test_every_word_is_a_job_and_is_in_the_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (["beam-dp"], ["beam-dp", "--help"]):
+        monkeypatch.setattr(sys, "argv", words)
+        assert command.main() == 0
+        said = capsys.readouterr().out
+        assert re.findall(r"^  (\w+) ", said, re.MULTILINE) == [*command.COMMANDS]
+    for module, _ in command.COMMANDS.values():
+        assert callable(importlib.import_module(f"pipelines.{module}").main)
+    monkeypatch.setattr(sys, "argv", ["beam-dp", "agregate"])
+    assert command.main() == 2 and "must name one of aggregate, " in capsys.readouterr().err
+
+
+def test_the_script_is_installed() -> None:
+    [name, at] = re.findall(r"(beam-dp)=([\w.]+:main)", (ROOT / "setup.py").read_text())[0]
+    module, function = at.split(":")
+    assert vars(importlib.import_module(module))[function] is command.main and name == "beam-dp"
+
+
+def test_errors_name_the_command_that_was_called(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["beam-dp ratio", "--cuont"])
+    assert stopping.is_program()
+    with pytest.raises(SystemExit):
+        ratio.main()
+    assert capsys.readouterr().err.startswith(
+        "beam-dp ratio: error: unrecognized argument: --cuont"
+    )
+
+
+@pytest.mark.parametrize("job", [aggregate, ratio, ledger, table, demo])
+def test_unknown_options_are_errors_everywhere(job, refused) -> None:
+    assert "--no_such_option" in refused(job, "--no_such_option", "1")
+
+
+@pytest.mark.parametrize("second", [["--epsilon", "2"], ["--epsilon=1"]])
+def test_a_second_epsilon_is_an_error(second: list[str], refused) -> None:
+    assert "--epsilon: must be given once" in refused(aggregate, *ASKED, *second)
+
+
+def test_a_table_needs_a_released_file(visits: str, refused) -> None:
+    assert "name a released file with its record" in refused(table, visits)

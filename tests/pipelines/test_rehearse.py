@@ -1,0 +1,167 @@
+"""Rehearsals: the truth of all rows, what draws say of it, and marks that it is not private."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.transforms import rehearsal
+from pipelines import rehearse
+from tests.row_files import write
+
+MARK = "NOT PRIVATE: a rehearsal of 20 releases, which shows the true numbers of the input"
+PEOPLE = 300
+
+
+@pytest.fixture
+def held() -> Iterator[list[dict[str, object]]]:
+    """300 people with rows in 1 to 6 partitions, of 1 to 3 rows there; one has far more."""
+    numbers = np.random.default_rng(3)
+    for person in range(PEOPLE):
+        for key in numbers.permutation(6)[: 1 + person % 6].tolist():
+            for _ in range(1 + person % 3 + 200 * (person == 7)):
+                value = float(numbers.integers(0, 50))
+                rehearsal.hold({"who": person, "key": key, "value": value, "other": key + 9000})
+    yield rehearsal.held
+    rehearsal.held.clear()
+
+
+METRICS = [
+    dp.Count(),
+    dp.PeopleCount(),
+    dp.Sum("value", clip=10),
+    dp.Mean("value", low=0, high=50),
+    dp.Max("value"),
+    dp.Histogram("value", edges=[0, 25, 50]),
+]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"partitions": dp.PublicPartitions(range(7)), "bounds": dp.ContributionBounds(2, 1)},
+        {"partitions": dp.PublicPartitions(range(7))},
+        {"partitions": dp.PrivatePartitions()},
+    ],
+)
+def test_the_truth_is_that_of_all_rows(held: list[dict[str, object]], given: dict) -> None:
+    """Whatever bounds and clips would cut, and whichever partitions would be named."""
+    release = dp.PrivateAggregate("who", METRICS, dp.Budget(1, 1e-6), partition=["key"], **given)
+    found = rehearsal.truth(release)
+    is_public = isinstance(given["partitions"], dp.PublicPartitions)
+    assert set(found) == {(key,) for key in range(6 + is_public)}
+    for (key,), numbers in found.items():
+        values = [row["value"] for row in held if row["key"] == key]
+        people = {row["who"] for row in held if row["key"] == key}
+        expected = [len(values), len(people), sum(values), sum(values) / max(1, len(values))]
+        expected += [max(values, default=0), len(people)]
+        if values:
+            bins = sum(numbers[15::3])
+            assert [*numbers[:15:3], bins] == pytest.approx(expected, rel=1e-3), key
+        else:
+            assert numbers[:7:3] == (0, 0, 0)
+
+
+def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
+    """Of 400 intervals at least 95% hold on average: below 89% has a chance below 1e-6."""
+    release = dp.PrivateAggregate(
+        "who",
+        [dp.PeopleCount()],
+        dp.Budget(1),
+        partition=["key"],
+        partitions=dp.PublicPartitions(range(6)),
+        bounds=dp.ContributionBounds(6),
+    )
+    true = rehearsal.truth(release)
+    drawn = rehearsal.draws(release, 100)
+    inside = [
+        numbers[1] <= true[key][0] <= numbers[2] for each in drawn for key, numbers in each.items()
+    ]
+    assert len(inside) == 600 and np.mean(inside) > 0.89
+    assert len({each[(0,)][0] for each in drawn}) > 10
+    errors = [abs(each[(0,)][0] - true[(0,)][0]) for each in drawn]
+    assert 1 < np.mean(errors) < 20  # of rate 1/6 it is 6 on average
+
+
+def test_rows_with_several_owners(held: list[dict[str, object]]) -> None:
+    release = dp.PrivateAggregate(["who", "other"], [dp.Count()], dp.Budget(1))
+    assert rehearsal.truth(release)[()][0] == len(held)
+    assert len(rehearsal.draws(release, 3)) == 3
+
+
+ASKED = ["--person", "visitor", "--count", "--epsilon", "9", "--runs", "20"]
+
+
+def test_the_table_and_the_page_are_marked(
+    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = str(tmp_path / "page.html")
+    words = ["--input", visits, *ASKED, "--mean", "spent", "--median", "minutes"]
+    words += ["--partition", "day", "--public_partitions", "1,2,3,4", "--report", page]
+    assert rehearse.main(words) == 0
+    first, heading, *rows, last = capsys.readouterr().out.splitlines()
+    assert first == MARK and rows.pop() == MARK and last == f"report: {page}"
+    assert heading.split()[0] == "day"
+    assert re.match(r" *1 +200 ±[\d.]+ \(\d+% hold\) +1\.5 ±", rows[0]), rows[0]
+    assert "(no number)" in rows[3]  # a mean of nobody
+    text = Path(page).read_text()
+    assert "NOT PRIVATE. Rehearsal: visits.csv" in text and "rehearsed on 20" in text
+    assert "Do not show this page to others" in text and "without noise" not in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "visits.csv"]
+
+
+def test_private_partitions_say_how_often_they_are_named(
+    rows: list[dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """200 people are nearly always enough, one person never is (a chance of 1e-6 in each draw)."""
+    path = write(tmp_path / "rows.jsonl", [*rows, {"visitor": "one", "day": 9, "spent": 1.0}])
+    words = ["--input", path, *ASKED, "--partition", "day", "--delta", "1e-6", "--quiet"]
+    assert rehearse.main([*words, "--bounds", "partitions=3"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert re.search(r"^ *1 +100% +200", said.out, re.MULTILINE)
+    assert re.search(r"^ *9 +0% +1\*? \(no number\)", said.out, re.MULTILINE), said.out
+
+
+def test_the_mapping_of_a_release_can_be_rehearsed(
+    visits: str,
+    tmp_path: Path,
+    config: Callable[..., list[str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What it says of output and ledger is for the release: nothing is written or charged."""
+    words = config(
+        person="visitor",
+        metrics=["count"],
+        budget={"rho": 0.5},
+        output=str(tmp_path / "out.csv"),
+        ledger={"path": str(tmp_path / "l.jsonl"), "limit": {"rho": 1}},
+    )
+    assert rehearse.main([*words, "--input", visits, "--runs", "3"]) == 0
+    assert re.search(r"\b600\*? ±", capsys.readouterr().out)
+    assert {path.name for path in tmp_path.iterdir()} == {"visits.csv", "release.json"}
+
+
+WRONG = {
+    "no input": ([], "input must be given"),
+    "one run": (["--input", "v.csv", "--runs", "1"], "runs must be 2 or more"),
+    "runs of text": (["--input", "v.csv", "--runs", "x"], "--runs: invalid int value"),
+    "a runner": (["--input", "v.csv", "--runner", "FlinkRunner"], "unrecognized arguments"),
+    "a plan": (["--input", "v.csv", "--plan"], "plan must be left out: it reads no row"),
+    "no file": (["--input", "nowhere.csv"], "nowhere.csv"),
+    "a page of text": (["--input", "v.csv", "--report", "page.txt"], "end in .html"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
+def test_wrong_calls_are_told_in_one_line(
+    words: list[str], said: str, refused: Callable[..., str]
+) -> None:
+    assert said in refused(rehearse, *ASKED[:5], *words)
+
+
+def test_a_misspelt_column_is_refused(visits: str, refused: Callable[..., str]) -> None:
+    assert "column 'spnt'" in refused(rehearse, "--input", visits, *ASKED, "--sum", "spnt")
