@@ -14,6 +14,7 @@ TESTS = [
     "setuptools>=68",
 ]
 REPORT = ["jinja2>=3.1"]
+SQL = ["duckdb>=1.1"]
 YAML = "apache-beam[yaml]>=2.77,<3"
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # `make docs`, which the tests run too.
@@ -55,12 +56,13 @@ setup(
         "tqdm>=4.66,<5",
     ],
     extras_require={
-        "dev": [*TESTS, *LINTERS, *REPORT, *DOCS, YAML, "tpchgen-cli>=2"],
+        "dev": [*TESTS, *LINTERS, *REPORT, *SQL, *DOCS, YAML, "tpchgen-cli>=2"],
         "demo": [*REPORT, "tpchgen-cli>=2"],
         "report": REPORT,
+        "sql": SQL,
         "yaml": [YAML],
         "docs": DOCS,
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
-        "bench": [*PEERS, "duckdb>=1.1", "tpchgen-cli>=2"],
+        "bench": [*PEERS, *SQL, "tpchgen-cli>=2"],
     },
 )

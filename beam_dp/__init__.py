@@ -77,6 +77,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
+    from beam_dp.transforms.row_queries import Rows as Rows
     from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters
 else:
     __getattr__, __dir__, __all__ = _lazy(__name__, __file__)

@@ -52,6 +52,11 @@ _SWITCHES = {
 _VALUES = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
+    "query": ("SQL", "filter and compute, row by row: SELECT a, b * 2 AS b FROM rows WHERE c > 0"),
+    "numbers": ("COLUMNS", "with --query: columns of CSV that are numbers; others are text for it"),
+    "delimiter": ("SIGN", 'between the cells of CSV: "," ";" "|" or tab'),
+    "decimal": ("SIGN", "the decimal point in CSV: . or ,"),
+    "encoding": ("NAME", "of CSV: utf-8, or of one byte per character, like cp1252 or latin-1"),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
     "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
@@ -72,7 +77,10 @@ _VALUES = {
 _KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
-_AS_THEY_ARE = ("input", "output", "report", "overwrite", "nonnegative", "metrics", *_UNIT)
+_AS_THEY_ARE = (
+    *("input", "output", "report", "overwrite", "nonnegative", "metrics"),
+    *("query", "delimiter", "decimal", "encoding", *_UNIT),
+)
 
 
 class _Once(argparse.Action):
@@ -223,7 +231,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
 def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of the mapping that flags say."""
     made: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if given[name]}
-    for name in ("person", "partition"):
+    for name in ("person", "partition", "numbers"):
         if given[name]:
             columns = _listed(given[name])
             made[name] = columns if len(columns) > 1 else columns[0]

@@ -1,8 +1,9 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
-Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
-say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
-{epsilon: 3}} who pays.
+Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
+which files; quotes, delimiter, decimal and encoding how the cells of CSV are written; query and
+numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
+ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
 
 import os
@@ -25,7 +26,8 @@ from beam_dp.transforms.io import open_files, read_rows, whole_files
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 
-FILES = ("input", "output", "overwrite", "report", "quotes")
+DIALECT = ("quotes", "delimiter", "decimal", "encoding")
+FILES = ("input", "output", "overwrite", "report", "query", "numbers", *DIALECT)
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
@@ -34,7 +36,12 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "output": (str, "a path"),
     "report": (str, "a path"),
     "overwrite": (bool, "true or false"),
+    "query": (str, "SQL"),
+    "numbers": ((str, list), "a column, or a list of them"),
     "quotes": (bool, "true or false"),
+    "delimiter": (str, "text"),
+    "decimal": (str, "text"),
+    "encoding": (str, "text"),
 }
 
 
@@ -98,6 +105,11 @@ class Description:
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
         self.given = given
         self.input = _patterns(given.get("input", []))
+        self.dialect = {name: given[name] for name in DIALECT if name in given}
+        if self.dialect.get("delimiter") in ("tab", r"\t"):
+            self.dialect["delimiter"] = "\t"
+        self.query: str | None = given.get("query")
+        self.numbers = mappings.columns_of(given.get("numbers"))
         self.output: str = given.get("output", "")
         parts = {name: given[name] for name in mappings.RELEASE if name in given}
         batches = "top_partitions" not in given

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.plan import cost
 from beam_dp.results import release as releases
 from beam_dp.results import report
-from beam_dp.results.shown_numbers import ShownNumber
+from beam_dp.results.shown_numbers import MARK, ShownNumber
 from beam_dp.results.view import NOT_PRIVATE, REHEARSED, Series, View
 from beam_dp.transforms import rehearsal, run_record
 from beam_dp.transforms.io import whole_files
@@ -39,6 +39,11 @@ class Rehearsed(ShownNumber):
     """A true number, between the ends of 95 of 100 released ones, with what is said of these."""
 
     said: str = ""
+
+    @property
+    def text(self) -> str:
+        """The number with its own digits, however far off draws are."""
+        return ShownNumber(self.value, whole=self.whole).text.rstrip(MARK) + MARK * self.is_doubtful
 
     def __str__(self) -> str:
         return f"{self.text}{self.said}"
@@ -82,6 +87,7 @@ def rehearsed(asked: Description, runs: int) -> View:
     keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -len(named[key]))
     mark = {"budget": cost(release.budget), NOT_PRIVATE: _MARK.format(runs), REHEARSED: runs}
     record = run_record.facts(release, without_folders(asked.given)) | mark
+    record["parameters"].pop("keep", None)  # it is not applied
     of = record[run_record.COLUMNS]
     names = [name for group in of["numbers"] for name in group]
     empty = dict.fromkeys([*of["keys"], *names], pa.nulls(len(keys), pa.float64()))
@@ -110,8 +116,8 @@ def _number(true: float, rows: Sequence[Sequence[float]]) -> Rehearsed:
     drawn = np.array([row for row in rows if not math.isnan(row[0])], float)
     if math.isnan(true) or not len(drawn):
         return Rehearsed(None if math.isnan(true) else true, said=" (no number)")
-    low, high = np.quantile(drawn[:, 0], [0.025, 0.975]).tolist()
-    said = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95)))}"
+    low, high = np.quantile(drawn[:, 0], [0.025, 0.975], method="inverted_cdf").tolist()
+    said = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95, method='inverted_cdf')))}"
     if drawn.shape[1] > 1:
         slack = 1e-9 * abs(true)
         holds = (drawn[:, 1] <= true + slack) & (drawn[:, 2] >= true - slack)

@@ -59,9 +59,13 @@ def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]
     """Return the rows that a job releases, read in this pipeline."""
     release = asked.release
     people, keys = release.people_columns, list(release.partition)
-    quotes = asked.given.get("quotes", True)
-    read = read_rows.reader_of(asked.input, people, keys, release.metrics, quotes)
-    return made | "Read" >> read
+    query = None if asked.query is None else dp.Rows(asked.query)
+    parsed = query and query.parsed
+    read = read_rows.reader_of(
+        asked.input, people, keys, release.metrics, parsed, asked.numbers, **asked.dialect
+    )
+    rows = made | "Read" >> read
+    return rows if query is None else rows | "Query" >> query
 
 
 def run(line: command_line.Parser, words: Sequence[str] | None) -> int:

@@ -35,6 +35,7 @@ from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.row_queries import Query, Rows
 from beam_dp.transforms.stages.output_names import field_names, output_names
 
 RUNNER = "FnApiRunner"
@@ -117,7 +118,12 @@ def release(
     ledger: Ledger | None = None,
     period: str | None = None,
     ledger_period: str | None = None,
+    query: str | None = None,
+    numbers: Sequence[str] = (),
     quotes: bool = True,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
     show_errors: bool = False,
 ) -> Released:
     """Release statistics about people per partition, from a file or a table of this process.
@@ -144,7 +150,10 @@ def release(
         person, metrics, budget, partition, bounds, partitions, keep, nonnegative, period,
             ledger_period: as in `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
-        quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
+        query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.
+        numbers: columns of CSV files that the query takes as numbers; others are text for it.
+        quotes, delimiter, decimal, encoding: how the cells of CSV files are written, as in
+            `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
 
     Raises:
@@ -169,27 +178,40 @@ def release(
         rule = f"be a Ledger, not {checks.shown(ledger)}"
         raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
     owners = aggregate.people_columns
+    parsed = None if query is None else Query.of(query)
     with contextlib.ExitStack() as stack:
         if isinstance(data, (str, os.PathLike)):
             pattern = os.fspath(data)
             keys, asked = aggregate.partition, aggregate.metrics
-            read: Any = read_rows.reader_of(pattern, owners, keys, asked, quotes)
+            read: Any = read_rows.reader_of(
+                pattern,
+                owners,
+                keys,
+                asked,
+                parsed,
+                numbers,
+                quotes=quotes,
+                delimiter=delimiter,
+                decimal=decimal,
+                encoding=encoding,
+            )
             for part in pattern.split(","):
                 read_rows.matched_files(part)  # raises where there is none
         else:
             pattern = ""
-            columns = table_order(name for each in aggregate.metrics for name in each.columns())
-            names = [*owners, *aggregate.partition, *(column.name for column in columns)]
-            read = stack.enter_context(frames.held(frames.frame_of(_OWNER, data, names)))
+            read = stack.enter_context(frames.held(_read_of(data, owners, aggregate, parsed)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         path = os.path.join(folder, "released.parquet")
         made = beam.Pipeline(RUNNER)
-        rows = made | "Read" >> read | "Release" >> aggregate
+        rows = made | "Read" >> read
+        rows = rows if query is None else rows | "Query" >> Rows(query)
+        released = rows | "Release" >> aggregate
         if ledger is not None:
             ledger.charge(aggregate, label("dp.release", pattern))
         name = pattern or type(data).__name__
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
-        _ = rows | "Write" >> write_of(aggregate, path, job)
+        job |= {} if query is None else {"query": query}
+        _ = released | "Write" >> write_of(aggregate, path, job)
         run(made, show_errors)
         return Released.read(path)
 
@@ -212,6 +234,17 @@ def write_of(
     if aggregate.batches:
         return WriteRows(path, names, overwrite, record)
     return WriteRows(path, field_names(*named), overwrite, record, names)
+
+
+def _read_of(
+    data: Any, owners: Sequence[str], aggregate: PrivateAggregate, query: Query | None
+) -> frames.Frame:
+    """Return the columns of a table that the release reads."""
+    columns = table_order(column for metric in aggregate.metrics for column in metric.columns())
+    names = [*owners, *aggregate.partition, *(column.name for column in columns)]
+    if query is not None:
+        names = [*query.columns_of(names), *query.needs]
+    return frames.frame_of(_OWNER, data, names)
 
 
 def label(program: str, path: str) -> str:

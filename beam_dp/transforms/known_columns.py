@@ -97,6 +97,14 @@ def fields_of(rows: beam.PCollection[Any]) -> Sequence[tuple[str, Any]] | None:
     return kind._fields if kind is not None else None
 
 
+def names_of(rows: beam.PCollection[Any]) -> list[str] | None:
+    """Return the names of the columns; None where they are not known."""
+    if rows in _read:
+        return list(_read[rows][0])
+    fields = fields_of(rows)
+    return fields if fields is None else [name for name, _ in fields]
+
+
 def types_of(rows: beam.PCollection[Any]) -> dict[str, pa.DataType]:
     """Return the Arrow types of the columns whose type is known, by name."""
     if rows in _read:

@@ -97,7 +97,7 @@ class _Rehearsal:
     def _summaries(self, chosen: Chosen | None) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = self.program.at(chosen)
-        choice = program.reach, program.centres
+        choice = program.reach, program.centres, program.counted
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures

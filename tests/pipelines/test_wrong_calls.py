@@ -93,9 +93,9 @@ AGGREGATE = {
     ),
     "an unknown format": (
         ["--input", "a.xml", "--output", "out.csv", *command("--count")],
-        "input must end in one of .parquet, .csv, .jsonl, .csv.gz, .jsonl.gz, the same for all",
+        "input must end in one of .parquet, .csv, .tsv, .jsonl, .csv.gz, .tsv.gz, .jsonl.gz, the same for all",
     ),
-    "an unknown output": (written("out"), "output must end in .parquet, .csv, .jsonl, not 'out'"),
+    "an unknown output": (written("out"), "output must end in .parquet, .csv, .tsv, .jsonl, not 'out'"),
     "an output that exists": (written("old.csv"), "old.csv': name another, or overwrite it"),
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"

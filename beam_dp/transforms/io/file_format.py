@@ -1,11 +1,67 @@
 """What a format of files is: how its rows are read and written."""
 
 import abc
+import codecs
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
+
+from beam_dp.mechanisms.numerics import checks
+
+UTF_8 = "utf-8"
+DELIMITERS = (",", ";", "\t", "|")
+_DELIMITERS = '"," or ";" or "\\t" or "|"'
+_OWNER = "ReadRows"
+_ASCII = range(128)
+
+
+@dataclasses.dataclass(frozen=True)
+class Dialect:
+    """How the cells of CSV files are written.
+
+    Attributes:
+        quotes: whether `"` quotes cells; if not, it is an ordinary character.
+        delimiter: what stands between cells; None: a comma, and in .tsv files a tab.
+        decimal: the decimal point of numbers: `.` or `,`.
+        encoding: what the bytes stand for: UTF-8, or an encoding of one byte per character that has
+            ASCII at its place, like cp1252 (Windows) and latin-1. In others, a byte of one cell
+            could take the delimiter behind it away.
+
+    Raises:
+        ValueError, TypeError: names the part, and says what it can be.
+    """
+
+    quotes: bool = True
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str = UTF_8
+
+    def __post_init__(self) -> None:
+        checks.boolean(_OWNER, "quotes", self.quotes)
+        rule = f"be {_DELIMITERS}, not {checks.shown(self.delimiter)}"
+        known = (None, *DELIMITERS)
+        checks.require(self.delimiter in known, _OWNER, "delimiter", rule)
+        checks.one_of(_OWNER, "decimal", self.decimal, (".", ","))
+        rule = f"be utf-8 or one of one byte per character, not {checks.shown(self.encoding)}"
+        mend = 'Write encoding="cp1252" for files of Windows, or save others as UTF-8.'
+        checks.require(_is_plain(self.encoding), _OWNER, "encoding", rule, mend)
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the bytes are UTF-8."""
+        return codecs.lookup(self.encoding).name == UTF_8
+
+
+def _is_plain(encoding: object) -> bool:
+    """Return whether an encoding is UTF-8, or one of ASCII and further single bytes."""
+    try:
+        name = codecs.lookup(encoding).name if isinstance(encoding, str) else ""
+        single = len(bytes(range(256)).decode(name, "replace")) == len(bytes(range(256)))
+        return name == UTF_8 or (single and bytes(_ASCII).decode(name) == "".join(map(chr, _ASCII)))
+    except (LookupError, ValueError):
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,13 +72,13 @@ class Wanted:
         pattern: the files, as messages name them.
         columns: the names of the wanted columns.
         numbers: those of them that hold numbers, for formats whose cells are text.
-        quotes: whether quotes have a meaning, in such formats.
+        dialect: how cells are written, in such formats.
     """
 
     pattern: str
     columns: Sequence[str]
     numbers: Sequence[str] = ()
-    quotes: bool = True
+    dialect: Dialect = Dialect()
 
 
 class Format(abc.ABC):

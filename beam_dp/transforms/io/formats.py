@@ -6,7 +6,12 @@ from beam_dp.transforms.io.file_format import Format
 from beam_dp.transforms.io.json_lines import JsonLines
 from beam_dp.transforms.io.parquet import Parquet
 
-FORMATS: dict[str, Format] = {".parquet": Parquet(), ".csv": Csv(), ".jsonl": JsonLines()}
+FORMATS: dict[str, Format] = {
+    ".parquet": Parquet(),
+    ".csv": Csv(),
+    ".tsv": Csv("\t"),
+    ".jsonl": JsonLines(),
+}
 """All formats, by the end of a file's name."""
 READ = FORMATS | {f"{end}.gz": kind for end, kind in FORMATS.items() if kind.packed}
 """The ends of names of files that are read."""

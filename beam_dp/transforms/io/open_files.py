@@ -89,10 +89,16 @@ def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
             yield unpacked
 
 
-def start_of(path: str, pattern: str, rule: str) -> bytes:
+def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
     """Return the first 64 KiB of a file of text, unpacked.
 
     A character that is cut at their end is no fault.
+
+    Args:
+        path: the file.
+        pattern: the files, as messages name them.
+        rule: what they must be.
+        utf8: whether they must be UTF-8.
 
     Raises:
         ValueError: for bytes that are not UTF-8, and for a file that cannot be read or unpacked.
@@ -100,11 +106,12 @@ def start_of(path: str, pattern: str, rule: str) -> bytes:
     [start] = guarded(_start(path), unreadable(pattern, rule))
     text = start.decode(errors="ignore").encode()
     checks.require(
-        start.startswith(text) and len(start) - len(text) < 4,
+        not utf8 or (start.startswith(text) and len(start) - len(text) < 4),
         "ReadRows",
         f"every file of {pattern!r}",
         f"be text in UTF-8, and one of them is not, in its first {LOOKED >> 10} KiB",
-        "Save it as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv does.",
+        "CSV may have another encoding, like cp1252 of Windows; save other files as UTF-8, as iconv "
+        "-f WINDOWS-1252 -t UTF-8 old.jsonl > new.jsonl does.",
     )
     return start
 

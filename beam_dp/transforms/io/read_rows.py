@@ -26,7 +26,8 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import formats, open_files
-from beam_dp.transforms.io.file_format import Format, Wanted
+from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Wanted
+from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import quick_steps
 
 MOST = 100
@@ -63,13 +64,18 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     Args:
         pattern: a path, a glob, or several of these with commas between; local or on any
-            file system that Beam knows; all of one format: .parquet, .csv or .jsonl, the
-            last two also with .gz.
+            file system that Beam knows; all of one format: .parquet, .csv, .tsv or
+            .jsonl, all but the first also with .gz.
         columns: the names of the wanted columns; nothing else is read.
         numbers: those of `columns` that hold numbers; it matters for CSV only, where all other
             columns are text.
         quotes: whether `"` quotes the cells of CSV files; if not, it is an ordinary character
             and one line is one row.
+        delimiter: what stands between the cells of CSV files: `,` `;` `|` or a tab; None: a comma,
+            and a tab in .tsv. A header that has the columns between others is refused, with theirs.
+        decimal: the decimal point in the numbers of CSV files: `.` or `,`.
+        encoding: that of CSV files: "utf-8", or one of one byte per character, like "cp1252" or
+            "latin-1".
 
     Raises:
         ValueError, TypeError: at construction, for a wrong parameter; when applied, for a local
@@ -80,23 +86,27 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     columns: Sequence[str]
     numbers: Sequence[str] = ()
     quotes: bool = True
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str = UTF_8
 
     def __post_init__(self) -> None:
         super().__init__()
         self.format = format_of(self.pattern)
-        checks.boolean("ReadRows", "quotes", self.quotes)
-        checks.require(
-            self.quotes or not self.format.typed,
-            "ReadRows",
-            "quotes",
-            f"be left out for {self.pattern!r}: only files whose cells are text have quotes",
-        )
+        dialect = Dialect(self.quotes, self.delimiter, self.decimal, self.encoding)
+        for part in dataclasses.fields(dialect):
+            checks.require(
+                getattr(dialect, part.name) == part.default or not self.format.typed,
+                "ReadRows",
+                part.name,
+                f"be left out for {self.pattern!r}: only files whose cells are text have it",
+            )
         self.columns = checks.columns("ReadRows", "columns", self.columns)
         self.numbers = checks.columns("ReadRows", "numbers", self.numbers)
         checks.require(bool(self.columns), "ReadRows", "columns", "name a column, not ()")
         rule = f"be among columns, not {checks.listed(self.numbers)}"
         checks.require(set(self.numbers) <= set(self.columns), "ReadRows", "numbers", rule)
-        self._wanted = Wanted(self.pattern, self.columns, self.numbers, self.quotes)
+        self._wanted = Wanted(self.pattern, self.columns, self.numbers, dialect)
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
@@ -144,7 +154,9 @@ def reader_of(
     owners: Sequence[str],
     partition: Sequence[str],
     metrics: Sequence[Metric],
-    quotes: bool = True,
+    query: Query | None = None,
+    numbers: Sequence[str] = (),
+    **dialect: Any,
 ) -> ReadRows:
     """Return the reader of the columns that the metrics need.
 
@@ -157,18 +169,22 @@ def reader_of(
         owners: the columns of the person, or those of rows with several owners.
         partition: the columns of the partition.
         metrics: what is released.
-        quotes: whether quotes have a meaning in CSV files.
+        query: what makes the rows of those that are read; None: nothing.
+        numbers: columns that the query takes as numbers, beside those that it passes on.
+        dialect: how the cells of CSV files are written, as for `ReadRows`.
 
     Raises:
         ValueError: for a column of a CSV file that would have to be text and numbers, or for
-            `quotes=False` with other files than CSV.
+            a dialect of other files than CSV.
     """
     columns = table_order(column for metric in metrics for column in metric.columns())
     compared = with_role(columns, Role.ITEM, Role.FLAG)
     ordered = with_role(columns, Role.VALUE, Role.EPSILON)
-    text = dict.fromkeys([*owners, *partition, *(column.name for column in compared)])
-    numbers = dict.fromkeys(column.name for column in ordered)
-    both = [name for name in numbers if name in text]
+    text = [*owners, *partition, *(column.name for column in compared)]
+    added = [column.name for column in ordered]
+    if query is not None:
+        text, added = query.columns_of(text), [*query.columns_of(added), *numbers]
+    both = [name for name in added if name in text]
     if both and not format_of(pattern).typed:
         raise checks.ParameterError(
             "ReadRows",
@@ -177,7 +193,9 @@ def reader_of(
             "numbers (for sums, quantiles and the like), not as both",
             "Convert the file to Parquet, or give it a copy of the column.",
         )
-    return ReadRows(pattern, list({**text, **numbers}), list(numbers), quotes)
+    needs = query.needs if query is not None else ()
+    every = list(dict.fromkeys([*text, *added, *needs]))
+    return ReadRows(pattern, every, list(dict.fromkeys(added)), **dialect)
 
 
 def format_of(pattern: object) -> Format:

@@ -19,6 +19,7 @@ from beam_dp.transforms.io.parquet import Parquet
 
 WANTED = ["who", "spent"]
 SECRET = "canary-7f3a"
+ROW_OF_TWO = (WANTED, [SECRET, "2"])
 FINE = b"who,day,spent\n1,2,3\n"
 
 
@@ -53,10 +54,10 @@ def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
 def test_another_delimiter_is_refused(tmp_path: Path, mark: str) -> None:
-    said = refusal(tmp_path / "in.csv", f"who{mark}spent\r\n{SECRET}{mark}2".encode())
-    assert said.endswith("which must be a header with commas.")
-    said = refusal(tmp_path / "in.csv", f'"who"{mark}"spent"\r\n"{SECRET}"{mark}"2"'.encode())
-    assert "must be a CSV file in UTF-8 (.gz: by gzip) with commas between its cells" in said
+    for quote in ("", '"'):
+        header, row = (mark.join(f"{quote}{cell}{quote}" for cell in cells) for cells in ROW_OF_TWO)
+        said = refusal(tmp_path / "in.csv", f"{header}\r\n{row}".encode())
+        assert said.endswith(f"between {mark!r}. Write delimiter={mark!r}.")
 
 
 def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ TABLE = pa.BufferOutputStream()
 pq.write_table(pa.table({"who": [SECRET] * 9, "spent": range(9)}), TABLE)
 PARQUET = TABLE.getvalue().to_pybytes()
 NOISE = random.Random(7).randbytes(100_000)
-NOT_UTF8 = "must be text in UTF-8, and one of them is not, in its first 64 KiB. Save it as UTF-8"
+NOT_UTF8 = "must be text in UTF-8, and one of them is not, in its first 64 KiB. CSV may"
 NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; one of them cannot be"
 NO_JSON = "must hold a JSON object on each line, and no line in their first 64 KiB is one"
 UNREADABLE = {

@@ -311,7 +311,7 @@ def test_csv_and_jsonl_through_a_pipeline(tmp_path: Path, packed: bool) -> None:
     [
         (
             ("rows.txt", ["a"]),
-            "pattern must end in one of .parquet, .csv, .jsonl, .csv.gz, .jsonl.gz",
+            "pattern must end in one of .parquet, .csv, .tsv, .jsonl, .csv.gz, .tsv.gz",
         ),
         (("directory/", ["a"]), 'For a directory write "directory/*.parquet"'),
         (("a.csv,b.parquet", ["a"]), "the same for all its parts"),

@@ -63,7 +63,7 @@ def test_keys_that_look_like_formulas_stay_different_keys(tmp_path: Path, extens
 def test_what_is_missing_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "out.csv")
     for wrong, said in (
-        ("out.txt", "path must end in .parquet, .csv, .jsonl, not 'out.txt'"),
+        ("out.txt", "path must end in .parquet, .csv, .tsv, .jsonl, not 'out.txt'"),
         (str(tmp_path / "no.csv"), "no.csv' is missing. A release by dp.release, "),
     ):
         with pytest.raises(ValueError, match="Released: path must") as refused:

@@ -165,7 +165,9 @@ def test_parquet_cells(tmp_path: Path, cells: list[Any], kind: Any, written: lis
 
 @pytest.mark.parametrize("path", ["out.txt", "out", "", None, "out.csv.gz", b"out.csv"])
 def test_unknown_extension_is_refused_at_construction(path: Any) -> None:
-    with pytest.raises(ValueError, match=r"WriteRows: path must end in .parquet, .csv, .jsonl"):
+    with pytest.raises(
+        ValueError, match=r"WriteRows: path must end in .parquet, .csv, .tsv, .jsonl"
+    ):
         WriteRows(path)
 
 

@@ -1,0 +1,104 @@
+"""CSV with other delimiters, decimal points and encodings gives the same rows as plain CSV."""
+
+import gzip
+import itertools
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+
+import beam_dp as dp
+from beam_dp.transforms.io.file_format import DELIMITERS, Dialect, Wanted
+from beam_dp.transforms.io.formats import FORMATS
+from pipelines import aggregate
+
+COLUMNS = ["who", "spent"]
+# Cells with every delimiter, quotes and line ends; the last has a byte that cp1252 does not have.
+CELLS = ["Zoë", "a,b", "a;b", "a\tb", "a|b", 'say "x"', "two\nlines", "'", "€"]
+
+
+def rows(path: Path, **dialect: Any) -> list[tuple[object, ...]]:
+    wanted = Wanted("rows", COLUMNS, ["spent"], Dialect(**dialect))
+    batches = FORMATS[path.suffix].rows(str(path), wanted)
+    return [row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "decimal", "encoding"),
+    list(itertools.product(DELIMITERS, ".,", ["utf-8", "cp1252"])),
+)
+def test_cells_are_those_of_the_writer(
+    tmp_path: Path, delimiter: str, decimal: str, encoding: str
+) -> None:
+    if delimiter == decimal:
+        return
+    quoted = ['"' + cell.replace('"', '""') + '"' for cell in CELLS]
+    lines = [f"{cell}{delimiter}{number}{decimal}5" for number, cell in enumerate(quoted)]
+    path = tmp_path / "in.csv"
+    path.write_bytes("\n".join([f"who{delimiter}spent", *lines]).encode(encoding))
+    found = rows(path, delimiter=delimiter, decimal=decimal, encoding=encoding)
+    assert found == [(cell, number + 0.5) for number, cell in enumerate(CELLS)]
+
+
+@pytest.mark.parametrize("text", ["1.5", "1.234,5", "1,", ",5", "1,5,5", "1;5", "1 5"])
+def test_a_number_has_its_decimal_point_only(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(f"who|spent\na|{text}\nb|1,5\nc|2\n")
+    assert rows(path, delimiter="|", decimal=",") == [("a", None), ("b", 1.5), ("c", 2.0)]
+
+
+def test_a_byte_that_the_encoding_lacks_empties_its_cell_alone(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"who,spent\nZo\xeb,1\nx\x81,2\ny,3\n")
+    assert rows(path, encoding="cp1252") == [("Zoë", 1.0), (None, 2.0), ("y", 3.0)]
+
+
+def test_tsv_has_tabs(tmp_path: Path) -> None:
+    (tmp_path / "in.tsv").write_text("who\tspent\na,b\t1\n")
+    assert rows(tmp_path / "in.tsv") == [("a,b", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"delimiter": "::"}, 'delimiter must be "," or ";" or'),
+        ({"delimiter": '"'}, 'delimiter must be "," or ";" or'),
+        ({"decimal": "'"}, "decimal must be"),
+        ({"encoding": "utf-16"}, "encoding must be utf-8 or one of one byte per character"),
+        ({"encoding": "shift-jis"}, "encoding must be utf-8 or one of one byte per character"),
+        ({"encoding": "cp037"}, "encoding must be utf-8 or one of one byte per character"),
+        ({"encoding": "latin-99"}, "encoding must be utf-8 or one of one byte per character"),
+        ({"encoding": "base64"}, "encoding must be utf-8 or one of one byte per character"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match="^ReadRows: ") as raised:
+        dp.ReadRows("in.csv", COLUMNS, **wrong)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("wrong", [{"delimiter": ";"}, {"decimal": ","}, {"encoding": "cp1252"}])
+def test_other_files_have_no_dialect(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="must be left out for 'in.parquet'"):
+        dp.ReadRows("in.parquet", COLUMNS, **wrong)
+
+
+def test_a_decimal_comma_needs_another_delimiter() -> None:
+    with pytest.raises(ValueError, match=r'decimal must .*Write delimiter=";"'):
+        _ = beam.Pipeline("FnApiRunner") | dp.ReadRows("in.csv", COLUMNS, decimal=",")
+
+
+def test_a_job_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "in.csv.gz", str(tmp_path / "out.tsv")
+    lines = [f"{person};Grün;1,5" for person in range(3_000)]
+    source.write_bytes(gzip.compress("\n".join(["who;day;spent", *lines]).encode("latin-1")))
+    words = ["--input", str(source), "--output", out, "--person", "who", "--partition", "day"]
+    words += ["--count", "--sum", "spent,clip=2", "--public_partitions", "Grün", "--epsilon", "3"]
+    words += ["--encoding", "latin-1", "--runner", "FnApiRunner"]
+    with pytest.raises(SystemExit):
+        aggregate.main(words)
+    assert "between ';': give that one" in capfd.readouterr().err
+    assert aggregate.main([*words, "--delimiter", ";", "--decimal", ","]) == 0
+    [released] = dp.Released.read(out).table.to_pylist()
+    assert released["day"] == "Grün" and abs(released["sum_spent"] - 4_500) < 100

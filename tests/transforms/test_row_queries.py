@@ -1,0 +1,283 @@
+"""`Rows` runs SQL on one row at a time: what could look at two rows, or outside, is refused."""
+
+import datetime
+import random
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.testing.util import assert_that
+
+import beam_dp as dp
+from beam_dp.transforms.row_queries import Query
+from pipelines import aggregate
+from tests.hostile import support
+from tests.hostile.support import Hostile
+
+REFUSED = {
+    "an aggregate": "SELECT count(*) AS n FROM rows",
+    "an aggregate with a filter": "SELECT sum(x) FILTER (WHERE y) AS n FROM rows",
+    "an aggregate of a list, which may be random": "SELECT list_aggregate(x, 'any_value') AS n FROM rows",
+    "groups": "SELECT x FROM rows GROUP BY x",
+    "groups by all": "SELECT x FROM rows GROUP BY ALL",
+    "having": "SELECT x FROM rows HAVING x > 1",
+    "a window": "SELECT row_number() OVER () AS n FROM rows",
+    "an aggregate over a window": "SELECT sum(x) OVER (PARTITION BY y) AS n FROM rows",
+    "qualify": "SELECT x FROM rows QUALIFY x",
+    "a subquery": "SELECT (SELECT 1) AS x FROM rows",
+    "a subquery in IN": "SELECT x FROM rows WHERE x IN (SELECT x FROM rows)",
+    "a subquery in EXISTS": "SELECT x FROM rows WHERE EXISTS (SELECT x FROM rows)",
+    "a subquery in FROM": "SELECT x FROM (SELECT x FROM rows)",
+    "a with": "WITH r AS (SELECT 1) SELECT * FROM rows",
+    "a join": "SELECT x FROM rows r JOIN rows s USING (x)",
+    "a comma": "SELECT x FROM rows, rows AS s",
+    "a union": "SELECT x FROM rows UNION ALL SELECT x FROM rows",
+    "distinct": "SELECT DISTINCT x FROM rows",
+    "order": "SELECT x FROM rows ORDER BY x",
+    "a limit": "SELECT x FROM rows LIMIT 3",
+    "a sample": "SELECT x FROM rows USING SAMPLE 3",
+    "a sample of the table": "SELECT x FROM rows TABLESAMPLE 10%",
+    "unnest": "SELECT unnest([1, 2]) AS x FROM rows",
+    "a file": "SELECT x FROM 'a.csv'",
+    "a table function": "SELECT x FROM read_csv('a.csv')",
+    "a table of the catalog": "SELECT x FROM duckdb_settings()",
+    "another schema": "SELECT x FROM main.rows",
+    "a function that reads": "SELECT read_text('a.csv') AS x FROM rows",
+    "the environment": "SELECT getenv('HOME') AS x FROM rows",
+    "a setting": "SELECT current_setting('threads') AS x FROM rows",
+    "a variable": "SELECT getvariable('x') AS x FROM rows",
+    "the statistics of a column": "SELECT stats(x) AS x FROM rows",
+    "randomness": "SELECT x FROM rows WHERE random() < 0.5",
+    "a new UUID": "SELECT uuid() AS x FROM rows",
+    "a sequence": "SELECT nextval('s') AS x FROM rows",
+    "the clock": "SELECT now() AS x FROM rows",
+    "an age as of today": "SELECT age(x) AS x FROM rows",
+    "text of any length": "SELECT repeat(x, y) AS x FROM rows",
+    "padding of any length": "SELECT lpad(x, y, ' ') AS x FROM rows",
+    "a function of functions": "SELECT list_transform(x, lambda y: y + 1) AS x FROM rows",
+    "an internal function": "SELECT __internal_decompress_string(x) AS x FROM rows",
+    "columns by a pattern": "SELECT COLUMNS('x.*') FROM rows",
+    "a parameter": "SELECT $1 AS x FROM rows",
+    "two statements": "SELECT 1 AS x FROM rows; SELECT 2 AS x FROM rows",
+    "an insert": "INSERT INTO rows VALUES (1)",
+    "a setting that is set": "SET threads = 4",
+    "an extension": "INSTALL httpfs",
+    "a file that is written": "COPY (SELECT 1) TO 'a.csv'",
+    "a database": "ATTACH 'a.db'",
+    "an expression without a name": "SELECT x + 1 FROM rows",
+    "a name that stands twice": "SELECT x, y AS X FROM rows",
+    "no SQL": "x > 1",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_of_one_row_is_refused_with_one_line(name: str) -> None:
+    with pytest.raises(ValueError, match="^Rows: query must .*Write SELECT") as raised:
+        dp.Rows(REFUSED[name])
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("query", [None, 7, b"SELECT x FROM rows"])
+def test_what_is_no_text_is_refused(query: Any) -> None:
+    with pytest.raises(TypeError, match="^Rows: query must be SQL"):
+        dp.Rows(query)
+
+
+EXPRESSIONS = {
+    "x + 1 - 2 * 3": -4,
+    "CASE WHEN x > 0 THEN 'a' ELSE 'b' END": "a",
+    "x IN (1, 2) AND x BETWEEN 0 AND 3 AND NOT x IS NULL": True,
+    "s LIKE 'a%' OR s ILIKE 'B%' OR s SIMILAR TO 'c'": True,
+    "coalesce(NULL, s)": "ab c",
+    "upper(s) || '!'": "AB C!",
+    "split_part(s, ' ', 2)": "c",
+    "if(x = 1, nullif(s, 'x'), 'no')": "ab c",
+    "TRY_CAST(s AS DOUBLE)": None,
+    "CAST(x AS DECIMAL(9, 2))::VARCHAR": "1.00",
+    "dayname(t)": "Thursday",
+    "strftime(t, '%Y-%m')": "2026-11",
+    "extract(hour FROM t)": 9,
+    "date_trunc('month', t)::DATE": datetime.date(2026, 11, 1),
+    "t >= TIMESTAMP '2026-11-01' + INTERVAL 3 DAY": True,
+    "rows.x": 1,
+}
+
+
+def run(query: str, elements: list[Any]) -> list[dict[str, Any]]:
+    """Return the rows that a query makes of elements."""
+    batches = support.released(elements, dp.Rows(query))
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_expressions_of_one_row() -> None:
+    when = datetime.datetime(2026, 11, 26, 9)
+    names = [f"c{number}" for number in range(len(EXPRESSIONS))]
+    asked = ", ".join(f"{each} AS {name}" for each, name in zip(EXPRESSIONS, names, strict=True))
+    row = {"x": 1, "s": "ab c", "t": when}
+    found = run(f"SELECT {asked} FROM rows", [pa.RecordBatch.from_pylist([row]), row])
+    assert found == [dict(zip(names, EXPRESSIONS.values(), strict=True))] * 2
+
+
+def test_a_star_is_all_columns() -> None:
+    batch = pa.record_batch({"x": [1, 6], "y": ["a", "b"]})
+    assert run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch]) == [
+        {"x": 6, "y": "b", "z": 12}
+    ]
+
+
+def test_which_columns_are_read() -> None:
+    query = Query.of("SELECT a AS who, upper(b) AS d, d || c AS e FROM rows WHERE e > f")
+    assert sorted(query.needs) == ["a", "b", "c", "f"]
+    assert query.columns_of(["who", "d", "x"]) == ["a"]
+
+
+BAD = ("x", "", "99999999999", "1e400", None, "1 2", "٣")
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_row_that_fails_is_dropped_and_no_other(dictionary: bool) -> None:
+    rng = random.Random(1)
+    cells = [
+        rng.choice(BAD) if rng.random() < 0.03 else str(rng.randrange(50)) for _ in range(2_000)
+    ]
+    column = pa.array(cells, pa.string())
+    batch = pa.record_batch({
+        "n": range(len(cells)), "s": column.dictionary_encode() if dictionary else column
+    })  # fmt: skip
+    query = "SELECT n, CAST(s AS INTEGER) AS s FROM rows WHERE CAST(s AS INTEGER) < 40"
+    found = {row["n"]: row["s"] for row in run(query, [batch])}
+    small = {n: int(s) for n, s in enumerate(cells) if s not in BAD and int(s) < 40}
+    assert found == small
+
+
+def test_what_becomes_of_a_row_does_not_depend_on_others() -> None:
+    """Each row alone gives what it gives among others, also where an earlier condition saves it."""
+    rng = random.Random(2)
+    values = [rng.choice(["x", "7", "-3", None, "1e9"]) for _ in range(300)]
+    batch = pa.record_batch({
+        "n": range(300),
+        "k": [rng.choice([0, 1, None]) for _ in range(300)],
+        "s": pa.array(values, pa.string()).dictionary_encode(),
+        "v": np.array([rng.choice([np.nan, np.inf, 1e308, 0.0, -0.0]) for _ in range(300)]),
+    })  # fmt: skip
+    for query in (
+        "SELECT n, v * 10 AS v FROM rows WHERE k = 1 OR CAST(s AS INTEGER) > 0",
+        "SELECT n, CASE WHEN k = 1 THEN 1 ELSE CAST(s AS INTEGER) END AS v FROM rows",
+        "SELECT n, CAST(v AS BIGINT) AS v FROM rows",
+        "SELECT n, k::TINYINT * 127::TINYINT + k::TINYINT AS v FROM rows WHERE s < 'a'",
+    ):
+        alone = [batch.slice(index, 1) for index in range(len(batch))]
+        together, apart = run(query, [batch]), run(query, alone)
+        assert 0 < len(apart) < 300 and str(together) == str(apart)
+
+
+def test_text_that_is_no_utf8_drops_its_row() -> None:
+    raw = pa.array([b"good", b"\xff\xfe", b"fine"]).cast(pa.binary())
+    text = pa.StringArray.from_buffers(3, *raw.buffers()[1:])
+    for column in (text, pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), text)):
+        found = run("SELECT upper(s) AS s FROM rows", [pa.record_batch({"s": column})])
+        assert found == [{"s": "GOOD"}, {"s": "FINE"}]
+
+
+HOSTILE = {
+    "other": Hostile(),
+    "list": [1],
+    "bytes": b"\xff",
+    "surrogate": "\ud800",
+    "huge": 10**400,
+    "large": 2**64,
+    "nan": float("nan"),
+    "truth": True,
+    "words": "x",
+    "none": None,
+    "far": datetime.datetime.max,
+}
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT who, v FROM rows", "SELECT who, v * 2 AS v FROM rows WHERE v > 0"]
+)
+def test_hostile_rows_without_a_type_never_fail_and_change_no_other(query: str) -> None:
+    rows = [{"who": name, "v": value} for name, value in HOSTILE.items()]
+    good = [{"who": f"good {number}", "v": number} for number in range(1, 20)]
+    mixed: list[Any] = [*rows, Hostile(), None, 7, "text", *good, {"who": Hostile(), "v": 1}]
+    found = [row for row in run(query, mixed) if str(row["who"]).startswith("good")]
+    assert found == run(query, good) and len(found) == 19
+
+
+def test_an_integer_beyond_64_bits_stays_an_id() -> None:
+    assert run("SELECT who FROM rows", [{"who": 2**64}]) == [{"who": str(2**64)}]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "SELECT who, spent * 2 AS spent FROM rows",
+            r"No function matches .*CAST\(spent AS DOUBLE",
+        ),
+        ("SELECT who, missing FROM rows", "column 'missing' must stand once in every file"),
+    ],
+)
+def test_what_does_not_fit_a_file_is_refused_before_it_runs(
+    tmp_path: Path, query: str, said: str
+) -> None:
+    (tmp_path / "in.csv").write_text("who,spent\ncanary,1\n")
+    rows = dp.Rows(query)
+    with pytest.raises(ValueError, match=said) as raised:
+        _ = (
+            beam.Pipeline("FnApiRunner")
+            | dp.ReadRows(str(tmp_path / "in.csv"), rows.parsed.needs)
+            | rows
+        )
+    assert "canary" not in str(raised.value)
+
+
+def test_a_batch_without_a_column_fails_the_job() -> None:
+    with pytest.raises(Exception, match="column 'y' must stand once in every batch"):
+        run("SELECT y FROM rows", [pa.record_batch({"x": [1]})])
+
+
+def test_types_go_on_to_the_release(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("who,spent\na,1\n")
+    rows = beam.Pipeline("FnApiRunner") | dp.ReadRows(str(tmp_path / "in.csv"), ["who", "spent"])
+    made = rows | dp.Rows("SELECT who, spent FROM rows")
+    with pytest.raises((TypeError, ValueError), match="'spent'"):
+        _ = made | dp.PrivateAggregate("who", [dp.Sum("spent", clip=3)], dp.Budget(1.0))
+
+
+def test_beam_rows_and_an_empty_input(tmp_path: Path) -> None:
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        rows = pipeline | beam.Create([beam.Row(who="a", spent=2.0), beam.Row(who="b", spent=0.0)])
+        made = rows | dp.Rows("SELECT who FROM rows WHERE spent > 1")
+        assert_that(made, _is_a)
+    assert run("SELECT who FROM rows", []) == []
+
+
+def _is_a(batches: list[pa.RecordBatch]) -> None:
+    assert [row for batch in batches for row in batch.to_pylist()] == [{"who": "a"}]
+
+
+def test_a_job_and_its_mapping(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "in.csv", str(tmp_path / "out.csv")
+    lines = [f"{person},2026-11-2{person % 10},1.5,{person % 2}" for person in range(4_000)]
+    source.write_text("\n".join(["who,day,spent,kept", *lines]))
+    query = (
+        "SELECT who, dayname(CAST(day AS DATE)) AS day, spent * 2 AS spent FROM rows WHERE kept = 1"
+    )
+    words = ["--input", str(source), "--output", out, "--person", "who", "--partition", "day"]
+    words += ["--count", "--sum", "spent,clip=9", "--public_partitions", "Saturday,Monday"]
+    words += ["--epsilon", "5", "--runner", "FnApiRunner", "--query", query]
+    with pytest.raises(SystemExit):
+        aggregate.main(words)
+    assert "query must fit the columns" in capfd.readouterr().err
+    assert aggregate.main([*words, "--numbers", "spent"]) == 0
+    released = dp.Released.read(out)
+    found = {row["day"]: row["sum_spent"] for row in released.table.to_pylist()}
+    # Odd people on 21, 23, 25, 27 and 29 November: a Saturday, a Monday, ...
+    assert all(abs(found[day] - 1_200) < 100 for day in ("Saturday", "Monday"))
+    assert released.record["job"]["query"] == query
