@@ -62,18 +62,13 @@ def words(keys: Sequence[str]) -> list[str]:
     return [*files, *rows, *metrics, *privacy, *public]
 
 
-def release() -> int:
-    """Run the job on the joined table; returns its exit code."""
-    # The data is made up: an error has nothing to hide.
-    return aggregate.main([*words(nations()), "--show_errors"])
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
     command_line.alone("demo", __doc__).parse_args(given)
     generate()
     join()
-    return release()
+    # The data is made up: an error has nothing to hide.
+    return aggregate.main([*words(nations()), "--show_errors"])
 
 
 if __name__ == "__main__":
