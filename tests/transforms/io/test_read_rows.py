@@ -177,16 +177,6 @@ def test_parquet_text_that_is_not_utf8_spoils_no_dictionary_column(
     assert batch.column(0).cast(pa.binary()).to_pylist() == cells
 
 
-def test_parquet_columns_may_have_another_type_in_each_file(tmp_path: Path) -> None:
-    """As pandas writes integers: floats, or null, where some or all are missing."""
-    for name, column in {"a": [1, 2], "b": [3.0, None], "c": pa.nulls(1)}.items():
-        write_parquet(tmp_path / f"{name}.parquet", pa.table({"who": column}))
-    FOUND.clear()
-    with beam.Pipeline(runner="FnApiRunner") as p:
-        assert_that(p | ReadRows(f"{tmp_path}/*.parquet", ["who"]), keep)
-    assert sorted(map(str, FOUND)) == ["(1,)", "(2,)", "(3.0,)", "(None,)", "(None,)"]
-
-
 # --- CSV
 
 NUMBERS = {
