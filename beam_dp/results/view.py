@@ -16,7 +16,6 @@ import pyarrow as pa
 from beam_dp.mechanisms.planning.plan import protected
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
-from beam_dp.transforms.keep_reliable import WALK
 from beam_dp.transforms.run_record import COLUMNS
 from beam_dp.transforms.run_record import said as said_of
 
@@ -27,6 +26,8 @@ NOT_PRIVATE = "NOT PRIVATE"
 REHEARSED = "rehearsed"
 """The entry of the record of a rehearsal: how many releases it drew."""
 _KEY = 32  # columns of a terminal
+_WALK = "walk"
+"""How the mechanisms of extremes begin that pass over few people, on an open side."""
 _RANKED, _EXTREMES, _SHARE = "_rank_error", ("Max", "Min"), "Ratio"
 
 
@@ -190,7 +191,7 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
     parameters = record.get("parameters", {})
     asked = parameters.get("metrics") or [parameters.get("statistic", {})]
     asked = asked if len(asked) == len(names) else [{}] * len(names)
-    walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(WALK))
+    walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(_WALK))
     passed = {each["metric"]: each["shift_T"] for each in walks}
     metrics = zip(names, asked, strict=True)
     return tuple(each for metric in metrics for each in _of_metric(table, *metric, passed))

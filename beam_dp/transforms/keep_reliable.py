@@ -13,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.quantiles import Max, Min
+from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
 
-WALK = "walk"
-"""How the mechanisms of largest numbers begin that pass over few people, on an open side."""
 _HALF = 0.5
 _OWNER = "KeepReliable"
 
@@ -84,7 +82,7 @@ def doubtful(
         one_sided: whether one side may be open, on which few people are.
         within: the most that an end may be away, in parts of the number.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         sides = np.abs(np.array([low, high], float) - value)
         known = np.isfinite(sides)
         sides = np.where(known, sides, 0.0)
@@ -104,7 +102,7 @@ def step_of(
         metric.output
         for step in program.steps
         for metric in step.users
-        if isinstance(metric, (Max, Min)) and step.release.describe().mechanism.startswith(WALK)
+        if isinstance(step.release, ExtremeRelease)
     }
     metrics = program.metrics
     return functools.partial(
