@@ -42,21 +42,28 @@ _EVERYDAY = {
     "histogram": "people with a value from each edge to below the next: age,edges=0..100..10",
     "ratio": "share of the rows with a value: clicked,equals=yes",
 }
+# An option without words is not in the help, but in the words of another, or of the docs.
 _SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
     "nonnegative": "released numbers below 0 become 0",
     "quiet": "name no stages and show no progress, but warnings and errors",
-    "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
+    "show_errors": "",  # shows the error of a run that fails: IT MAY QUOTE DATA
 }
 _VALUES = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
-    "query": ("SQL", "filter and compute, row by row: SELECT a, b * 2 AS b FROM rows WHERE c > 0"),
-    "numbers": ("COLUMNS", "with --query: columns of CSV that are numbers; others are text for it"),
-    "delimiter": ("SIGN", 'between the cells of CSV: "," ";" "|" or tab'),
-    "decimal": ("SIGN", "the decimal point in CSV: . or ,"),
-    "encoding": ("NAME", "of CSV: utf-8, or of one byte per character, like cp1252 or latin-1"),
+    "query": (
+        "SQL",
+        "row by row: SELECT a, b * 2 AS b FROM rows WHERE c > 0; --numbers a,b: of CSV",
+    ),
+    "numbers": ("COLUMNS", ""),
+    "delimiter": (
+        "SIGN",
+        "between cells of CSV: , ; | or tab. Also --decimal , and --encoding latin-1",
+    ),
+    "decimal": ("SIGN", ""),
+    "encoding": ("NAME", ""),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
     "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
@@ -71,8 +78,11 @@ _VALUES = {
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
     "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
     "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
-    "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
-    "total_delta": ("D", "their limit of delta (default 0)"),
+    "total_epsilon": (
+        "E",
+        "the limit of all runs together, for a new ledger; --total_delta of delta",
+    ),
+    "total_delta": ("D", ""),
 }
 _KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
@@ -162,9 +172,10 @@ def parser(
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
     for name, says in _SWITCHES.items():
-        made.add_argument(f"--{name}", action="store_true", help=says)
+        made.add_argument(f"--{name}", action="store_true", help=says or argparse.SUPPRESS)
     for name, (metavar, says) in _VALUES.items():
         kind = _pairs_of if metavar.startswith("NAME=") else str
+        says = says or argparse.SUPPRESS
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
     made.add_argument("--keep", metavar="RULE", help=_KEEP, action="append", type=_rule_of)
     made.set_defaults(metrics=[])

@@ -161,8 +161,8 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     called = [dp.PrivateAggregate, dp.PrivateAggregate.plan, dp.ReadRows, dp.WriteRows]
     parameters = {name for each in called for name in inspect.signature(each).parameters}
     words = {*description.KEYS} - parameters
-    assert words == {"input", "output", "report", "top_partitions", "ledger"}
-    assert {"report", "Ledger", "TopPartitions"} <= set(dp.__all__)
+    assert words == {"input", "output", "report", "query", "top_partitions", "ledger"}
+    assert {"Rows", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 
 def test_help_fits_two_screens() -> None:

@@ -48,7 +48,7 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
 
 
 UNREADABLE = {
-    "semicolons.csv": (b"visitor;day\n1;2\n", "which must be a header with commas"),
+    "semicolons.csv": (b"visitor;day\n1;2\n", "one of them has its columns between"),
     "CSV.parquet": (b"visitor,day\n1,2\n", "must be a Parquet file; one of them cannot be read"),
     "cut.csv.gz": (gzip.compress(b"visitor,day\n1,2\n")[:-9], "one of them cannot be read"),
 }
