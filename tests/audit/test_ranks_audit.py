@@ -137,9 +137,16 @@ def test_weights_of_candidates_change_no_ratio():
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    """Puts an edge at every second candidate; levels are made once for each search."""
+    """Puts an edge at every second candidate, and lets a search change its levels."""
+    made = end_quantile._levels
+
+    def levels(search, outer, sight):
+        found = made(search, outer, sight)
+        return search.changed(found) if hasattr(search, "changed") else found
+
     monkeypatch.setattr(end_quantile, "STEP", 2)
-    end_quantile._levels.cache_clear()
+    monkeypatch.setattr(end_quantile, "_levels", levels)
+    made.cache_clear()
     end_quantile._asked_at_first.cache_clear()
 
 
@@ -202,7 +209,7 @@ class WithAllThatIsDrawn(TailSearch):
         line = Line.of(node, candidates, self.upper)
         sights, look = self._look(line)
         parts = [
-            self._after(line, self._levels(line.outer, sight), chance)
+            self._after(line, end_quantile._levels(self, line.outer, sight), chance)
             for sight, chance in zip(sights, laws.walk_chances(look), strict=True)
         ]
         return np.concatenate(parts)
@@ -272,14 +279,12 @@ def test_broken_central_searches_are_noticed(mutant):
 class AllOfEpsilonBesideTheShare(TailSearch):
     """Does not pay for the level, which moves by s."""
 
-    def _levels(self, outer, sight):
-        levels = super()._levels(outer, sight)
+    def changed(self, levels):
         return dataclasses.replace(levels, rate=levels.rate * (1 + levels.share))
 
 
 class HalfTheNoiseOfTheWalk(TailSearch):
-    def _levels(self, outer, sight):
-        levels = super()._levels(outer, sight)
+    def changed(self, levels):
         return dataclasses.replace(levels, rate=2 * levels.rate)
 
 
