@@ -21,7 +21,7 @@ class ContributionBounds:
 
     A larger bound loses less data and adds more noise: the noise of every metric grows with the
     number of partitions that one person can reach. By default that bound is chosen privately, so
-    that loss and noise together are small: 4% to 12% of the budget (of epsilon or rho) pay for a
+    that loss and noise together are small: 8% of the budget (of epsilon or rho) pay for a
     noisy histogram of how many partitions people reach. A known bound costs nothing.
     Counts and sums need no bound on rows, for their clip is chosen privately; give one only to cut
     heavy contributors before that.

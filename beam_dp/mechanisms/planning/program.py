@@ -364,7 +364,15 @@ class Program:
                 for people, edge in steps
             )
 
-        return max((edge for edge in self.edges if edge <= MOST), key=strength)
+        def is_possible(most: int) -> bool:
+            try:
+                best_selection(share, most, pre_threshold)
+            except checks.ParameterError:  # a table that is too long
+                return False
+            return True
+
+        fitting = [edge for edge in self.edges if edge <= MOST and is_possible(edge)]
+        return max(fitting, key=strength, default=MOST)
 
 
 def _compiled(asked: Program) -> dict[str, object]:
