@@ -60,10 +60,12 @@ _FUNCTIONS = """
     AND NOT bool_or(function_type IN ('aggregate', 'window') OR coalesce(stability, '') = 'VOLATILE')
 """
 _MACROS = {"if", "nullif", "split_part"}
-# Of internals, settings, and states of aggregates; of today's date; with results of any length.
+# Of internals, settings, and states of aggregates; of today's date; with results of any length, or
+# a work that grows with the square of a cell.
 _LEFT_OUT = re.compile(
     r"__internal.*|.*aggr.*|combine|finalize|invoke|.*_sort_key|json_(de)?serialize.*|version|st_.*"
     r"|current_.*|age|repeat|[lr]pad|range|generate_series|.*_resize|.*bitstring.*|printf|format"
+    r"|replace|regexp_replace|.*levenshtein.*|editdist3|equi_width_bins"
 )
 _CLASSES = {
     *("COLUMN_REF", "CONSTANT", "CAST", "TYPE", "CASE", "FUNCTION"),
@@ -85,7 +87,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     out protects people as one of the rows that go in: see the module. `*` is all columns. Every
     expression but a column needs a name (`AS day`). Times are in UTC.
 
-    Batches of columns are much faster than dicts; the output is batches. A row whose expression
+    Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches. A row whose expression
     fails is dropped: `TRY_CAST(spent AS DOUBLE)` is null instead, and faster where many rows fail.
     A row is dropped too where text in a column that is read is no UTF-8. In CSV, columns are text
     unless `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression
@@ -299,6 +301,9 @@ class _Engine:
         Raises:
             ValueError: the query does not fit the columns. The message knows of no row.
         """
+        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+        rule = f"read columns of plain cells: {checks.listed(nested)} holds several in one"
+        checks.require(not nested, _OWNER, "query", rule, "Take them apart before.")
         problem, made = "", schema
         none = [pa.array([], kind) for kind in schema.types]
         try:

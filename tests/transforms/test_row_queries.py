@@ -12,7 +12,7 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.row_queries import Query, _Engine
 from pipelines import aggregate
 from tests.hostile import support
 from tests.hostile.support import Hostile
@@ -57,6 +57,8 @@ REFUSED = {
     "an age as of today": "SELECT age(x) AS x FROM rows",
     "text of any length": "SELECT repeat(x, y) AS x FROM rows",
     "padding of any length": "SELECT lpad(x, y, ' ') AS x FROM rows",
+    "a result of the square of a cell": "SELECT replace(x, 'a', x) AS x FROM rows",
+    "work of the square of a cell": "SELECT levenshtein(x, y) AS x FROM rows",
     "a function of functions": "SELECT list_transform(x, lambda y: y + 1) AS x FROM rows",
     "an internal function": "SELECT __internal_decompress_string(x) AS x FROM rows",
     "columns by a pattern": "SELECT COLUMNS('x.*') FROM rows",
@@ -281,3 +283,11 @@ def test_a_job_and_its_mapping(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     # Odd people on 21, 23, 25, 27 and 29 November: a Saturday, a Monday, ...
     assert all(abs(found[day] - 1_200) < 100 for day in ("Saturday", "Monday"))
     assert released.record["job"]["query"] == query
+
+
+def test_cells_that_hold_several_values_are_refused_by_their_type() -> None:
+    """Arrow checks all of a nested column at once: one bad text in it would drop other rows."""
+    engine = _Engine(Query.of("SELECT id, v.f AS f FROM rows"))
+    nested = pa.struct([("f", pa.string())])
+    with pytest.raises(ValueError, match="read columns of plain cells: v holds several in one"):
+        engine.bound(pa.schema([("id", pa.int64()), ("v", nested)]))

@@ -3,6 +3,7 @@
 import abc
 import codecs
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, ClassVar
 
@@ -14,7 +15,7 @@ UTF_8 = "utf-8"
 DELIMITERS = (",", ";", "\t", "|")
 _DELIMITERS = '"," or ";" or "\\t" or "|"'
 _OWNER = "ReadRows"
-_ASCII = range(128)
+_PLAIN = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|cp437|cp85[0258]|koi8-[ru]|mac-roman")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,13 +56,15 @@ class Dialect:
 
 
 def _is_plain(encoding: object) -> bool:
-    """Return whether an encoding is UTF-8, or one of ASCII and further single bytes."""
+    """Return whether an encoding is UTF-8, or one of ASCII and further single bytes.
+
+    Others have a state, or read escapes: a row could change how the rows after it are read.
+    """
     try:
         name = codecs.lookup(encoding).name if isinstance(encoding, str) else ""
-        single = len(bytes(range(256)).decode(name, "replace")) == len(bytes(range(256)))
-        return name == UTF_8 or (single and bytes(_ASCII).decode(name) == "".join(map(chr, _ASCII)))
     except (LookupError, ValueError):
         return False
+    return _PLAIN.fullmatch(name) is not None
 
 
 @dataclasses.dataclass(frozen=True)
