@@ -289,5 +289,5 @@ def test_cells_that_hold_several_values_are_refused_by_their_type() -> None:
     """Arrow checks all of a nested column at once: one bad text in it would drop other rows."""
     engine = _Engine(Query.of("SELECT id, v.f AS f FROM rows"))
     nested = pa.struct([("f", pa.string())])
-    with pytest.raises(ValueError, match="read columns of plain cells: v holds several in one"):
+    with pytest.raises(ValueError, match="read columns of plain cells: 'v' holds several in one"):
         engine.bound(pa.schema([("id", pa.int64()), ("v", nested)]))
