@@ -46,9 +46,9 @@ _EVERYDAY = {
 _SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
-    "nonnegative": "released numbers below 0 become 0",
+    "nonnegative": "",
     "quiet": "name no stages and show no progress, but warnings and errors",
-    "show_errors": "",  # shows the error of a run that fails: IT MAY QUOTE DATA
+    "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
 _VALUES = {
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
@@ -76,15 +76,15 @@ _VALUES = {
     "bounds": ("NAME=N,...", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
     "epsilon": ("E", "the budget for everything together, for example 1; needed"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
-    "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
-    "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
-    "total_epsilon": (
-        "E",
-        "the limit of all runs together, for a new ledger; --total_delta of delta",
+    "ledger": (
+        "FILE",
+        "charge this run to a file that all share; a new one needs --total_epsilon E",
     ),
+    "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
+    "total_epsilon": ("E", ""),
     "total_delta": ("D", ""),
 }
-_KEEP = "'within 25%%', 'people_count >= 100' or 'reliable': empty other numbers; repeat it"
+_KEEP = "'within 25%%', 'people_count >= 100' or 'reliable', for others no number; --nonnegative"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
