@@ -130,7 +130,7 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
 SHIFTED_INVERSE = {
     "too small a budget": (
         [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1"],
-        "budget must be larger: the search for output column max_minutes would look at the ",
+        "budget must be larger: the search for output column max_minutes would look at the 59122185770 most",
     ),
     "squares of several owners": (
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a,candidates=0..60..1"],

@@ -99,9 +99,9 @@ def test_neighbouring_coins_are_private_for_every_order(rho, error):
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(("rho", "error"), TABLES)
-def test_the_check_of_privacy_notices_a_fifth(rho, error):
-    # The broken twin: built for a fifth more. So the coins waste less than that.
-    assert worst(answer_of(rho * 1.2, error)) > rho
+def test_the_check_of_privacy_notices_a_tenth(rho, error):
+    # The broken twin: built for 10% more, and for 13% at large rho. So the coins waste less.
+    assert worst(answer_of(rho * (1.1 if rho < 0.5 else 1.13), error)) > rho
 
 
 @pytest.mark.parametrize("alpha", [2, 3, 7, 20, 64])
