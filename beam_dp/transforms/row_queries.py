@@ -305,7 +305,7 @@ class _Engine:
         rule = f"read columns of plain cells: {checks.listed(nested)} holds several in one"
         checks.require(not nested, _OWNER, "query", rule, "Take them apart before.")
         problem, made = "", schema
-        none = [pa.array([], kind) for kind in schema.types]
+        none = [pa.nulls(0, kind) for kind in schema.types]
         try:
             made = self._run(pa.RecordBatch.from_arrays(none, schema=schema)).schema
         except (pa.ArrowException, _duckdb().Error) as error:

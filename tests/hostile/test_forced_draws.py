@@ -306,7 +306,7 @@ MUTANTS = {
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent", 10),
     "a share doubled": (Pool, "add", _share_doubled, "spent", 3),
     "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS", 2),
-    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent", 7),
+    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent", 15),
     "a joint draw for one partition": (Pool, "add", _each_partition_by_itself, "spent", 20),
 }
 """What is broken and how, what is said of it, and the seed of a release that shows it."""
