@@ -10,15 +10,15 @@ from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, l
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
-_MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
+_MOST, _LEAST = Fraction(1, 3), Fraction(1, 32)
 WINDOWS = (1, 2, 4)
 """How many neighbouring buckets are taken together."""
 NOBODY = (1e-6, 3e-3)
 """Chances that noise alone makes an anchor in any bucket: the second is taken where the
 first shows none."""
-BEYOND = 3e-2
+BEYOND = 4e-2
 """Chance that people are shown above the anchor where nobody is, at most."""
-_RARER = 2**-1.5
+_RARER = 2**-1.25
 """How much rarer a false alarm is in each bucket further up."""
 _LEAST_CHANCE = 1e-300  # no chance is 0
 
@@ -26,9 +26,9 @@ _LEAST_CHANCE = 1e-300  # no chance is 0
 def share_of_clip(partitions: int | None, reach: int) -> Fraction:
     """Return the share of a number's budget that chooses its clip, by public parameters.
 
-    The clip of one partition decides about its number alone, and gets two fifths. That of P
+    The clip of one partition decides about its number alone, and gets a third. That of P
     partitions is chosen with the same draw for all of them, and what is lost by a clip that is a
-    little off is shared out: 0.8 / sqrt(P reach), between 1/32 and 2/5, measured best. Where P is
+    little off is shared out: 0.8 / sqrt(P reach), between 1/32 and 1/3, measured best. Where P is
     not known, an eighth errs by little for 10 to 1,000 of them.
 
     Args:
@@ -54,8 +54,8 @@ class Evidence:
 
     *Above the anchor* a false alarm costs more the higher it is: the noise is of the size of the
     clip, which doubles with each octave. So the d-th bucket above has a chance of `BEYOND`
-    2^(-3 d / 2). The sum over all d is 0.55 `BEYOND`; the expected noise grows by less than the sum
-    of 2^d times that, 2.4 `BEYOND` or 7%, however many buckets there are. With 2^-d it would grow
+    2^(-5 d / 4). The sum over all d is 0.73 `BEYOND`; the expected noise grows by less than the sum
+    of 2^d times that, 5.3 `BEYOND` or 21%, however many buckets there are. With 2^-d it would grow
     by as much for each bucket; with 4^-d groups of people a few octaves above the others are seen
     too late. Near the anchor, where people are likely to be, less evidence is asked for than for
     all buckets alike.

@@ -43,13 +43,13 @@ def histogram(buckets: int = 11, sides: int = 1, **people: int) -> np.ndarray:
 
 
 def test_the_shares_follow_the_partitions():
-    assert share_of_clip(1, 1) == Fraction(2, 5)
+    assert share_of_clip(1, 1) == Fraction(1, 3)
     assert share_of_clip(None, 1) == share_of_clip(None, 9) == Fraction(1, 8)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
         for reach in (1, 2, 7):
             share = share_of_clip(partitions, reach)
-            assert Fraction(1, 32) <= share <= Fraction(2, 5)
-            expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
+            assert Fraction(1, 32) <= share <= Fraction(1, 3)
+            expected = min(1 / 3, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
 
 
@@ -120,10 +120,10 @@ def test_extreme_budgets_and_numbers_of_people(budget, number):
         clips = choice.clips(drawn, price)
         assert clips.shape == (1,) and -1 <= clips[0] < len(GRID)
         if number > 1 << 40:
-            # Noise is taken for people further up with 1.7% at most: in ten of 20 draws with 1e-12.
+            # Noise is taken for people further up with 2.9% at most: in 12 of 20 draws with 1e-13.
             drawn_again = [choice.draw(people, Noise()) for _ in range(20)]
             found = [choice.clips(again, price)[0] for again in drawn_again]
-            assert min(found) == 4 and found.count(4) > 10
+            assert min(found) == 4 and found.count(4) > 8
         for loss in choice.losses(drawn, np.maximum(clips, 0)):
             assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
             assert (loss.total >= 0).all() and (loss.squares >= 0).all()
@@ -142,7 +142,7 @@ LAPLACE = HistogramNoise(Budget(0.4))
 GAUSSIAN = HistogramNoise(Budget.zcdp(0.0068))
 NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
 SURELY, ANYWHERE = NOBODY
-TWO_ABOVE = 2**-1.5 + 2**-3.0  # the first and the second bucket above
+TWO_ABOVE = 2**-1.25 + 2**-2.5  # the first and the second bucket above
 NOTHING = -(1 << 40)
 EVERYBODY = 1 << 45
 
@@ -207,10 +207,10 @@ def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
             tail(law, width, asked(evidence, 5 + distance, width, 5)) for width in WINDOWS
         )
         # Far above, a bucket is tested as all are.
-        most = max(BEYOND * 2 ** (-1.5 * distance), SURELY / 30)
+        most = max(BEYOND * 2 ** (-1.25 * distance), SURELY / 30)
         assert most / 4 < chance <= most
         total += chance
-    assert total <= 0.55 * BEYOND + SURELY
+    assert total <= 0.73 * BEYOND + SURELY
 
 
 def chance_of_any(evidence: Evidence, reach: int) -> float:

@@ -392,10 +392,10 @@ def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
 
 
 @pytest.mark.parametrize("made", [dp.Budget, dp.Budget.zcdp])
-def test_the_clip_of_one_partition_costs_two_fifths(made):
+def test_the_clip_of_one_partition_costs_a_third(made):
     release = built(dp.Sum("x"), made(1), partitions=1)
-    assert release.clip_cost == made(Fraction(2, 5))
-    assert release.noise_cost == made(Fraction(3, 5))
+    assert release.clip_cost == made(Fraction(1, 3))
+    assert release.noise_cost == made(Fraction(2, 3))
     assert [spending.cost for spending in release.spends] == [release.noise_cost, release.clip_cost]
 
 
