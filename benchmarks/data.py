@@ -37,7 +37,8 @@ class Shape:
     """What the rows look like.
 
     `uuid` writes the person ids as 36-character strings instead of int64; `skew` is the exponent of
-    the partitions' law, 0 for partitions of the same chance; `files` is how many files there are.
+    the partitions' law, 0 for partitions of the same chance; `values` is how many columns of values
+    there are, and `files` how many files.
     """
 
     rows: int = 10_000_000
@@ -45,13 +46,14 @@ class Shape:
     partitions: int = 1000
     uuid: bool = False
     skew: float = 1.0
+    values: int = 1
     files: int = 1
     seed: int = 1
 
     @property
     def name(self) -> str:
         """Return a name that says every parameter: of the file, or of all files of the folder."""
-        ids = f"{'uuid' if self.uuid else 'int64'}_skew{self.skew}"
+        ids = f"{'uuid' if self.uuid else 'int64'}_skew{self.skew}_values{self.values}"
         size = f"rows{self.rows}_people{self.people}_partitions{self.partitions}"
         name = f"{size}_{ids}_seed{self.seed}"
         return f"{name}.parquet" if self.files == 1 else f"{name}/*.parquet"
@@ -114,6 +116,8 @@ def chunk(shape: Shape, start: int, people: np.ndarray, partitions: np.ndarray) 
         "partition": pa.array(partition.astype(np.int32)),
         "value": pa.array(generator.lognormal(3.0, 1.0, CHUNK)),
     }
+    for number in range(2, shape.values + 1):
+        columns[f"value{number}"] = pa.array(generator.lognormal(3.0, 1.0, CHUNK))
     return pa.table(columns)
 
 

@@ -280,7 +280,8 @@ class _Hopeless:
         first = merged.person[:, : len(merged) - reach + 1]
         full = np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
         full += reach - 1
-        _note(*slots, *pick(self._bounder.hashes(merged), full), pick(merged.person, full))
+        person_hash, priority = pick(self._bounder.hashes(merged), full)
+        _note(*slots, person_hash, priority, pick(merged.person, full))
 
     def drop(self, rows: Table) -> Table:
         """Return the lines that may still count, with their hashes."""
