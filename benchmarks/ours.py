@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from benchmarks import peers
 
-METRICS = [dp.Sum("value"), dp.Count(), dp.Mean("value2"), dp.Max("value3"), dp.Sum("value3")]
+METRICS = [dp.Sum("value"), dp.Count(), dp.Sum("value2"), dp.Mean("value3"), dp.PeopleCount()]
 VALUES = ["value", "value", "value2", "value3", "value3"]
 
 

@@ -259,8 +259,7 @@ class _Hopeless:
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
-        reach = bounder.bounds.reach
-        self._reach = None if bounder.by_row else reach
+        self._reach = None if bounder.by_row else bounder.bounds.reach
         self._slots: tuple[np.ndarray, np.ndarray | None] | None = None
 
     def renew(self, words: int) -> None:
@@ -291,9 +290,7 @@ class _Hopeless:
         words, seconds = self._slots
         slot, word = _placed(*self._bounder.hashes(rows))
         known = words.take(slot, mode="clip")  # the quickest mode
-        hopeless = (word > known) & _is_same(known, word)
-        if seconds is not None or len(rows.person) > 1:
-            hopeless &= _is_second(seconds, slot, rows.person)
+        hopeless = (word > known) & _is_same(known, word) & _is_second(seconds, slot, rows.person)
         return rows.take(np.flatnonzero(~hopeless)) if hopeless.any() else rows
 
 
