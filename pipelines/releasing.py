@@ -94,7 +94,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
                 raise ValueError(TEMPLATE)
             balance = asked.ledger.charge(asked.release, name)
     stopping.cleanings.append(functools.partial(whole_files.remove_unfinished, asked.output))
-    running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
+    running.run(made, "Reading and bounding", options.show_errors, options.quiet)
     if not FileSystems.exists(asked.output):  # a template was written, no job has run
         sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
         return 0
