@@ -103,9 +103,7 @@ class Histogram(OfNumbers):
             count=context.field(column, "count"),
             mean=self.person_value == "mean",
         )
-        first = int(
-            isinstance(self.edges[0], Fraction)
-        )  # else a bin holds the numbers below all edges
+        first = int(self.edges[0] != -math.inf)  # else a bin holds the numbers below all edges
         return HistogramRelease(
             measure, first, len(self.edges) - 1, context.each(share), context.alpha
         )

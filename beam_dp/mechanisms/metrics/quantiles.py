@@ -446,11 +446,6 @@ class _Ranked(OfValues, Profiled):
         """The chance that a walk stops where nobody is."""
         return min(self.most_stray, float(self.beta))
 
-    def _buckets(self, context: Context, operation: str) -> Measure:
-        """Return one number per person, in buckets of the candidates."""
-        field, unit = context.field(self.source, operation), self.exact_unit
-        return Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Extreme(_Ranked):
@@ -476,7 +471,9 @@ class _Extreme(_Ranked):
         if self.search != WALK or context.several_owners or self.grid.size >= WIDE:
             return super().build(context, share)
         search = TailSearch(context.each(share), 0, 0, True, self._stray, 1)
-        return ExtremeRelease(self._buckets(context, self.word), search, self.grid)
+        field, unit = context.field(self.source, self.word), self.exact_unit
+        number = Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
+        return ExtremeRelease(number, search, self.grid)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the extreme without the people who have most, or least."""
