@@ -137,7 +137,7 @@ def test_scaled_and_without_delta() -> None:
 
 def test_to_zcdp_stays_within_the_budget() -> None:
     whole = Budget(1, 1e-6).to_zcdp()
-    assert whole.rho == zcdp_rho(1, 1e-6) and whole.delta == 0 and whole.is_zcdp
+    assert whole.rho == zcdp_rho(Fraction(1), Fraction(1e-6)) and whole.delta == 0 and whole.is_zcdp
     assert whole.to_zcdp() == whole
     assert Budget(2.0**-50, 1e-300).to_zcdp().amount > 0
     with pytest.raises(ValueError, match="^Budget.to_zcdp: delta must be above 0, not 0: .* Write"):
