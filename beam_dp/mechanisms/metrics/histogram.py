@@ -78,10 +78,8 @@ class Histogram(OfNumbers):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(_OWNER, "person_value", self.person_value, tuple(OPERATIONS))
-        if isinstance(self.edges, str) or not isinstance(self.edges, (Sequence, np.ndarray)):
-            rule = f"be a list of numbers, not {checks.shown(self.edges)}"
-            raise checks.ParameterTypeError(_OWNER, "edges", rule, _MEND)
-        edges = tuple(_edge(each) for each in self.edges)
+        given = checks.sequence(_OWNER, "edges", self.edges, "numbers", _MEND)
+        edges = tuple(map(_edge, given))
         _check_edges(edges)
         object.__setattr__(self, "edges", edges)
 

@@ -258,12 +258,12 @@ class PersonalisedStatistic(Preprocessing):
 
 def _rising(epsilons: object) -> tuple[Fraction, ...]:
     """Return public epsilons in rising order, or refuse them."""
-    if not isinstance(epsilons, (list, tuple)) or not epsilons:
-        rule = f"be a list of the public epsilons that people may have, not {epsilons!r}"
-        raise checks.ParameterTypeError(OWNER, "epsilons", rule, "Write epsilons=[0.5, 1.0].")
-    tiers = {checks.decimal(OWNER, "epsilons", each) for each in epsilons}
+    of, mend = "the public epsilons that people may have", "Write epsilons=[0.5, 1.0]."
+    given = checks.sequence(OWNER, "epsilons", epsilons, of, mend)
+    checks.require(len(given) > 0, OWNER, "epsilons", "have at least one number", mend)
+    tiers = {checks.decimal(OWNER, "epsilons", each) for each in given}
     whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
-    rule = f"be positive multiples of 0.000001, not {list(epsilons)!r}"
+    rule = f"be positive multiples of 0.000001, not {list(given)!r}"
     checks.require(whole, OWNER, "epsilons", rule)
     return tuple(sorted(tiers))
 

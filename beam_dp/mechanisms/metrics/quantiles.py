@@ -176,10 +176,8 @@ class Quantiles(OfRanks):
 
     def __post_init__(self) -> None:
         owner = "Quantiles"
-        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence):
-            mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
-            rule = f"be a list of numbers, not {checks.shown(self.shares)}"
-            raise checks.ParameterTypeError(owner, "shares", rule, mend)
+        mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+        checks.sequence(owner, "shares", self.shares, "numbers", mend)
         checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
         for share in self.shares:
             _check_p(owner, "every p", share)
