@@ -60,7 +60,7 @@ def test_it_says_what_the_numbers_protect() -> None:
     parameters = {"partitions": {"type": "PublicPartitions"}, "person": ["a", "b"]}
     said = words(page(["a"], parameters=parameters))
     assert "was settled beforehand" in said
-    assert "each row has two owners: a and b; each of them is a person" in said
+    assert "each row has 2 owners: a and b; each of them is a person" in said
 
 
 def test_every_cost_is_listed_and_they_are_the_budget() -> None:

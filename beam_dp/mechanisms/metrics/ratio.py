@@ -209,8 +209,7 @@ class Share(PooledPart):
         by_person: count the people instead of the rows.
     """
 
-    word: ClassVar[str] = "share"
-    shown_as: ClassVar[str] = "with the value"
+    word: ClassVar[str] = "with the value"
 
     by_person: bool
 
@@ -227,8 +226,7 @@ class Share(PooledPart):
 class Others(Share):
     """The rows, or people, of another kind."""
 
-    word: ClassVar[str] = "others"
-    shown_as: ClassVar[str] = "with another value"
+    word: ClassVar[str] = "with another value"
 
     def build(self, context: Context, share: Budget) -> ClippedShare:
         """Return the same for the others; for rows, with all of its share spent on noise.

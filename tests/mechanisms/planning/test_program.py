@@ -189,7 +189,7 @@ def test_selection_has_its_weight_too():
     assert not program.composed.is_zcdp
     assert {label: cost.epsilon for label, cost, _ in program.entries} == {
         "partition selection": 1,
-        "0 people: noise": 2,
+        "0 number of people: noise": 2,
     }
 
 
