@@ -57,7 +57,7 @@ from beam_dp.mechanisms.summaries.person_value import TierRelation
 OWNER = "PreprocessSensitivity"
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
-_MEND = "It is released in another way here: see person_value and sensitivity."
+ANOTHER_WAY = "It is released in another way here: see person_value and sensitivity."
 _KEPT = ("person_value", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
@@ -303,7 +303,7 @@ def personalised(
     )
     fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
     others = [name for name in fields if name not in (*_PLAIN, *_KEPT)]
-    refuse(given, others, "for people with an epsilon of their own", _MEND)
+    refuse(given, others, "for people with an epsilon of their own", ANOTHER_WAY)
     kept = {name: value for name, value in fields.items() if name in _KEPT}
     chosen = {"person_value": of.person_value, **kept, **options, "name": given.output}
     return PersonalisedStatistic(fields["column"], of.statistic, person_epsilon, epsilons, **chosen)
