@@ -121,15 +121,17 @@ class ShownNumber:
         return text if known or exponent >= 0 else text.rstrip("0").rstrip(".")
 
 
-def shown(value: object, low: object = None, high: object = None, **known: Any) -> ShownNumber:
+def shown(
+    value: object, low: object = None, high: object = None, rank: float | None = None, **known: Any
+) -> ShownNumber:
     """Return a number as it stands in a released table; NaN and the infinities become None.
 
     Args:
-        value, low, high: as in `ShownNumber`.
+        value, low, high, rank: as in `ShownNumber`.
         known: its further attributes.
     """
     number, least, most = map(_finite, (value, low, high))
-    return ShownNumber(number, least, most, whole=type(value) is int, **known)
+    return ShownNumber(number, least, most, rank, whole=type(value) is int, **known)
 
 
 def _finite(cell: object) -> float | None:
