@@ -30,7 +30,7 @@ def test_what_protects_a_person_is_where_the_pages_say() -> None:
     for name, path in (
         ("def settle(", "mechanisms/bounding/bounder.py"),
         ("getrandom|urandom|randbits|SystemRandom", "mechanisms/noise/sampling.py"),
-        (r"def build\(.*\n(.*\n)*?.*account\.spend\(", "mechanisms/planning/builder.py"),
+        (r"check_total\(composed, entries\)", "mechanisms/planning/program.py"),
         ("GroupByKey", "transforms/stages/draw_once.py"),
     ):
         assert re.search(
