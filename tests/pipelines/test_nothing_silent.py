@@ -82,16 +82,9 @@ def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
 ) -> None:
     out, keys, page = (tmp_path / name for name in ("out.csv", "keys.csv", "page.html"))
     keys.write_text("day\n1\n2\n3\n")
-    words = [
-        "--input",
-        f"{visits},{tmp_path}/v*.csv",
-        "--output",
-        str(out),
-        *WORDS,
-        "--sum",
-        "spent",
-    ]
-    words += ["--public_partitions", f"@{keys}", "--report", str(page), "--people_count"]
+    words = ["--input", f"{visits},{tmp_path}/v*.csv", "--output", str(out), *WORDS]
+    words += ["--sum", "spent", "--people_count"]
+    words += ["--public_partitions", f"@{keys}", "--report", str(page)]
     limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "1"]
     assert aggregate.main([*words, *limit, *RUN]) == 0
     text = Path(f"{out}.json").read_text()
