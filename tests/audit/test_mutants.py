@@ -40,14 +40,7 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
 from tests.mechanisms.metrics.test_sums import noise_of_smaller_clips, worst_of_pool
-from tests.reference import (
-    Row,
-    concatenate,
-    fields_in,
-    reference,
-    rows_in,
-    table_of,
-)
+from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 
 FIELDS = (Field(0, "sum"),)
 GRID = (1, 2, 4, 8)

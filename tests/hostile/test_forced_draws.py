@@ -112,11 +112,7 @@ OWNED = [
     lambda chance: dp.DistinctCount("word", search="two_phase", candidates=NUMBERS),
 ]
 """For rows with two owners."""
-PLAIN = [
-    lambda chance: dp.Count(),
-    lambda chance: dp.PeopleCount(),
-    lambda chance: dp.Sum("value"),
-]
+PLAIN = [lambda chance: dp.Count(), lambda chance: dp.PeopleCount(), lambda chance: dp.Sum("value")]
 """For mutants of what all metrics share, and for one draw of all partitions."""
 
 

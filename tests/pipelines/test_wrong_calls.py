@@ -188,14 +188,8 @@ def test_a_wrong_call_is_one_line(
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
         (None, "error: --config r.yaml: it cannot be read"),
-        (
-            "metrics: [count]\nbudget: {epsilon: 1}\n",
-            "person must be given: name its column",
-        ),
-        (
-            "person: a\nbudget: {epsilon: 1}\n",
-            "metrics must be given: ask for one",
-        ),
+        ("metrics: [count]\nbudget: {epsilon: 1}\n", "person must be given: name its column"),
+        ("person: a\nbudget: {epsilon: 1}\n", "metrics must be given: ask for one"),
         ("person: a\nmetrics: [count]\n", "budget must be given: give an epsilon"),
         (
             "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",

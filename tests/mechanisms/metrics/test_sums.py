@@ -34,12 +34,7 @@ from beam_dp.mechanisms.metrics import values
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.ratio import STEPS, ClippedShare
 from beam_dp.mechanisms.metrics.released import ALPHA, Released
-from beam_dp.mechanisms.metrics.sums import (
-    ClippedSum,
-    Pool,
-    draw_together,
-    people_of,
-)
+from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool, draw_together, people_of
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise

@@ -249,11 +249,7 @@ def test_a_given_sensitivity_is_told_in_numbers():
 
 
 METRICS = [dp.Count(), dp.Sum("spent"), dp.Max("minutes"), dp.PeopleCount()]
-BUDGETS = {
-    "pure": dp.Budget(1.0),
-    "zCDP": dp.Budget.zcdp(0.5),
-    "with delta": dp.Budget(1.0, 1e-6),
-}
+BUDGETS = {"pure": dp.Budget(1.0), "zCDP": dp.Budget.zcdp(0.5), "with delta": dp.Budget(1.0, 1e-6)}
 
 
 def recorded(program: Program) -> dict[str, Any]:

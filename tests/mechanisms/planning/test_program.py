@@ -27,13 +27,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.histogram_choice.reach import (
-    LADDER,
-    SHARE,
-    Look,
-    choose,
-    edges_up_to,
-)
+from beam_dp.mechanisms.histogram_choice.reach import LADDER, SHARE, Look, choose, edges_up_to
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
@@ -45,12 +39,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import build, columns_of
-from beam_dp.mechanisms.planning.program import (
-    SEARCH,
-    TOGETHER,
-    Program,
-    compile_program,
-)
+from beam_dp.mechanisms.planning.program import SEARCH, TOGETHER, Program, compile_program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Summary
