@@ -144,7 +144,9 @@ class Parser(argparse.ArgumentParser):
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser of a job without Beam."""
     return Parser(
-        sys.argv[0] if stopping.is_command() else f"python -m pipelines.{program}",
+        " ".join([sys.argv[0], *program.split()[1:]])
+        if stopping.is_command()
+        else f"python -m pipelines.{program}",
         usage=f"%(prog)s {usage}",
         description=description,
         formatter_class=functools.partial(

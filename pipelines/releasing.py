@@ -26,9 +26,13 @@ from pipelines.description import Description, without_folders
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
-    "name the partitions: 1,2,3\n"
+    "name the partitions: 1,2,3{}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
+OF_QUERIES = (
+    ". A query drops each row in which an expression fails, as CAST of a date like 24.11.2026: try "
+    "it on rows that you made up"
+)
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
 
 
@@ -116,7 +120,8 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
         said = released.record["selection"]
         if said and not len(released.table):
             which = f"{PurePath(output).name}: " * (len(outputs) > 1)
-            sys.stdout.write(f"{which}{NOTHING.format(said)}")
+            of_query = OF_QUERIES if asked.query is not None else ""
+            sys.stdout.write(f"{which}{NOTHING.format(said, of_query)}")
     return 0
 
 

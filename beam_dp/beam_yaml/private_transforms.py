@@ -39,7 +39,7 @@ def private_aggregate(
         shards: How many parts the people are cut into on the way.
         period: The column of the period; one person's rows of one period are then protected.
         ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
-        keep: Which numbers are reliable enough, {within: 0.25, at_least: {people_count: 100}}.
+        keep: Which numbers leave, reliable or {within: 0.25, at_least: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
         also_by: For jobs only: here a further table is one more PrivateAggregate.
     """
