@@ -181,8 +181,7 @@ def parser(
         says = says or argparse.SUPPRESS
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
     made.add_argument("--keep", metavar="RULE", help=_KEEP, action="append", type=_rule_of)
-    asked: dict[str, Any] = {"action": "append", "type": _columns_of, "help": _ALSO_BY}
-    made.add_argument("--also_by", metavar="COLUMN", **asked)
+    made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
     others = ", ".join(word for word in words if word not in _EVERYDAY)
@@ -206,7 +205,7 @@ def metric(word: str, fixed: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {word: column, **fixed, **_pairs(options)}
 
 
-def _columns_of(text: str) -> list[str] | str:
+def _columns(text: str) -> list[str] | str:
     """Return the columns as a mapping has them: one alone, or a list."""
     columns = _listed(text)
     return columns if len(columns) > 1 else columns[0]
@@ -255,7 +254,7 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if given[name]}
     for name in ("person", "partition", "numbers"):
         if given[name]:
-            made[name] = _columns_of(given[name])
+            made[name] = _columns(given[name])
     keys = given["public_partitions"]
     if keys is not None:
         parts = len(_listed(given["partition"] or ""))

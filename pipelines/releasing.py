@@ -108,8 +108,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
                 raise ValueError(TEMPLATE)
             balance = asked.ledger.charge(asked.release, name)
     outputs = asked.files("output")
-    for output in outputs:
-        stopping.cleanings.append(functools.partial(whole_files.remove_unfinished, output))
+    stopping.cleanings += [functools.partial(whole_files.remove_unfinished, o) for o in outputs]
     running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
     if not FileSystems.exists(asked.output):  # a template was written, no job has run
         sys.stdout.write(f"{plans}{told(balance)}")
