@@ -102,6 +102,7 @@ AGGREGATE = {
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"
     ),
+    "an output with a long name": (written("o" * 247 + ".csv"), "you may write, by 250 bytes at most"),
     "an output where nobody can write": ([*written("/no/out.csv"), "--overwrite"], "'/no/out.csv'. Name a"),
     "a ledger that the output replaces": (
         counted("--ledger", "out.csv", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv' matches it"
