@@ -4,9 +4,7 @@ import re
 
 from tests import pages
 from tests.pages import ROOT
-from tests.test_floors import FLOORS
 
-PAGE = pages.read("docs/maintainers/architecture.md")
 PATHS = re.compile(
     r"`([\w./]+(?:\.py|/)|(?:mechanisms|transforms|tests|pipelines|beam_dp)/[\w./]+)`"
 )
@@ -17,11 +15,6 @@ MADE = {"profiles.py"}
 def exists(path: str) -> bool:
     beside = [ROOT / "beam_dp" / "transforms" / "io" / path]
     return any(place.exists() for place in (ROOT / path, ROOT / "beam_dp" / path, *beside))
-
-
-def test_the_floors_are_those_that_imports_are_held_to() -> None:
-    picture = PAGE.split("```")[1].split("beam_dp/transforms/")[0]
-    assert tuple(re.findall(r"^  (\w+) ", picture, re.MULTILINE)) == FLOORS
 
 
 def test_every_file_that_is_named_exists() -> None:

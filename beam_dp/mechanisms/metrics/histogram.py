@@ -24,16 +24,8 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import (
-    Context,
-    OfNumbers,
-)
-from beam_dp.mechanisms.metrics.released import (
-    Description,
-    Release,
-    Released,
-    Spending,
-)
+from beam_dp.mechanisms.metrics.base import Context, OfNumbers
+from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks

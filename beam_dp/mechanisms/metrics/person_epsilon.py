@@ -38,12 +38,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.metrics.base import Context, Metric
-from beam_dp.mechanisms.metrics.preprocessed import (
-    FINE,
-    PreprocessedRelease,
-    Preprocessing,
-    grid,
-)
+from beam_dp.mechanisms.metrics.preprocessed import FINE, PreprocessedRelease, Preprocessing, grid
 from beam_dp.mechanisms.metrics.quantiles import MiddleRelease
 from beam_dp.mechanisms.metrics.released import Description, Release
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound

@@ -31,13 +31,7 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice
-from beam_dp.mechanisms.metrics.base import (
-    CENTRE,
-    CentreRequest,
-    Context,
-    Metric,
-    MetricPart,
-)
+from beam_dp.mechanisms.metrics.base import CENTRE, CentreRequest, Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.released import Profiler, Release, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
 from beam_dp.mechanisms.noise.partition_selection import (
