@@ -142,6 +142,8 @@ def _cost(record: Mapping[str, Any], balance: Balance | None) -> dict[str, str]:
         label, _, use = each["on"].rpartition(": ")
         on = f"{metrics[label]}, {use}" if label in metrics else metrics.get(use, each["on"])
         lines.append(f"{plain(on)}: {amount(each)}, {each['times']} times")
+    if tables := record.get("job", {}).get("tables"):
+        lines.append(f"One of {plain(tables)}")
     if balance is not None:
         lines.append(f"All releases about these people, by their ledger: {balance.line}")
     elif "ledger" in record.get("job", {}):

@@ -171,6 +171,11 @@ class View:
         chosen = ", chosen privately" * bool(self.record.get("partitions_chosen"))
         return f"in all: {self.record['composition']}{chosen}"
 
+    @property
+    def together(self) -> str:
+        """What to say of the tables of one run, of which it is one; "" for one alone."""
+        return plain(self.record.get("job", {}).get("tables", ""))
+
     def text(self, columns: int | None = None) -> str:
         """Return the first rows as `number [low, high]`, with remarks.
 

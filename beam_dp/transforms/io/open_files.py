@@ -89,6 +89,14 @@ def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
             yield unpacked
 
 
+def seekable(path: str) -> pa.NativeFile:
+    """Open `path` (local or remote) for formats that read here and there."""
+    if is_local(path):
+        # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
+        return pa.OSFile(path)
+    return pa.PythonFile(FileSystems.open(path), mode="r")
+
+
 def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
     """Return the first 64 KiB of a file of text, unpacked.
 
