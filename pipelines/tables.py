@@ -76,10 +76,10 @@ def tables_of(whole: dp.PrivateAggregate, also_by: Any) -> list[Table]:
             whole, budget=share, partition=columns, partitions=chosen, batches=batches
         )
         tables.append(Table(release, _ending(columns)))
-    endings = [_ending(sorted(table.release.partition)).casefold() for table in tables]
-    for ending in endings:
-        rule = f"name other columns for each table, not {ending.strip('_')} twice"
-        checks.require(endings.count(ending) == 1, _OWNER, _NAME, rule)
+    columns_of = {frozenset(table.release.partition) for table in tables}
+    files = {table.ending.casefold() for table in tables}
+    rule = "name other columns for each table: two have the same ones, or the same file name"
+    checks.require(len(columns_of) == len(files) == len(tables), _OWNER, _NAME, rule)
     return tables
 
 
