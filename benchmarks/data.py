@@ -9,8 +9,6 @@ The rows go to build/bench under a name that says all its parameters, and are ke
 already. Several files stand in a folder, and each has a seed of its own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence

@@ -15,8 +15,6 @@ make. A program that needs more memory than there
 is fails, and its line says so.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys
