@@ -277,8 +277,7 @@ class _Hopeless:
         if reach is None or slots is None or len(merged) < reach:
             return
         first = merged.person[:, : len(merged) - reach + 1]
-        full = np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
-        full += reach - 1
+        full = reach - 1 + np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
         person_hash, priority = pick(self._bounder.hashes(merged), full)
         _note(*slots, person_hash, priority, pick(merged.person, full))
 
