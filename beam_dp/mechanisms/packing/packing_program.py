@@ -235,30 +235,31 @@ def of_rows(
 
 
 def of_values(
-    price: Fraction, owners: np.ndarray, values: np.ndarray, each: int, known: int = 0
+    price: Fraction, owners: np.ndarray, values: np.ndarray, weights: np.ndarray, known: int = 0
 ) -> Packing:
     """Return the program of the most that rows pack where those of a value share a room.
 
-        max { sum of u_t : 0 <= u_t, sum of u_t over the rows of v <= w for each value v,
+        max { sum of u_t : 0 <= u_t, sum of u_t over the rows of v <= w_v for each value v,
                            sum of u_t over the rows of i <= D for each person i }.
 
     Args:
         price: D; everything is counted in its denominator.
         owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
         values: the value of each row, numbered from 0.
-        each: w.
+        weights: w_v.
         known: what else counts in full.
     """
     top, parts = price.as_integer_ratio()
-    people, size, rows = int(owners.max()) + 1, int(values.max()) + 1, len(values)
+    people, size, rows = int(owners.max()) + 1, len(weights), len(values)
+    rooms = weights * parts
     return _packing(
         price,
         owners,
-        np.full(rows, min(top, each * parts)),
+        np.minimum(rooms[values], top),
         columns=np.arange(rows),
         lines=people + values,
         numbers=np.ones(rows, np.int64),
-        rooms=np.full(size, each * parts),
+        rooms=rooms,
         worth=np.ones(size, np.int64),
         line_sizes=np.full(size, top),
         blocks=(people + size,),

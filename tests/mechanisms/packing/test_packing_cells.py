@@ -172,7 +172,7 @@ def test_the_bounds_of_a_flow_meet_on_the_value():
 
 def test_numbers_that_the_solver_has_not_room_for_are_left_to_others():
     one = np.zeros(1, int)
-    packing = of_values(Fraction(1 << 35), one[None], one, 1 << 40)
+    packing = of_values(Fraction(1 << 35), one[None], one, np.array([1 << 40]))
     assert packing_program.guess(packing) is None
     assert next(packing_program.bounds(packing)).low == 1
 

@@ -112,12 +112,29 @@ class Packed(abc.ABC):
         """Return rough bounds of E / D."""
 
 
-class Glance:
-    """Bounds of E / D of the group that counts most, at all prices at once.
+def evenly_shared(
+    groups: np.ndarray, weights: np.ndarray, heavy: np.ndarray, price: Fraction
+) -> Fraction:
+    """Return a lower bound of E / D, by the rows of one group, in even shares.
 
-    Upper bound, for any h: remove all people who have more than h, at D each; what none of them
-    owns is left. Lower bound: a share min(1, D / m_t) of the weight of each row, m_t being the most
-    that an owner of it has, packs at most D for everybody.
+    A share min(1, D / m_t) of the weight of each row, m_t being the most that an owner of it has in
+    its group, packs at most D for everybody.
+
+    Args:
+        groups: the group of each row, numbers from 0.
+        weights: its weight.
+        heavy: m_t.
+        price: D.
+    """
+    packed = np.bincount(groups, weights * np.minimum(1 / float(price), 1 / heavy))
+    return Fraction(float(packed.max()) * (1 - SLACK))
+
+
+class HeavyRemoved:
+    """An upper bound of E / D of the group that counts most, at all prices at once.
+
+    All people who have more than h are removed, at D each; what none of them owns is left. It is
+    the least over h.
     """
 
     def __init__(
@@ -126,31 +143,16 @@ class Glance:
         """Take what can stay: its group, its weight, and the most that its owners have."""
         size, most = int(groups.max()) + 1, int(degrees.max())
         count = max(2, min(_FINEST, _CELLS // size))
-        self._edges = np.unique(np.append(np.geomspace(1, most, count).astype(np.int64), [0, most]))
-        places = groups * len(self._edges) + np.searchsorted(self._edges, heavy)
-        self._table, parts = (
-            np.bincount(places, part, size * len(self._edges)).reshape(size, -1)
-            for part in (weights, weights / heavy)
-        )
-        self._kept = np.cumsum(self._table, axis=1)
-        self._beyond = np.cumsum(parts[:, ::-1], axis=1)[:, ::-1]
-        self._gone = len(degrees) - np.searchsorted(np.sort(degrees), self._edges, "right")
-
-    def low(self, price: Fraction) -> Fraction:
-        """Return a lower bound of E / D."""
-        at = float(price)
-        above = int(np.searchsorted(self._edges, at, "right"))
-        packed = self._kept[:, above - 1] / at
-        if above < len(self._edges):
-            packed += self._table[:, above] / self._edges[above]
-            packed += self._beyond[:, above + 1 :][:, :1].sum(axis=1)
-        return Fraction(float(packed.max()) * (1 - SLACK))
+        edges = np.unique(np.append(np.geomspace(1, most, count).astype(np.int64), [0, most]))
+        places = groups * len(edges) + np.searchsorted(edges, heavy)
+        table = np.bincount(places, weights, size * len(edges)).reshape(size, -1)
+        self._stays = np.cumsum(table, axis=1).max(axis=0)
+        self._gone = len(degrees) - np.searchsorted(np.sort(degrees), edges, "right")
 
     def high(self, price: Fraction) -> PackingBounds:
         """Return an upper bound of E / D; the lower one is 0."""
-        left = self._kept.max(axis=0)
-        best = int((self._gone + left / float(price)).argmin())
-        stays = Fraction(float(left[best]) * (1 + SLACK))
+        best = int((self._gone + self._stays / float(price)).argmin())
+        stays = Fraction(float(self._stays[best]) * (1 + SLACK))
         gone = Fraction(int(self._gone[best]))
         return PackingBounds(Fraction(0), stays / price + gone, stays, gone)
 
@@ -174,17 +176,19 @@ def different(owners: np.ndarray) -> np.ndarray:
     return np.asarray(falling)
 
 
-def pairs(
-    owners: np.ndarray, values: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the person of each pair of a person and a value, and the weight of its rows."""
-    row, role = np.nonzero(owners >= 0)
-    size = int(values.max(initial=-1)) + 1
-    codes = owners[row, role].astype(np.int64) * size + values[row]
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    sums = integers.segment_sums(weights[row[order]], starts)
-    return codes[order[starts]] // max(size, 1), sums
+def alike(keys: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return one row of each kind, and the kind of each row: its key and its owners.
+
+    Args:
+        keys: numbers from 0, by which kinds are in order.
+        owners: shape (rows, roles), -1 for nobody.
+    """
+    size, kinds = int(owners.max(initial=-1)) + 2, keys
+    for role in owners.T:
+        kinds = np.unique(kinds * size + role + 1, return_inverse=True)[1]
+    rows = np.zeros(int(kinds.max(initial=-1)) + 1, np.int64)
+    rows[kinds] = np.arange(len(kinds))
+    return rows, kinds
 
 
 _FIRST, _SMALL = 8, 20_000  # values and rows of the first program
@@ -221,7 +225,7 @@ class PackedRows(Packed):
             totals = integers.sums_at(codes, weights[kept], int(codes.max(initial=-1)) + 1)
             place = np.empty(len(totals), np.int64)
             place[np.argsort(-totals, kind="stable")] = np.arange(len(totals))
-            order = np.argsort(place[codes], kind="stable")
+            order = np.argsort(place[codes])
             kept, codes = kept[order], place[codes][order]
         self._values, self._weights = codes, weights[kept]
         self._owners = different(owners[:, kept].T)
@@ -230,20 +234,27 @@ class PackedRows(Packed):
         self.total = int(self.totals.max(initial=0))
 
     @functools.cached_property
+    def _owned(self) -> np.ndarray:
+        """What the owner in each role of each row has of the value of the row; 0 for nobody."""
+        codes = self._owners + 1
+        if len(self.totals) > 1:
+            codes += self._values[:, None] * (int(codes.max()) + 1)
+            codes = np.unique(codes, return_inverse=True)[1]
+        weights = np.repeat(self._weights, codes.shape[1])
+        sums = integers.sums_at(codes.ravel(), weights, int(codes.max(initial=-1)) + 1)
+        return np.where(self._owners < 0, 0, sums[codes])
+
+    @functools.cached_property
     def _heaviest(self) -> np.ndarray:
         """The most that each person has of one value, and 0 for nobody."""
-        size = int(self._owners.max(initial=-1)) + 2
-        if len(self.totals) == 1:
-            row, role = np.nonzero(self._owners >= 0)
-            return integers.sums_at(self._owners[row, role], self._weights[row], size)
-        heaviest = np.zeros(size, np.int64)
-        np.maximum.at(heaviest, *pairs(self._owners, self._values, self._weights))
+        heaviest = np.zeros(int(self._owners.max(initial=-1)) + 2, np.int64)
+        np.maximum.at(heaviest, self._owners, self._owned)
         return heaviest
 
     @functools.cached_property
-    def _from_far(self) -> Glance:
+    def _from_far(self) -> HeavyRemoved:
         heavy = self._heaviest[self._owners].max(axis=1)
-        return Glance(self._values, self._weights, heavy, self._heaviest)
+        return HeavyRemoved(self._values, self._weights, heavy, self._heaviest)
 
     def alone(self, place: int) -> PackedRows:
         """Return the rows of one value, by its place in the falling order of their weight."""
@@ -278,8 +289,9 @@ class PackedRows(Packed):
         if price >= self.enough():
             whole = Fraction(self.total)
             return PackingBounds(whole / price, whole / price, whole, Fraction(0))
-        known = self._from_far.high(price)
-        return known._replace(low=min(self._from_far.low(price), known.high))
+        known, heavy = self._from_far.high(price), self._owned.max(axis=1)
+        low = evenly_shared(self._values, self._weights, heavy, price)
+        return known._replace(low=min(low, known.high))
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds by programs of more and more values."""
@@ -326,10 +338,7 @@ class PackedRows(Packed):
         free = integers.sums_at(values[~owned], weights[~owned], len(chosen))
         people, numbers = np.unique(np.append(-1, owners[owned]), return_inverse=True)
         owners = -np.sort(1 - numbers[1:].reshape(-1, owners.shape[1]), axis=1)
-        codes = values[owned]
-        for role in owners.T:
-            codes = np.unique(codes * len(people) + role + 1, return_inverse=True)[1]
-        first, same = np.unique(codes, return_index=True, return_inverse=True)[1:]
+        first, same = alike(values[owned], owners)
         sums = integers.sums_at(same, weights[owned], len(first))
         return people[1:], of_rows(price, owners[first], sums, values[owned][first], free)
 
@@ -359,11 +368,17 @@ class MostFrequent(Packed):
         return self._by_parts.enough()
 
     def _glance(self, price: Fraction) -> PackingBounds:
-        return self._by_parts.search(price).known
+        """Return bounds of J, whose lower one is that of one value, or by roles and M."""
+        known = self._by_parts.search(price).known
+        if known.high * price <= _PARTS_UP_TO:
+            return known
+        high = max(_PARTS_UP_TO / price, Fraction(float(self._by_parts.by_role(price).max())))
+        by_role = PackingBounds(known.low, high, high * price, Fraction(0))
+        return by_role if high < known.high else known
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds of J as far as M, then of the values."""
-        low, most = self._glance(price).low, _PARTS_UP_TO / price
+        low, most = self.search(price).known.low, _PARTS_UP_TO / price
         if low < most:
             for found in self._by_parts.bounds(price):
                 low = max(low, min(found.low, most))
