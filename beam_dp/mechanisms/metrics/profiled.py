@@ -216,7 +216,7 @@ class PricedRelease(Release):
 class TwoPhase(PricedRelease, OfProfile):
     """A floor, then a price, then noise.
 
-    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
+    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most K people (`floor_removals`).
     2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
     3. The extension at D is released with noise of sensitivity D, cut to the span of the
        candidates, or rounded to the nearest candidate.
@@ -273,11 +273,6 @@ class TwoPhase(PricedRelease, OfProfile):
     def first_cost(self) -> tuple[Budget, ...]:
         """The cost of the floor."""
         return (self.search.cost,)
-
-    @property
-    def removals(self) -> int:
-        """K, for the profile."""
-        return floor_removals(self.search, self.candidates)
 
     @property
     def shift(self) -> int:
@@ -541,8 +536,6 @@ class Profiled(Searched):
     monotone: ClassVar[bool] = True
     of_values: ClassVar[bool] = False
     """Whether it is one of the values, which may be below 0 (else a number of 0 or more)."""
-    priced: ClassVar[bool] = True
-    """Whether its packings are quick enough at every price."""
     words: ClassVar[tuple[str, ...]] = (TWO_PHASE,)
     """How it is released without a search."""
 
@@ -574,24 +567,19 @@ class Profiled(Searched):
         return outputs.mirrored() if self.sign < 0 else outputs
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the release by its removal profile: in two phases, or from below."""
+        """Return the release: by packings at a price, in two phases, or by a search from below."""
         each, candidates = context.each(share), self.grid
         if self.search in NO_SEARCHES:
-            return self._priced(context, each) or self._two_phase(context, each)
+            if context.several_owners and self.given is None:
+                packed = self.profiler(context, 1)
+                if isinstance(packed, PackedProfiler):
+                    return Priced.of(packed, each, context.alpha)
+            return self._two_phase(context, each)
         search = build_search(self.search, each, float(self.beta), candidates.size)
         if isinstance(search, AboveThreshold):
             search = dataclasses.replace(search, gate=self.blank)
         profiler = self.profiler(context, context.check_removals(search.cap(candidates.size)))
         return DirectRelease(profiler, search, candidates, self.blank)
-
-    def _priced(self, context: Context, each: Budget) -> Priced | None:
-        """Return the release by packings, where rows have several owners; None: there is none."""
-        if not (self.priced and context.several_owners and self.given is None):
-            return None
-        profiler = self.profiler(context, 1)
-        if not isinstance(profiler, PackedProfiler):
-            return None
-        return Priced.of(profiler, each, context.alpha)
 
     def _two_phase(self, context: Context, each: Budget) -> TwoPhase:
         """Return the release with a floor, a clip and noise."""

@@ -58,7 +58,6 @@ from beam_dp.mechanisms.packing.packing_program import (
     of_rows,
 )
 
-_GUESSES = 4  # between two looks at what is known
 _CELLS, _FINEST = 1 << 22, 1000  # numbers of a table, and of thresholds in it
 NOTHING = PackingBounds(Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 SLACK = 1e-7  # relative: n floats above 0 add up to it but for n 2^-53, and n is below 10^8
@@ -93,11 +92,8 @@ class Packed(abc.ABC):
         return value_at(search.low, price), value_at(search.high, price)
 
     def closer(self, price: Fraction) -> None:
-        """Take some guesses more for E(D)."""
-        search = self.search(price)
-        for _ in range(_GUESSES):
-            if search.low < search.high:
-                search.step()
+        """Take one guess more for E(D), which is not known yet."""
+        self.search(price).step()
 
     @abc.abstractmethod
     def enough(self) -> Fraction:
@@ -112,42 +108,38 @@ class Packed(abc.ABC):
         """Return rough bounds of E / D."""
 
 
-def evenly_shared(
-    groups: np.ndarray, weights: np.ndarray, heavy: np.ndarray, price: Fraction
-) -> Fraction:
-    """Return a lower bound of E / D, by the rows of one group, in even shares.
+class Glance:
+    """Bounds of E / D of the group that counts most, at all prices at once.
 
-    A share min(1, D / m_t) of the weight of each row, m_t being the most that an owner of it has in
-    its group, packs at most D for everybody.
-
-    Args:
-        groups: the group of each row, numbers from 0.
-        weights: its weight.
-        heavy: m_t.
-        price: D.
-    """
-    packed = np.bincount(groups, weights * np.minimum(1 / float(price), 1 / heavy))
-    return Fraction(float(packed.max()) * (1 - SLACK))
-
-
-class HeavyRemoved:
-    """An upper bound of E / D of the group that counts most, at all prices at once.
-
-    All people who have more than h are removed, at D each; what none of them owns is left. It is
-    the least over h.
+    Upper bound, for any h: remove all people who have more than h, at D each; what none of them
+    owns is left. Lower bound: a share min(1, D / m_t) of the weight of each row, m_t being at least
+    what an owner of it has in its group, packs at most D for everybody.
     """
 
     def __init__(
         self, groups: np.ndarray, weights: np.ndarray, heavy: np.ndarray, degrees: np.ndarray
     ) -> None:
-        """Take what can stay: its group, its weight, and the most that its owners have."""
+        """Take what can stay: its group, its weight, and the most that its owners have.
+
+        Args:
+            groups: numbers from 0.
+            weights: above 0.
+            heavy: above 0; counted as the next one of some hundreds of numbers.
+            degrees: what each person has.
+        """
         size, most = int(groups.max()) + 1, int(degrees.max())
         count = max(2, min(_FINEST, _CELLS // size))
-        edges = np.unique(np.append(np.geomspace(1, most, count).astype(np.int64), [0, most]))
-        places = groups * len(edges) + np.searchsorted(edges, heavy)
-        table = np.bincount(places, weights, size * len(edges)).reshape(size, -1)
-        self._stays = np.cumsum(table, axis=1).max(axis=0)
-        self._gone = len(degrees) - np.searchsorted(np.sort(degrees), edges, "right")
+        self._edges = np.unique(np.append(np.geomspace(1, most, count).astype(np.int64), [0, most]))
+        places = groups * len(self._edges) + np.searchsorted(self._edges, heavy)
+        table = np.bincount(places, weights, size * len(self._edges))
+        self._table = table.reshape(size, -1)
+        self._stays = np.cumsum(self._table, axis=1).max(axis=0)
+        self._gone = len(degrees) - np.searchsorted(np.sort(degrees), self._edges, "right")
+
+    def low(self, price: Fraction) -> Fraction:
+        """Return a lower bound of E / D."""
+        packed = self._table @ (1 / np.maximum(self._edges, float(price)))
+        return Fraction(float(packed.max()) * (1 - SLACK))
 
     def high(self, price: Fraction) -> PackingBounds:
         """Return an upper bound of E / D; the lower one is 0."""
@@ -174,6 +166,12 @@ def different(owners: np.ndarray) -> np.ndarray:
         falling[:, 1:][twice] = -1
         falling = -np.sort(-falling, axis=1)
     return np.asarray(falling)
+
+
+def renumbered(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the people among the owners, rising, and the owners by their place there; -1 stays."""
+    people, numbers = np.unique(np.append(-1, owners), return_inverse=True)
+    return people[1:], numbers[1:].reshape(owners.shape) - 1
 
 
 def alike(keys: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -223,8 +221,7 @@ class PackedRows(Packed):
         if values is not None:
             codes = np.unique(values[kept], return_inverse=True)[1]
             totals = integers.sums_at(codes, weights[kept], int(codes.max(initial=-1)) + 1)
-            place = np.empty(len(totals), np.int64)
-            place[np.argsort(-totals, kind="stable")] = np.arange(len(totals))
+            place = np.argsort(np.argsort(-totals, kind="stable"))
             order = np.argsort(place[codes])
             kept, codes = kept[order], place[codes][order]
         self._values, self._weights = codes, weights[kept]
@@ -236,10 +233,9 @@ class PackedRows(Packed):
     @functools.cached_property
     def _owned(self) -> np.ndarray:
         """What the owner in each role of each row has of the value of the row; 0 for nobody."""
-        codes = self._owners + 1
-        if len(self.totals) > 1:
-            codes += self._values[:, None] * (int(codes.max()) + 1)
-            codes = np.unique(codes, return_inverse=True)[1]
+        size = int(self._owners.max(initial=-1)) + 2
+        codes = self._values[:, None] * size + self._owners + 1
+        codes = np.unique(codes, return_inverse=True)[1]
         weights = np.repeat(self._weights, codes.shape[1])
         sums = integers.sums_at(codes.ravel(), weights, int(codes.max(initial=-1)) + 1)
         return np.where(self._owners < 0, 0, sums[codes])
@@ -247,21 +243,29 @@ class PackedRows(Packed):
     @functools.cached_property
     def _heaviest(self) -> np.ndarray:
         """The most that each person has of one value, and 0 for nobody."""
-        heaviest = np.zeros(int(self._owners.max(initial=-1)) + 2, np.int64)
+        size = int(self._owners.max(initial=-1)) + 2
+        if len(self.totals) == 1:
+            row, role = np.nonzero(self._owners >= 0)
+            return integers.sums_at(self._owners[row, role], self._weights[row], size)
+        heaviest = np.zeros(size, np.int64)
         np.maximum.at(heaviest, self._owners, self._owned)
         return heaviest
 
     @functools.cached_property
-    def _from_far(self) -> HeavyRemoved:
+    def _by_person(self) -> Glance:
         heavy = self._heaviest[self._owners].max(axis=1)
-        return HeavyRemoved(self._values, self._weights, heavy, self._heaviest)
+        return Glance(self._values, self._weights, heavy, self._heaviest)
+
+    @functools.cached_property
+    def _by_value(self) -> Glance:
+        if len(self.totals) == 1:
+            return self._by_person
+        return Glance(self._values, self._weights, self._owned.max(axis=1), self._heaviest)
 
     def alone(self, place: int) -> PackedRows:
         """Return the rows of one value, by its place in the falling order of their weight."""
         rows = slice(*np.append(0, self._ends)[place : place + 2].tolist())
-        numbers = np.unique(np.append(-1, self._owners[rows]), return_inverse=True)[1]
-        owners = numbers[1:].reshape(-1, self._owners.shape[1]) - 1
-        return PackedRows(owners.T, None, self._weights[rows])
+        return PackedRows(renumbered(self._owners[rows])[1].T, None, self._weights[rows])
 
     @functools.cached_property
     def _roles(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -273,7 +277,7 @@ class PackedRows(Packed):
             found.append((codes // size, np.bincount(places, self._weights)))
         return found
 
-    def by_role(self, price: Fraction) -> np.ndarray:
+    def _by_role(self, price: Fraction) -> np.ndarray:
         """Return an upper bound of E / D per value: what people count for if none share a row."""
         high = self.totals / float(price)
         for values, owned in self._roles:
@@ -289,9 +293,8 @@ class PackedRows(Packed):
         if price >= self.enough():
             whole = Fraction(self.total)
             return PackingBounds(whole / price, whole / price, whole, Fraction(0))
-        known, heavy = self._from_far.high(price), self._owned.max(axis=1)
-        low = evenly_shared(self._values, self._weights, heavy, price)
-        return known._replace(low=min(low, known.high))
+        known = self._by_person.high(price)
+        return known._replace(low=min(self._by_value.low(price), known.high))
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds by programs of more and more values."""
@@ -336,14 +339,13 @@ class PackedRows(Packed):
         owners = np.where(able[owners], owners, -1)
         weights, owned = self._weights[rows], (owners >= 0).any(axis=1)
         free = integers.sums_at(values[~owned], weights[~owned], len(chosen))
-        people, numbers = np.unique(np.append(-1, owners[owned]), return_inverse=True)
-        owners = -np.sort(1 - numbers[1:].reshape(-1, owners.shape[1]), axis=1)
+        people, owners = renumbered(different(owners[owned]))
         first, same = alike(values[owned], owners)
         sums = integers.sums_at(same, weights[owned], len(first))
-        return people[1:], of_rows(price, owners[first], sums, values[owned][first], free)
+        return people, of_rows(price, owners[first], sums, values[owned][first], free)
 
 
-class MostFrequent(Packed):
+class MostFrequent(PackedRows):
     """The rows of the most frequent value: the most that those of one value pack, or, if few, J.
 
     E(D) is the largest of what the rows of each value alone pack, and, up to M = 1,000 rows, of J:
@@ -356,23 +358,12 @@ class MostFrequent(Packed):
     low. A value's bound is the least over roles of what the people of that role count for alone.
     """
 
-    def __init__(self, owners: np.ndarray, values: np.ndarray, weights: np.ndarray) -> None:
-        """Take the rows, as `PackedRows`."""
-        super().__init__()
-        self._by_parts = PackedRows(owners, values, weights)
-        self.total = self._by_parts.total
-        self._alone: dict[int, PackedRows] = {}
-
-    def enough(self) -> Fraction:
-        """Return the most that anybody has of one value, at least 1."""
-        return self._by_parts.enough()
-
     def _glance(self, price: Fraction) -> PackingBounds:
         """Return bounds of J, whose lower one is that of one value, or by roles and M."""
-        known = self._by_parts.search(price).known
+        known = super()._glance(price)
         if known.high * price <= _PARTS_UP_TO:
             return known
-        high = max(_PARTS_UP_TO / price, Fraction(float(self._by_parts.by_role(price).max())))
+        high = max(_PARTS_UP_TO / price, Fraction(float(self._by_role(price).max())))
         by_role = PackingBounds(known.low, high, high * price, Fraction(0))
         return by_role if high < known.high else known
 
@@ -380,13 +371,13 @@ class MostFrequent(Packed):
         """Yield bounds of J as far as M, then of the values."""
         low, most = self.search(price).known.low, _PARTS_UP_TO / price
         if low < most:
-            for found in self._by_parts.bounds(price):
+            for found in super().bounds(price):
                 low = max(low, min(found.low, most))
                 yield found._replace(low=low)
                 if found.low >= most:
                     break
         searches: list[CellSearch] = []
-        most_of = self._by_parts.by_role(price)
+        most_of = self._by_role(price)
         order = np.argsort(-most_of, kind="stable").tolist()
         while True:
             others = Fraction(max(most_of[order[len(searches) :][:1]], default=0))
@@ -399,11 +390,6 @@ class MostFrequent(Packed):
             left = [search for search in searches if search.low < search.high]
             worst = max(left, key=lambda search: search.best.high, default=None)
             if worst is None or worst.best.high < others:
-                searches.append(self._of_value(order[len(searches)]).search(price))
+                searches.append(self.alone(order[len(searches)]).search(price))
             else:
                 worst.step()
-
-    def _of_value(self, place: int) -> PackedRows:
-        if place not in self._alone:
-            self._alone[place] = self._by_parts.alone(place)
-        return self._alone[place]

@@ -18,11 +18,11 @@ import numpy as np
 from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.packing.packing_program import Packing, PackingBounds, of_values
 from beam_dp.mechanisms.profiles.packed.packed_rows import (
-    HeavyRemoved,
+    Glance,
     Packed,
     alike,
     different,
-    evenly_shared,
+    renumbered,
 )
 
 
@@ -68,12 +68,17 @@ class PackedValues(Packed):
         )
 
     @functools.cached_property
-    def _from_far(self) -> HeavyRemoved:
+    def _by_shares(self) -> Glance:
+        groups = np.zeros(len(self._values), np.int64)
+        return Glance(groups, self._shares, self._heaviest, np.ceil(self._heaviest))
+
+    @functools.cached_property
+    def _by_person(self) -> Glance:
         size = self.total // self._each
         least = np.full(size, self._degrees.max())
         np.minimum.at(least, self._values, self._degrees[self._owners].max(axis=1))
         groups = np.zeros(size, np.int64)
-        return HeavyRemoved(groups, np.full(size, self._each), least, self._degrees)
+        return Glance(groups, np.full(size, self._each), least, self._degrees)
 
     def enough(self) -> Fraction:
         """Return a price at which even shares of the rows of values load nobody more."""
@@ -82,9 +87,8 @@ class PackedValues(Packed):
         return Fraction(math.ceil(most) + 1, 4096)
 
     def _glance(self, price: Fraction) -> PackingBounds:
-        known, groups = self._from_far.high(price), np.zeros(len(self._values), np.int64)
-        low = evenly_shared(groups, self._shares, self._heaviest, price)
-        return known._replace(low=min(low, known.high))
+        known = self._by_person.high(price)
+        return known._replace(low=min(self._by_shares.low(price), known.high))
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds of what the values that count in full, and the program of the others, pack."""
@@ -108,8 +112,7 @@ def _program(
     Values of one row each, of the same owners, are one value: of their weights together.
     """
     most = int((owners >= 0).sum(axis=1).max())
-    owners = -np.sort(-owners, axis=1)[:, :most]
-    owners = (np.unique(np.append(-1, owners), return_inverse=True)[1][1:] - 1).reshape(-1, most)
+    owners = renumbered(different(owners)[:, :most])[1]
     rows, _ = alike(values, owners)
     owners, values = owners[rows], values[rows]
     alone = np.bincount(values)[values] == 1

@@ -126,8 +126,7 @@ def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
                 assert 0 <= more - less <= price
 
 
-def test_more_work_brings_the_bounds_to_the_value(monkeypatch):
-    monkeypatch.setattr(packed_rows, "_GUESSES", 1)
+def test_more_work_brings_the_bounds_to_the_value():
     generator = np.random.default_rng(20)
     for made in KINDS.values():
         owners = generator.integers(0, 20, (3, 120))
