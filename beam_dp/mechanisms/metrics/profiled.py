@@ -25,12 +25,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import (
     default_values,
     values_between,
 )
-from beam_dp.mechanisms.metrics.base import (
-    Context,
-    Metric,
-    OfNumbersBetween,
-    check_candidates,
-)
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbersBetween, check_candidates
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
@@ -319,11 +314,13 @@ class TwoPhase(PricedRelease, OfProfile):
         return from_below.draw_one(profile, noise)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
-        """Return the extension at a price with noise, and how far that is off."""
+        """Return the extension at a price with noise, within the candidates, and its error."""
         adder = AdditiveNoise(self.noise_cost)
         # Rounding down keeps the steps, as the price is whole.
         exact = math.floor(extension(Fraction(most)))
-        value = self._cut(_with_noise(exact, most, adder, noise))
+        value = _scaled(_with_noise(exact, most, adder, noise), self.unit)
+        low, high = self.candidates[0], self.candidates[-1]
+        value = low if value < low else min(value, high)
         bound = adder.bound(most, self.alpha) * self.unit
         if not self.listed:
             return value, float(bound)
@@ -336,12 +333,6 @@ class TwoPhase(PricedRelease, OfProfile):
         ends = self.candidates[0], self.candidates[-1]
         most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
         return index_of_price(most / self.unit)
-
-    def _cut(self, units: int) -> Number:
-        """Return units in the user's scale, cut to the span of the candidates."""
-        value = _scaled(units, self.unit)
-        low, high = self.candidates[0], self.candidates[-1]
-        return low if value < low else min(value, high)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -50,13 +50,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.packing import packing_program
-from beam_dp.mechanisms.packing.packing_program import (
-    PARTS,
-    CellSearch,
-    Packing,
-    PackingBounds,
-    of_rows,
-)
+from beam_dp.mechanisms.packing.packing_program import PARTS, CellSearch, Packing, PackingBounds
 
 _CELLS, _FINEST = 1 << 22, 1000  # numbers of a table, and of thresholds in it
 NOTHING = PackingBounds(Fraction(0), Fraction(0), Fraction(0), Fraction(0))
@@ -169,8 +163,8 @@ def different(owners: np.ndarray) -> np.ndarray:
 
 
 def renumbered(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the people among the owners, rising, and the owners by their place there; -1 stays."""
-    people, numbers = np.unique(np.append(-1, owners), return_inverse=True)
+    """Return the people among the owners, rising, and `different` owners by their place there."""
+    people, numbers = np.unique(np.append(-1, different(owners)), return_inverse=True)
     return people[1:], numbers[1:].reshape(owners.shape) - 1
 
 
@@ -339,10 +333,12 @@ class PackedRows(Packed):
         owners = np.where(able[owners], owners, -1)
         weights, owned = self._weights[rows], (owners >= 0).any(axis=1)
         free = integers.sums_at(values[~owned], weights[~owned], len(chosen))
-        people, owners = renumbered(different(owners[owned]))
+        people, owners = renumbered(owners[owned])
         first, same = alike(values[owned], owners)
         sums = integers.sums_at(same, weights[owned], len(first))
-        return people, of_rows(price, owners[first], sums, values[owned][first], free)
+        return people, packing_program.of_rows(
+            price, owners[first], sums, values[owned][first], free
+        )
 
 
 class MostFrequent(PackedRows):
@@ -381,12 +377,12 @@ class MostFrequent(PackedRows):
         order = np.argsort(-most_of, kind="stable").tolist()
         while True:
             others = Fraction(max(most_of[order[len(searches) :][:1]], default=0))
-            known = [search.best for search in searches]
-            high = max([others, *(found.high for found in known)])
-            stays = max([others * price, *(found.stays for found in known)])
-            removed = max([Fraction(0), *(found.removed for found in known)])
+            rest = PackingBounds(low, others, others * price, Fraction(0))
+            known = [rest, *(search.best for search in searches)]
             low = max([low, *(search.least for search in searches)])
-            yield PackingBounds(low, max(low, high), stays, removed)
+            high = max(low, *(found.high for found in known))
+            stays = max(found.stays for found in known)
+            yield PackingBounds(low, high, stays, max(found.removed for found in known))
             left = [search for search in searches if search.low < search.high]
             worst = max(left, key=lambda search: search.best.high, default=None)
             if worst is None or worst.best.high < others:

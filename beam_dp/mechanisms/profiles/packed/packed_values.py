@@ -17,13 +17,7 @@ import numpy as np
 
 from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.packing.packing_program import Packing, PackingBounds, of_values
-from beam_dp.mechanisms.profiles.packed.packed_rows import (
-    Glance,
-    Packed,
-    alike,
-    different,
-    renumbered,
-)
+from beam_dp.mechanisms.profiles.packed.packed_rows import Glance, Packed, alike, renumbered
 
 
 class PackedValues(Packed):
@@ -40,7 +34,7 @@ class PackedValues(Packed):
         """
         super().__init__()
         kept = np.flatnonzero((owners >= 0).any(axis=0))
-        self._owners, self._each = different(owners[:, kept].T), each
+        self._owners, self._each = renumbered(owners[:, kept].T)[1], each
         self._values = np.unique(values[kept], return_inverse=True)[1]
         self.total = each * (int(self._values.max(initial=-1)) + 1)
 
@@ -112,7 +106,7 @@ def _program(
     Values of one row each, of the same owners, are one value: of their weights together.
     """
     most = int((owners >= 0).sum(axis=1).max())
-    owners = renumbered(different(owners)[:, :most])[1]
+    owners = renumbered(owners)[1][:, :most]
     rows, _ = alike(values, owners)
     owners, values = owners[rows], values[rows]
     alone = np.bincount(values)[values] == 1
