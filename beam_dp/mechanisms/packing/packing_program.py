@@ -70,7 +70,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 
 _MOST_BITS = 50  # bits of a guess in floats
-_NOBODY = np.zeros(0)
 
 
 class PackingBounds(NamedTuple):
@@ -88,7 +87,7 @@ class PackingBounds(NamedTuple):
     high: Fraction
     stays: Fraction
     removed: Fraction
-    parts: np.ndarray = _NOBODY
+    parts: np.ndarray = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,8 +66,9 @@ class Packed(abc.ABC):
 
     total: int
 
-    def __init__(self) -> None:
-        self._searches: dict[Fraction, CellSearch] = {}
+    @functools.cached_property
+    def _searches(self) -> dict[Fraction, CellSearch]:
+        return {}
 
     def __call__(self, price: Fraction) -> Fraction:
         """Return V(D)."""
@@ -207,7 +208,6 @@ class PackedRows(Packed):
             values: any integer codes; None: all rows have the same.
             weights: integers of at least 0, one per row; None: 1 each.
         """
-        super().__init__()
         size = owners.shape[1]
         weights = np.ones(size, np.int64) if weights is None else weights.astype(np.int64)
         kept = np.flatnonzero((owners >= 0).any(axis=0) & np.asarray(weights > 0))

@@ -32,7 +32,6 @@ class PackedValues(Packed):
             values: any integer codes.
             each: the weight of every value.
         """
-        super().__init__()
         kept = np.flatnonzero((owners >= 0).any(axis=0))
         self._owners, self._each = renumbered(owners[:, kept].T)[1], each
         self._values = np.unique(values[kept], return_inverse=True)[1]
@@ -63,16 +62,14 @@ class PackedValues(Packed):
 
     @functools.cached_property
     def _by_shares(self) -> Glance:
-        groups = np.zeros(len(self._values), np.int64)
-        return Glance(groups, self._shares, self._heaviest, np.ceil(self._heaviest))
+        return Glance(0 * self._values, self._shares, self._heaviest, np.ceil(self._heaviest))
 
     @functools.cached_property
     def _by_person(self) -> Glance:
         size = self.total // self._each
         least = np.full(size, self._degrees.max())
         np.minimum.at(least, self._values, self._degrees[self._owners].max(axis=1))
-        groups = np.zeros(size, np.int64)
-        return Glance(groups, np.full(size, self._each), least, self._degrees)
+        return Glance(np.zeros(size, int), np.full(size, self._each), least, self._degrees)
 
     def enough(self) -> Fraction:
         """Return a price at which even shares of the rows of values load nobody more."""
@@ -127,9 +124,6 @@ def covered(owners: np.ndarray, values: np.ndarray, price: int) -> int:
         price: D, at least 1.
     """
     price = min(price, len(values) + 1)  # which pays for everything too
-    packed = PackedValues(owners[None], values)
-    bounds = packed.bounds(Fraction(price))
-    found = next(bounds)
-    while math.ceil(found.low * price) < math.floor(found.high * price):
-        found = next(bounds)
-    return math.ceil(found.low * price)
+    found = PackedValues(owners[None], values).bounds(Fraction(price))
+    ends = ((math.ceil(each.low * price), math.floor(each.high * price)) for each in found)
+    return next(low for low, high in ends if low >= high)
