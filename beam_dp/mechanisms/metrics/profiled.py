@@ -65,11 +65,11 @@ SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
 """The parts of the budget for the floor, the price and the noise."""
 COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
 """The parts for a number of values; the first is for the number at D = 1."""
-PARTS = 64
+PER_VALUE = 64
 """Prices per value: the least price of a number of values is a 64th of one value."""
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which is then released."""
-_COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
+_COVER_TOP = index_of_price(PER_VALUE << 40)  # the largest price is 2^40 items
 _TOP = index_of_price(1 << 52)  # weights are floats up to there (`packed_rows`)
 
 
@@ -383,20 +383,20 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
-        packed = (PackedValues(lines.owners, lines.items, PARTS) for lines in view.owned(0))
+        packed = (PackedValues(lines.owners, lines.items, PER_VALUE) for lines in view.owned(0))
         return released_at_least([self.draw_one(each, noise) for each in packed])
 
     def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:
         """Return the number, from V of parts of values, and how far below it the truth may be."""
-        size = round(packed(Fraction(PARTS)) / PARTS)
+        size = round(packed(Fraction(PER_VALUE)) / PER_VALUE)
         most = max(1, _with_noise(size, 1, AdditiveNoise(self.size_cost), noise))
-        chosen = self.prices.choose(packed, _COVER_TOP, index_of_price(PARTS * most), noise)
+        chosen = self.prices.choose(packed, _COVER_TOP, index_of_price(PER_VALUE * most), noise)
         if chosen is None:
             return most, math.inf
         adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
         parts = _with_noise(math.ceil(packed(Fraction(price))), price, adder, noise)
-        value = round(Fraction(parts, PARTS))
-        bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
+        value = round(Fraction(parts, PER_VALUE))
+        bound = Fraction(adder.bound(price, self.alpha), PER_VALUE) + Fraction(1, 2)  # and rounding
         return value, float(bound)
 
 

@@ -20,7 +20,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import profiled
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import (
-    PARTS,
+    PER_VALUE,
     DirectRelease,
     Priced,
     TwoPhase,
@@ -171,8 +171,8 @@ def test_the_extension_is_the_least_of_its_terms(seed):
 def cover(rows):
     """The packing of values in parts, as a function of prices in whole values."""
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    packed = PackedValues(people[None], items, PARTS)
-    return lambda price: packed(price * PARTS) / PARTS
+    packed = PackedValues(people[None], items, PER_VALUE)
+    return lambda price: packed(price * PER_VALUE) / PER_VALUE
 
 
 def pairs():
@@ -312,7 +312,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     """1,000 values that 60 people each have: nobody need count for more than one."""
     people = np.repeat(np.arange(20_000), 3)
     values = (people * 7 + np.tile(np.arange(3), 20_000)) % 1000
-    twin = PackedValues(people[None], values, PARTS)
+    twin = PackedValues(people[None], values, PER_VALUE)
     _, release = release_of(dp.DistinctCount("x"))
     drawn = np.array([release.draw_one(twin, Noise()) for _ in range(15)])
     # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance

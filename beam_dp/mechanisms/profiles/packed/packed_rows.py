@@ -1,7 +1,27 @@
-"""Rows, their weights, or the rows of the most frequent value, at any price.
+"""The most that rows of several owners pack, at any price: counts, sums, the most frequent value.
 
-A part l_v of each value v is chosen, and all parts add up to 1 at most. Row t packs u_t: at most
-its weight w_t times the part of its value (`packing_program.of_rows`):
+A row has an owner or several, a value and a weight. E(D) is the most that rows pack at a price D:
+row t packs u_t >= 0, at most its weight w_t, and the rows of each person pack D at most together.
+The statistics are
+
+* the number of rows, and the sum of their weights: `PackedRows`, all rows of one value;
+* the rows of the most frequent value: `MostFrequent`;
+* the number of different values, whose rows share a weight: `packed_values`.
+
+*A person adds 0 to D.* For x' = x + one person p, 0 <= E'(D) - E(D) <= D: what packs x packs x'
+too, with 0 for the rows of p; and what packs x' packs x without the rows of p, which pack D at
+most. E is 0 at D = 0 and concave (the mean of packings for two prices is one for their mean), never
+above the statistic, and equal to it at a price that pays for all.
+
+*What is released.* E is known in cells: q(E) = ceil(32 E / D - c), 0.4142 < c < 0.4143, which
+integers decide, and which moves by 0 to 32 for a person (`packing_program`). So the function
+
+    V(D) = D (q(E(D)) - 3/5) / 32,    E(D) - 1.02 D / 32 < V(D) < E(D),
+
+rises by 0 to D for a person more, as E does.
+
+*The most frequent value by parts.* A part l_v of each value v is chosen, and all parts add up to 1
+at most. Row t packs at most its weight times the part of its value (`packing_program.of_rows`):
 
     J(D) = max { sum of u_t : 0 <= u_t <= w_t l_v, sum of l_v <= 1, nobody carries more than D }.
 
@@ -9,29 +29,9 @@ J is never above the sum of l_v times the rows of v, and so never above the rows
 frequent value. J(D) - k D is at most what remains of these without any k people, who are the same k
 people for every value. Where all rows have one value, J is what they pack.
 
-*Why by parts.* The rows of one value may belong to few people. If four suppliers have all 57 order
-lines of an article, they carry 4 at a price of 1. A sixteenth of each of sixteen articles, which
-have 55 lines each and different suppliers, carries nearly 55 at that price.
-
-*Any packing.* A row has an owner or several, a value and a weight. `Packed` tells E(D): the most
-that rows pack at a price D, where a row may count in part and the rows of each person pack D at
-most together.
-
-* The number of rows, the sum of their weights, and the rows of the most frequent value: u_t is at
-  most the weight of row t, times a part of its value.
-* The number of distinct values (`packed_values`): the rows of a value share a capacity.
-
-For x' = x + one person p, 0 <= E'(D) - E(D) <= D: what packs x packs x' too, with 0 for the rows of
-p; and what packs x' packs x without the rows of p, which pack D at most. E is 0 at D = 0 and
-concave (the mean of packings for two prices is one for their mean), never above the statistic, and
-equal to it at a price that pays for all.
-
-E is known in cells: q(E) = ceil(32 E / D - c), 0.4142 < c < 0.4143, which integers decide, and
-which moves by 0 to 32 for a person (`packing_program`). So the function that is released,
-
-    V(D) = D (q(E(D)) - 3/5) / 32,    E(D) - 1.02 D / 32 < V(D) < E(D),
-
-rises by 0 to D for a person more, as E does.
+The rows of one value may belong to few people. If four suppliers have all 57 order lines of an
+article, they carry 4 at a price of 1. A sixteenth of each of sixteen articles, which have 55 lines
+each and different suppliers, carries nearly 55 at that price.
 
 *Whose row is it.* The same person in two roles of a row is one owner. An empty role (-1) is
 nobody's. A row whose roles are all empty is left out, of x and x' alike: it belongs to nobody, so
@@ -53,8 +53,50 @@ from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.packing.packing_program import PARTS, CellSearch, Packing, PackingBounds
 
 _CELLS, _FINEST = 1 << 22, 1000  # numbers of a table, and of thresholds in it
+_FIRST, _SMALL = 8, 20_000  # values and rows of the first program
+_PARTS_UP_TO = 1000  # M
 NOTHING = PackingBounds(Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 SLACK = 1e-7  # relative: n floats above 0 add up to it but for n 2^-53, and n is below 10^8
+
+
+def different(owners: np.ndarray) -> np.ndarray:
+    """Return the owners of each row, each once, falling, -1 beyond the last one.
+
+    Args:
+        owners: shape (rows, roles), -1 for nobody.
+    """
+    falling = -np.sort(-owners, axis=1)
+    twice = falling[:, 1:] == falling[:, :-1]
+    if twice.any():
+        falling[:, 1:][twice] = -1
+        falling = -np.sort(-falling, axis=1)
+    return np.asarray(falling)
+
+
+def renumbered(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the people among the owners, rising, and `different` owners by their place there."""
+    people, numbers = np.unique(np.append(-1, different(owners)), return_inverse=True)
+    return people[1:], numbers[1:].reshape(owners.shape) - 1
+
+
+def alike(keys: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return one row of each kind, and the kind of each row: its key and its owners.
+
+    Args:
+        keys: numbers from 0, by which kinds are in order.
+        owners: shape (rows, roles), -1 for nobody.
+    """
+    size, kinds = int(owners.max(initial=-1)) + 2, keys
+    for role in owners.T:
+        kinds = np.unique(kinds * size + role + 1, return_inverse=True)[1]
+    rows = np.zeros(int(kinds.max(initial=-1)) + 1, np.int64)
+    rows[kinds] = np.arange(len(kinds))
+    return rows, kinds
+
+
+def value_at(number: int, price: Fraction) -> Fraction:
+    """Return V for a cell."""
+    return price * (5 * number - 3) / (5 * PARTS)
 
 
 class Packed(abc.ABC):
@@ -68,6 +110,7 @@ class Packed(abc.ABC):
 
     @functools.cached_property
     def _searches(self) -> dict[Fraction, CellSearch]:
+        """What is known so far, by price."""
         return {}
 
     def __call__(self, price: Fraction) -> Fraction:
@@ -144,50 +187,6 @@ class Glance:
         return PackingBounds(Fraction(0), stays / price + gone, stays, gone)
 
 
-def value_at(number: int, price: Fraction) -> Fraction:
-    """Return V for a cell."""
-    return price * (5 * number - 3) / (5 * PARTS)
-
-
-def different(owners: np.ndarray) -> np.ndarray:
-    """Return the owners of each row, each once, falling, -1 beyond the last one.
-
-    Args:
-        owners: shape (rows, roles), -1 for nobody.
-    """
-    falling = -np.sort(-owners, axis=1)
-    twice = falling[:, 1:] == falling[:, :-1]
-    if twice.any():
-        falling[:, 1:][twice] = -1
-        falling = -np.sort(-falling, axis=1)
-    return np.asarray(falling)
-
-
-def renumbered(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the people among the owners, rising, and `different` owners by their place there."""
-    people, numbers = np.unique(np.append(-1, different(owners)), return_inverse=True)
-    return people[1:], numbers[1:].reshape(owners.shape) - 1
-
-
-def alike(keys: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return one row of each kind, and the kind of each row: its key and its owners.
-
-    Args:
-        keys: numbers from 0, by which kinds are in order.
-        owners: shape (rows, roles), -1 for nobody.
-    """
-    size, kinds = int(owners.max(initial=-1)) + 2, keys
-    for role in owners.T:
-        kinds = np.unique(kinds * size + role + 1, return_inverse=True)[1]
-    rows = np.zeros(int(kinds.max(initial=-1)) + 1, np.int64)
-    rows[kinds] = np.arange(len(kinds))
-    return rows, kinds
-
-
-_FIRST, _SMALL = 8, 20_000  # values and rows of the first program
-_PARTS_UP_TO = 1000  # M
-
-
 class PackedRows(Packed):
     """J: the weight of the rows of the value that has most of it, which is chosen by parts.
 
@@ -247,11 +246,13 @@ class PackedRows(Packed):
 
     @functools.cached_property
     def _by_person(self) -> Glance:
+        """By the most that owners have of any value: people are removed for all values at once."""
         heavy = self._heaviest[self._owners].max(axis=1)
         return Glance(self._values, self._weights, heavy, self._heaviest)
 
     @functools.cached_property
     def _by_value(self) -> Glance:
+        """By what owners have of the value of the row: the lower bound is higher, of one value."""
         if len(self.totals) == 1:
             return self._by_person
         return Glance(self._values, self._weights, self._owned.max(axis=1), self._heaviest)
@@ -355,7 +356,7 @@ class MostFrequent(PackedRows):
     """
 
     def _glance(self, price: Fraction) -> PackingBounds:
-        """Return bounds of J, whose lower one is that of one value, or by roles and M."""
+        """Return bounds of J, the lower of which is of one value; or the upper one of roles and M."""
         known = super()._glance(price)
         if known.high * price <= _PARTS_UP_TO:
             return known

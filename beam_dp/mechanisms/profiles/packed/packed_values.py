@@ -4,6 +4,10 @@ A value disappears when all of its rows do, and a row disappears with any of its
 D no person i is removed who owns rows of values of a weight d(i) <= D in all: to put back a part
 r_i of them brings back r_i d(i) at most, and saves r_i D. So their name leaves their rows. A value
 counts in full when one of its rows has no name left.
+
+Values of one row each, which have the same owners, are one value: of their weights together. What
+the row of the one packs can be shared evenly among theirs. So of a seller of thousands of articles
+that nobody else sells one row is left.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import numpy as np
 
 from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.packing.packing_program import Packing, PackingBounds, of_values
+from beam_dp.mechanisms.profiles.packed import packed_rows
 from beam_dp.mechanisms.profiles.packed.packed_rows import Glance, Packed, alike, renumbered
 
 
@@ -33,7 +38,7 @@ class PackedValues(Packed):
             each: the weight of every value.
         """
         kept = np.flatnonzero((owners >= 0).any(axis=0))
-        self._owners, self._each = renumbered(owners[:, kept].T)[1], each
+        self._owners, self._each = packed_rows.different(owners[:, kept].T), each
         self._values = np.unique(values[kept], return_inverse=True)[1]
         self.total = each * (int(self._values.max(initial=-1)) + 1)
 
@@ -100,7 +105,7 @@ def _program(
 ) -> Packing:
     """Return the program of rows of which each has an owner, who are numbered anew.
 
-    Values of one row each, of the same owners, are one value: of their weights together.
+    Values of one row each, of the same owners, are one value.
     """
     most = int((owners >= 0).sum(axis=1).max())
     owners = renumbered(owners)[1][:, :most]
