@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
@@ -48,8 +48,8 @@ def warned() -> Iterator[None]:
         for kind in (dp.UnknownColumns, dp.UnusualParameters):
             warnings.simplefilter("always", kind)
         yield
-    for warning in caught:
-        say(f"Warning: {messages.translated(str(warning.message))}")
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"Warning: {messages.translated(text)}")
 
 
 @contextlib.contextmanager
@@ -104,12 +104,12 @@ def shown(first: str, reads: str, runner: str) -> Iterator[None]:
         open_files.bars.clear()
 
 
-def _announce(words: str, done: object) -> str:
+def _announce(words: str, *done: object) -> str:
     stage(words)
     return words
 
 
-def when_ready(next_stage: str, released: beam.PCollection[object]) -> None:
-    """Name the next stage as soon as `released` is computed; it is public, counts would not be."""
-    words = released.pipeline | "Stage" >> beam.Create([next_stage])
-    _ = words | "Announce" >> beam.Map(_announce, beam.pvalue.AsIter(released))
+def when_ready(next_stage: str, released: Sequence[beam.PCollection[object]]) -> None:
+    """Name the next stage as soon as all are computed; it is public, counts would not be."""
+    words = released[0].pipeline | "Stage" >> beam.Create([next_stage])
+    _ = words | "Announce" >> beam.Map(_announce, *map(beam.pvalue.AsIter, released))

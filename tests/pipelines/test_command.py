@@ -52,6 +52,11 @@ def test_every_word_is_a_job_and_is_in_the_help(
     assert command.main() == 2 and "must name one of aggregate, " in capsys.readouterr().err
 
 
+def test_a_schedule_is_called_by_its_name(tmp_path: Path) -> None:
+    said = called(tmp_path, "ledger", "schedule", "--help").stdout
+    assert said.startswith("usage: beam-dp ledger schedule --runs N --total_epsilon E ...")
+
+
 def test_the_script_is_installed() -> None:
     [name, at] = re.findall(r"(beam-dp)=([\w.]+:main)", (ROOT / "setup.py").read_text())[0]
     module, function = at.split(":")

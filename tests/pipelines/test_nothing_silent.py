@@ -37,6 +37,13 @@ def test_no_partition_is_said_last(
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.startswith("no partition was selected, so nothing was released (one is kept for ")
     assert last.endswith("; or, which costs nothing, name the partitions: 1,2,3")
+    query = ["--query", "SELECT visitor, day FROM rows", "--overwrite"]
+    assert aggregate.main([*words, *private, *query]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last.endswith(
+        "1,2,3. A query drops each row in which an expression fails, as CAST of "
+        "a date like 24.11.2026: try it on rows that you made up"
+    )
     assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")
 

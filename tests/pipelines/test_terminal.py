@@ -206,7 +206,7 @@ def test_a_run_shows_its_stages_in_the_line_while_all_else_is_held_back(screen: 
 
     made = beam.Pipeline("FnApiRunner")
     rows = made | "Rows" >> beam.Create(["canary-611"]) | "Slow" >> beam.Map(slow)
-    terminal.when_ready("Writing", rows)
+    terminal.when_ready("Writing", [rows])
     running.run(made, "Reading and bounding", reads=FILE)
     said = screen.text()
     assert "\rReading and bounding   0% |" in said and "canary" not in said

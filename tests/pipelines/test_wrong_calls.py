@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from beam_dp.transforms.io.formats import FORMATS, READ
 from pipelines import (
     aggregate,
     command_line,
@@ -93,13 +94,14 @@ AGGREGATE = {
     ),
     "an unknown format": (
         ["--input", "a.xml", "--output", "out.csv", *command("--count")],
-        "input must end in one of .parquet, .csv, .tsv, .jsonl, .csv.gz, .tsv.gz, .jsonl.gz, the same for all",
+        f"input must end in one of {', '.join(READ)}, the same for all",
     ),
-    "an unknown output": (written("out"), "output must end in .parquet, .csv, .tsv, .jsonl, not 'out'"),
+    "an unknown output": (written("out"), f"output must end in {', '.join(FORMATS)}, not 'out'"),
     "an output that exists": (written("old.csv"), "old.csv': name another, or overwrite it"),
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"
     ),
+    "an output with a long name": (written("o" * 247 + ".csv"), "you may write, by 250 bytes at most"),
     "an output where nobody can write": ([*written("/no/out.csv"), "--overwrite"], "'/no/out.csv'. Name a"),
     "a ledger that the output replaces": (
         counted("--ledger", "out.csv", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv' matches it"

@@ -40,7 +40,10 @@ def figures(keys: list[Any], metrics: tuple[Any, ...] = METRICS) -> list[Figure]
 
 def drawn(values: list[Any]) -> Figure:
     """Return the chart of three numbers each: a value and its interval, or one with neighbours."""
-    numbers = tuple(shown(*(v if isinstance(v, tuple) else (v, v - 1, v + 2))) for v in values)
+    groups = [
+        (v,) if v is None else v if isinstance(v, tuple) else (v, v - 1, v + 2) for v in values
+    ]
+    numbers = tuple(shown(*group) for group in groups)
     keys = tuple((f"key {at}",) for at in range(len(values)))
     [figure] = report._figures(View({}, ("k",), keys, (Series("n", "Sum", "", "n", "", numbers),)))
     return figure
@@ -126,6 +129,8 @@ def test_bars_stand_in_the_order_of_the_table_and_the_largest_of_thousands_are_d
     many = drawn([float(10 + at) for at in range(3_000)])
     assert keys_of(many) == [f"key {at}" for at in range(2_940, 3_000)]
     assert many.left_out == 2_940
+    few = drawn([float(at) if at > 95 else None for at in range(100)])
+    assert keys_of(few) == [f"key {at}" for at in range(96, 100)] and few.left_out == 96
     panels = figures([f"shop {at}" for at in range(14)])[2].panels
     assert [name for name, _ in panels] == [f"shop {at}" for at in range(2, 14)]
     bins = [label for label, _ in panels[0][1]]

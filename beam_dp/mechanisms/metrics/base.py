@@ -330,7 +330,10 @@ class Metric(MetricPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return its release, as `MetricPart` says; only of a metric that is a part of itself."""
-        raise TypeError(f"{type(self).__name__}: its parts are released.")
+        raise TypeError(
+            f"{type(self).__name__}: a metric defines `build`; or `parts` and `combine`, if it is "
+            "made of numbers that others release."
+        )
 
     def beside(self, asked: Sequence["Metric"]) -> "Metric":
         """Return it as it is released beside all that is asked for: by default the same."""

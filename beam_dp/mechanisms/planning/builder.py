@@ -78,6 +78,7 @@ def build(
     """
     users: dict[MetricPart, list[Metric]] = {part: [] for part in shares}
     for metric in asked:
+        _check_parts(metric, context.columns)
         for part in metric.parts():
             users[part].append(metric)
     steps: list[Step] = []
@@ -93,6 +94,9 @@ def build(
             output=using[0].output,
         )
         release = part.build(own, share)
+        if not release.spends:  # else rows of people would be read, and nothing be paid
+            rule = "name what each draw costs"
+            raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
         words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
         for cost, purpose, once in release.spends:
@@ -105,6 +109,27 @@ def build(
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
     return _pooled(steps, (context.partitions or 1) if context.jointly else 1)
+
+
+def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
+    """Refuse what only the author of a metric can mend, before any row is read.
+
+    Args:
+        metric: the metric.
+        columns: all columns that are read.
+
+    Raises:
+        TypeError: where it makes no number of its parts, or does not read what they read.
+    """
+    name, parts = type(metric).__name__, metric.parts()
+    if len(parts) > 1 and type(metric).combine is Metric.combine:
+        raise TypeError(f"{name}: `combine` must make its number of its {len(parts)} parts.")
+    for column in (column for part in parts for column in part.columns()):
+        if column not in columns:
+            raise TypeError(
+                f"{name}: `columns` must name every column that its parts read, with their unit; "
+                f"it lacks {column.name!r}, or gives it another unit."
+            )
 
 
 def _borrows(release: Release) -> bool:

@@ -31,8 +31,9 @@ SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
 _KNOWN = (
-    "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
-    "--bounds partitions=3"
+    "The search costs nothing if you know a bound without the data, as 3: "
+    "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "
+    "intervals miss the truth"
 )
 
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"

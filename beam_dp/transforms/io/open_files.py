@@ -89,6 +89,14 @@ def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
             yield unpacked
 
 
+def seekable(path: str) -> pa.NativeFile:
+    """Open `path` (local or remote) for formats that read here and there."""
+    if is_local(path):
+        # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
+        return pa.OSFile(path)
+    return pa.PythonFile(FileSystems.open(path), mode="r")
+
+
 def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
     """Return the first 64 KiB of a file of text, unpacked.
 
@@ -110,8 +118,8 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
         "ReadRows",
         f"every file of {pattern!r}",
         f"be text in UTF-8, and one of them is not, in its first {LOOKED >> 10} KiB",
-        "CSV may have another encoding, like cp1252 of Windows; save other files as UTF-8, as iconv "
-        "-f WINDOWS-1252 -t UTF-8 old.jsonl > new.jsonl does.",
+        "CSV may have another one: give --encoding cp1252 (of Windows) or latin-1. Save other files "
+        "as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.jsonl > new.jsonl does.",
     )
     return start
 
