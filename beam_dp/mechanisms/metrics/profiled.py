@@ -1,13 +1,17 @@
 """Metrics that are released by their removal profile: by a search, in two phases, or by a price.
 
-A `Profiler` computes the removal profile of a statistic per partition; `DirectRelease` searches it.
-That is the shifted inverse mechanism.
+`Profiled.build`, at the end, chooses among the releases, which come first:
 
-*Two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
+* `DirectRelease` searches the removal profile of a statistic, which a `Profiler` computes for each
+  partition. That is the shifted inverse mechanism.
+* `TwoPhase` finds a floor by that search, chooses a price, and adds noise of its size.
+* `TwoPhaseDistinct` does so for the number of different values, without a floor.
+* `Priced` chooses a price for rows with several owners, which pack under it, and adds noise.
+
+*Why two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
 people. Where both signs of an error are alike, noise of the worth of one person errs by far less.
 The user does not have to say what that worth (the price) is: `PriceSearch` chooses it, on an
-extension of the statistic (`profiles.lipschitz_extension`). Rows with several owners pack under a
-price (`Priced`).
+extension of the statistic (`profiles.lipschitz_extension`).
 """
 
 import dataclasses
@@ -71,6 +75,47 @@ FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which is then released."""
 _COVER_TOP = index_of_price(PER_VALUE << 40)  # the largest price is 2^40 items
 _TOP = index_of_price(1 << 52)  # weights are floats up to there (`packed_rows`)
+
+
+def as_array(values: list[Number]) -> np.ndarray:
+    """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
+    large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
+    return np.array(values, object if large else None)
+
+
+def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> Released:
+    """Return numbers, each with how far the truth may be beyond it on the side that is known."""
+    values = as_array([value for value, _ in drawn])
+    return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
+
+
+def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return a number that a person moves by at most the price, plus noise."""
+    return int(adder.add(np.array([exact], object), price, noise)[0])
+
+
+def _scaled(units: int, unit: Fraction) -> Number:
+    """Return units in the user's scale."""
+    value: Number = scale(np.array([units], object), unit).tolist()[0]
+    return value
+
+
+def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
+    """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
+
+    More of the profile would be of no use: cut above the floor, the rest of it is the floor.
+    """
+    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
+
+
+def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
+    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
+
+    The result is rounded to the candidates anyway, and prices far below the gap would only be
+    chances to stop at a price where nothing but the floor is left.
+    """
+    gaps = 0 if given is None else int(given.gap / (8 * unit))
+    return unit * (1 << max(0, gaps.bit_length() - 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,36 +190,6 @@ class DirectRelease(OfProfile):
         """Describe the search."""
         mechanism = f"shifted inverse, {type(self.search).__name__}"
         return Description(mechanism, people(self.shift))
-
-
-def as_array(values: list[Number]) -> np.ndarray:
-    """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
-    large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
-    return np.array(values, object if large else None)
-
-
-def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> Released:
-    """Return numbers, each with how far the truth may be beyond it on the side that is known."""
-    values = as_array([value for value, _ in drawn])
-    return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
-
-
-def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
-    """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
-
-    More of the profile would be of no use: cut above the floor, the rest of it is the floor.
-    """
-    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
-
-
-def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
-    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
-
-    The result is rounded to the candidates anyway, and prices far below the gap would only be
-    chances to stop at a price where nothing but the floor is left.
-    """
-    gaps = 0 if given is None else int(given.gap / (8 * unit))
-    return unit * (1 << max(0, gaps.bit_length() - 1))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -398,17 +413,6 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
         value = round(Fraction(parts, PER_VALUE))
         bound = Fraction(adder.bound(price, self.alpha), PER_VALUE) + Fraction(1, 2)  # and rounding
         return value, float(bound)
-
-
-def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
-    """Return a number that a person moves by at most the price, plus noise."""
-    return int(adder.add(np.array([exact], object), price, noise)[0])
-
-
-def _scaled(units: int, unit: Fraction) -> Number:
-    """Return units in the user's scale."""
-    value: Number = scale(np.array([units], object), unit).tolist()[0]
-    return value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

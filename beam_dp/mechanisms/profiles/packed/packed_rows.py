@@ -207,8 +207,7 @@ class PackedRows(Packed):
             values: any integer codes; None: all rows have the same.
             weights: integers of at least 0, one per row; None: 1 each.
         """
-        size = owners.shape[1]
-        weights = np.ones(size, np.int64) if weights is None else weights.astype(np.int64)
+        weights = np.ones(owners.shape[1], int) if weights is None else weights.astype(np.int64)
         kept = np.flatnonzero((owners >= 0).any(axis=0) & np.asarray(weights > 0))
         codes = np.zeros(len(kept), np.int64)
         if values is not None:

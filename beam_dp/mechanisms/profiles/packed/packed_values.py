@@ -61,9 +61,8 @@ class PackedValues(Packed):
         size = int(self._values.max(initial=-1)) + 1
         pairs = np.sort((self._owners * size + self._values[:, None])[self._owners >= 0])
         people = pairs[np.diff(pairs, prepend=-1) > 0] // size
-        return np.asarray(
-            self._each * np.bincount(people, minlength=int(self._owners.max(initial=-1)) + 2)
-        )
+        counts = np.bincount(people, minlength=int(self._owners.max(initial=-1)) + 2)
+        return np.asarray(self._each * counts)
 
     @functools.cached_property
     def _by_shares(self) -> Glance:
