@@ -9,8 +9,6 @@ The file goes to build/bench under a name that says all its parameters, and is k
 already.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ It runs as the jobs do. The options that are not named here go to Beam, for inst
 --direct_running_mode=multi_threading.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ file takes 14 GB of build/bench, and 10 minutes to make. A program that needs mo
 is fails, and its line says so.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

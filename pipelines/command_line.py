@@ -47,7 +47,7 @@ _SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
     "nonnegative": "",
-    "quiet": "name no stages and show no progress, but warnings and errors",
+    "quiet": "name no stages; warnings and errors are still shown",
     "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
 _VALUES = {

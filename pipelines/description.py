@@ -39,10 +39,6 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "overwrite": (bool, "true or false"),
     "query": (str, "SQL"),
     "numbers": ((str, list), "a column, or a list of them"),
-    "quotes": (bool, "true or false"),
-    "delimiter": (str, "text"),
-    "decimal": (str, "text"),
-    "encoding": (str, "text"),
 }
 
 

@@ -66,7 +66,7 @@ def main(given: Sequence[str] | None = None) -> int:
         rehearsal.held.clear()
         _ = releasing.rows_of(asked, made) | "Hold" >> beam.Map(rehearsal.hold)
         asked.check_input(made)
-    running.run(made, "Reading", options.show_errors, asked.input, options.quiet)
+    running.run(made, "Reading", options.show_errors, options.quiet)
     columns = terminal.width()
     for table in asked.tables:
         view = rehearsed(asked, table.release, options.runs)

@@ -109,7 +109,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
             balance = asked.ledger.charge(asked.release, name)
     outputs = asked.files("output")
     stopping.cleanings += [functools.partial(whole_files.remove_unfinished, o) for o in outputs]
-    running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
+    running.run(made, "Reading and bounding", options.show_errors, options.quiet)
     if not FileSystems.exists(asked.output):  # a template was written, no job has run
         sys.stdout.write(f"{plans}{told(balance)}")
         return 0

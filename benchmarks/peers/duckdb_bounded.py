@@ -5,8 +5,6 @@
 What does not fit into memory goes to a folder beside the output.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import time

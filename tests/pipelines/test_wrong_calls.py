@@ -19,6 +19,7 @@ from pipelines import (
     preprocess,
     ratio,
     shifted_inverse,
+    table,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -121,10 +122,6 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
     ),
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
-    "a clip of text": (
-        {"metrics": [{"sum": "a", "clip": "abc"}]},
-        "clip must be a number, not 'abc': give a number, like 100",
-    ),
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
@@ -192,14 +189,8 @@ def test_a_wrong_call_is_one_line(
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
         (None, "error: --config r.yaml: it cannot be read"),
-        (
-            "metrics: [count]\nbudget: {epsilon: 1}\n",
-            "person must be given: name its column",
-        ),
-        (
-            "person: a\nbudget: {epsilon: 1}\n",
-            "metrics must be given: ask for one",
-        ),
+        ("metrics: [count]\nbudget: {epsilon: 1}\n", "person must be given: name its column"),
+        ("person: a\nbudget: {epsilon: 1}\n", "metrics must be given: ask for one"),
         ("person: a\nmetrics: [count]\n", "budget must be given: give an epsilon"),
         (
             "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",
@@ -230,6 +221,7 @@ WHOLE = {
     shifted_inverse: [*FILES, *command("--max", "minutes", "--ledger=l.jsonl")],
     ledger: ["visits.ledger.jsonl"],
     demo: [],
+    table: ["out.csv"],
 }
 
 

@@ -172,13 +172,11 @@ class MetricPart(abc.ABC):
     """One number per partition: a frozen record of all parameters of a release but its budget.
 
     Attributes:
-        word: its name in the account and in a plan.
-        shown_as: its name in the plan of a metric that has several parts; "" for `word`.
+        word: its name in the account, and in the plan of a metric that has several parts.
         whole: whether it counts something.
     """
 
     word: ClassVar[str]
-    shown_as: ClassVar[str] = ""
     whole: ClassVar[bool] = False
 
     @abc.abstractmethod

@@ -22,7 +22,6 @@ LIMBS = 3
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 _SAFE = 1 << 62
-_LIMB = 1 << 64
 _FLOATS = 1 << 53  # all integers up to this are floats
 _WIDE = {LOWEST: -WIDEST, HIGHEST: WIDEST}
 
@@ -133,14 +132,6 @@ def to_limbs(column: np.ndarray) -> np.ndarray:
     """
     raw = b"".join(int(value).to_bytes(8 * LIMBS, "big", signed=True) for value in column)
     return np.frombuffer(raw, ">i8").reshape(-1, LIMBS).T.astype(np.int64)
-
-
-def from_limbs(limbs: np.ndarray) -> np.ndarray:
-    """Return the column of these limbs, of any number, the highest one first."""
-    column = limbs[0].astype(object)
-    for lower in limbs[1:]:
-        column = column * _LIMB + lower.view(np.uint64).astype(object)
-    return np.asarray(column)
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:

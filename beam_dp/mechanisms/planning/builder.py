@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.accounting.account import Entry
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
@@ -66,15 +66,13 @@ def build(
     asked: Sequence[Metric],
     shares: Mapping[MetricPart, Budget],
     context: Context,
-    account: Account,
-) -> tuple[Step, ...]:
-    """Return the steps of a program, and enter their costs in the account.
+) -> tuple[tuple[Step, ...], list[Entry]]:
+    """Return the steps of a program, and the entries of their costs.
 
     Args:
         asked: the metrics.
         shares: what each part may spend, over all partitions of a person.
         context: the parameters of the pipeline.
-        account: the account of the whole budget.
     """
     users: dict[MetricPart, list[Metric]] = {part: [] for part in shares}
     for metric in asked:
@@ -82,6 +80,7 @@ def build(
         for part in metric.parts():
             users[part].append(metric)
     steps: list[Step] = []
+    entries: list[Entry] = []
     choices, first = 0, 1  # the first measure counts the people
     for part, share in shares.items():
         using = users[part]
@@ -101,14 +100,14 @@ def build(
         label = " ".join(word for word in words if word)
         for cost, purpose, once in release.spends:
             entry = f"{label}: {purpose}" if purpose else label
-            account.spend(entry, cost, 1 if once else context.reach)
+            entries.append((entry, cost, 1 if once else context.reach))
         choices += release.chooser is not None
         # Who borrows a clip stands behind its lender.
         has_clip = release.chooser is not None or _borrows(release)
         shared = choices - 1 if has_clip else None
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
-    return _pooled(steps, (context.partitions or 1) if context.jointly else 1)
+    return _pooled(steps, (context.partitions or 1) if context.jointly else 1), entries
 
 
 def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:

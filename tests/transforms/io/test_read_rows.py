@@ -299,10 +299,7 @@ def test_csv_and_jsonl_through_a_pipeline(tmp_path: Path, packed: bool) -> None:
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        (
-            ("rows.txt", ["a"]),
-            f"pattern must end in one of {', '.join(READ)}",
-        ),
+        (("rows.txt", ["a"]), f"pattern must end in one of {', '.join(READ)}"),
         (("directory/", ["a"]), 'For a directory write "directory/*.parquet"'),
         (("a.csv,b.parquet", ["a"]), "the same for all its parts"),
         (("", ["a"]), "pattern must end in"),
