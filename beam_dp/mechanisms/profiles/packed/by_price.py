@@ -38,7 +38,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.packing.packing_program import PARTS, PackingBounds
 from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 
@@ -57,7 +56,6 @@ def profile(packed: Packed, removals: int) -> list[int]:
         packed: E of one database.
         removals: K, at least 1.
     """
-    checks.positive_integer("by_price.profile", "removals", removals)
     best = np.append(packed.total, np.zeros(removals, np.int64))
     enough = next(place for place, price in enumerate(PRICES) if price >= packed.enough())
     for place in range(enough, -1, -1):
