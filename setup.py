@@ -53,7 +53,6 @@ setup(
         "numpy>=2.0",
         "pyarrow>=21.0",
         "scipy>=1.13,<2",
-        "tqdm>=4.66,<5",
     ],
     extras_require={
         "dev": [*TESTS, *LINTERS, *REPORT, *SQL, *DOCS, YAML, "tpchgen-cli>=2"],

@@ -7,15 +7,12 @@
     python -m benchmarks experts              other statistics beside a careful user of OpenDP
     python -m benchmarks statistics           other statistics beside the published mechanism
     python -m benchmarks together             numbers that share a draw; means far from 0
-    python -m benchmarks preprocessing        means, medians, extremes: by default, by preprocessing
     python -m benchmarks selection            partitions that are selected without a bound
     python -m benchmarks faults               processes killed at random moments, on every engine
 
 Without a name the options go to `benchmarks.speed`, and all tables but those of `faults` are
 printed. One that misses a goal, or fails, does not keep the others from running.
 """
-
-from __future__ import annotations
 
 import subprocess
 import sys
@@ -29,7 +26,6 @@ TABLES = (
     ["experts"],
     ["statistics"],
     ["together"],
-    ["preprocessing"],
     ["selection"],
 )
 PROGRAMS = {name for name, *_ in TABLES} | {"speed", "data", "faults"}

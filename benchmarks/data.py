@@ -5,11 +5,9 @@
 The same arguments give the same rows (under one numpy): a chunk of 2^20 rows depends on the seed
 and on its own number alone, so a short file is a prefix of a longer one of the same people and
 partitions. Memory is that of one chunk, so that 100 million rows need no more than one million.
-The file goes to build/bench under a name that says all its parameters, and is kept if it is there
-already.
+The rows go to build/bench under a name that says all its parameters, and are kept if they are there
+already. Several files stand in a folder, and each has a seed of its own.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import sys
@@ -28,7 +26,6 @@ FOLDER = Path("build/bench")
 ROW_GROUP = 1 << 17
 CHUNK = 8 * ROW_GROUP
 PEOPLE_EXPONENT = 0.8
-PARTITION_EXPONENT = 1.0
 HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
 HEX_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 
@@ -37,23 +34,27 @@ HEX_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 class Shape:
     """What the rows look like.
 
-    `uuid` writes the person ids as 36-character strings instead of int64; `even` gives every
-    partition the same chance instead of Zipf's.
+    `uuid` writes the person ids as 36-character strings instead of int64; `skew` is the exponent of
+    the partitions' law, 0 for partitions of the same chance; `values` is how many columns of values
+    there are, and `files` how many files.
     """
 
     rows: int = 10_000_000
     people: int = 200_000
     partitions: int = 1000
     uuid: bool = False
-    even: bool = False
+    skew: float = 1.0
+    values: int = 1
+    files: int = 1
     seed: int = 1
 
     @property
     def name(self) -> str:
-        """Return a file name that says every parameter."""
-        ids = ("uuid" if self.uuid else "int64") + ("_even" if self.even else "")
+        """Return a name that says every parameter: of the file, or of all files of the folder."""
+        ids = f"{'uuid' if self.uuid else 'int64'}_skew{self.skew}_values{self.values}"
         size = f"rows{self.rows}_people{self.people}_partitions{self.partitions}"
-        return f"{size}_{ids}_seed{self.seed}.parquet"
+        name = f"{size}_{ids}_seed{self.seed}"
+        return f"{name}.parquet" if self.files == 1 else f"{name}/*.parquet"
 
 
 def zipf_cumulative(size: int, exponent: float) -> np.ndarray:
@@ -97,7 +98,7 @@ def mixed(words: np.ndarray) -> np.ndarray:
 def chunks(shape: Shape) -> Iterator[pa.Table]:
     """Yield the rows as tables of at most 2^20 rows."""
     people = zipf_cumulative(shape.people, PEOPLE_EXPONENT)
-    partitions = zipf_cumulative(shape.partitions, 0.0 if shape.even else PARTITION_EXPONENT)
+    partitions = zipf_cumulative(shape.partitions, shape.skew)
     for start in range(0, shape.rows, CHUNK):
         yield chunk(shape, start, people, partitions).slice(0, shape.rows - start)
 
@@ -113,6 +114,8 @@ def chunk(shape: Shape, start: int, people: np.ndarray, partitions: np.ndarray) 
         "partition": pa.array(partition.astype(np.int32)),
         "value": pa.array(generator.lognormal(3.0, 1.0, CHUNK)),
     }
+    for number in range(2, shape.values + 1):
+        columns[f"value{number}"] = pa.array(generator.lognormal(3.0, 1.0, CHUNK))
     return pa.table(columns)
 
 
@@ -134,10 +137,13 @@ def main(words: Sequence[str] | None = None) -> None:
     """Write the file that the command line asks for, unless it is there, and print its path."""
     fields = {field.name: field.default for field in dataclasses.fields(Shape)}
     shape = Shape(**vars(tables.options(__doc__, words, **fields)))
-    path = FOLDER / shape.name
-    if not path.exists():
-        write(shape, path)
-    sys.stdout.write(f"{path}\n")
+    name = str(FOLDER / shape.name)
+    for number in range(shape.files):
+        part = dataclasses.replace(shape, rows=shape.rows // shape.files, seed=shape.seed + number)
+        path = Path(name.replace("*", str(number)))
+        if not path.exists():
+            write(part, path)
+    sys.stdout.write(f"{name}\n")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ Laplace noise for L0 = 1 and Linf rows. *Distinct counts* and *frequencies* are 
 people keep so many of their items, and Laplace noise is added for that sensitivity.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

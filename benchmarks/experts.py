@@ -10,8 +10,6 @@ people, values or rows, one is added to both sides of a ratio, so that 0 beside 
 Empty releases ("e", in percent) are not among the errors: experts with bounds never have any.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sys

@@ -1,7 +1,5 @@
 """What `benchmarks.faults` runs on: engines, the options of their jobs, and what can be killed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

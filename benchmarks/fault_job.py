@@ -7,8 +7,6 @@ shuffle, and slowly, so that there is time to kill something between the two. Th
 file that a job writes, and the job is run and cleaned up after as those of `pipelines` are. Each row of the input holds the word CANARY: a file that has it has rows.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 import time

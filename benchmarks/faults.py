@@ -18,8 +18,6 @@ Two draws are the same with a chance below 2^-120: where a day has two rows, the
 A leftover is a file with a row of the input, or a part of the output.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import contextlib

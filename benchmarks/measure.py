@@ -97,8 +97,10 @@ def run(command: Sequence[str]) -> Run:
         RuntimeError: it failed; the message ends with what it wrote to its error stream.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        # Modules are compiled once and kept, as where they are installed.
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, stderr=errors)
+        process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -13,8 +13,6 @@ releases at epsilon 1, whose bounds come from a million draws of the population,
 sample.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A question is a kind of data with a number of people, the statistics that are re
 together, and a budget. Questions of one family make one table.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 

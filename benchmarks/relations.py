@@ -15,8 +15,6 @@
 * `triangles_TRIANGLES_PEOPLE`: triangles (a, b, c) of a graph of groups in which all know each other.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

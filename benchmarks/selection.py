@@ -6,8 +6,6 @@ People have a lognormal number of keys, which are drawn like 1 / rank. Bounded s
 truncated geometric one, which is optimal for one partition. Means of all runs.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from fractions import Fraction

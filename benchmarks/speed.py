@@ -3,18 +3,20 @@
     python -m benchmarks speed --all                     every table (an hour or so)
     python -m benchmarks speed --uuid --scale 0.01       one table, a hundredth of the rows
     python -m benchmarks speed --growth 1,10             some lines of a table
-    python -m benchmarks speed --sizes                   beside all peers, up to a billion rows
+    python -m benchmarks speed --sizes                   beside all peers, up to 100 million rows
+    python -m benchmarks speed --sizes 1000 --rounds 1   a billion rows
 
-All processes do the same: read one Parquet file, keep 3 partitions per person, sum and count per
-partition, write one CSV file. Wall time includes the interpreter's start and the imports. Polars
-and PipelineDP may live in another environment (--peer_python). A billion rows are run once; the
-file takes 14 GB of build/bench, and 10 minutes to make. A program that needs more memory than there
+All processes do the same: read Parquet, keep 3 partitions per person, sum and count per partition,
+write one CSV file. The rows of `--sizes` are of two shapes: one file, and ten files in which fewer
+partitions have most rows, so that people have many rows in a partition. Wall time includes the
+interpreter's start and the imports. Polars and PipelineDP may live in another environment
+(--peer_python). A billion rows are run once; the file takes 14 GB of build/bench, and 10 minutes to
+make. A program that needs more memory than there
 is fails, and its line says so.
 """
 
-from __future__ import annotations
-
 import argparse
+import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -37,6 +39,8 @@ REPEATED = 100
 SMALL_ENOUGH_FOR_ALL = 10
 """Up to so many million rows PipelineDP ends within minutes."""
 Words = Sequence[str]
+SHAPES: dict[str, Words] = {"one file": (), "ten files": ("--skew", "1.1", "--files", "10")}
+"""Options of `benchmarks.data` for the table of sizes, by what its titles say of them."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,24 @@ def ours(million: int, name: str = "beam_dp", data: Words = (), options: Words =
 
 
 def sizes(millions: Sequence[int]) -> Iterator[Table]:
-    """1 to 1,000 million rows beside Polars, DuckDB and, up to 10 million, PipelineDP."""
-    for million in millions:
-        slow = [PIPELINEDP] if million <= SMALL_ENOUGH_FOR_ALL else []
-        lines = [Line(peer, million) for peer in (*POLARS, DUCKDB, *slow)]
+    """1 to 100 million rows of both shapes beside Polars and DuckDB, up to 10 beside PipelineDP."""
+    for million, (shape, data) in itertools.product(millions, SHAPES.items()):
+        if data and million > REPEATED:
+            continue
+        slow = [PIPELINEDP] if million <= SMALL_ENOUGH_FOR_ALL and not data else []
+        lines = [Line(peer, million, data) for peer in (*POLARS, DUCKDB, *slow)]
         first = len(POLARS) + 1
-        yield Table(f"{million:,} million rows", [*lines, ours(million)], first)
+        title = f"{million:,} million rows, {shape}"
+        yield Table(title, [*lines, ours(million, data=data)], first)
+
+
+def metrics() -> Iterator[Table]:
+    """Five metrics over three columns beside one metric; dicts, which Beam makes one by one."""
+    data = ["--values", "3"]
+    lines = [("a sum", "1"), ("five metrics over three columns", "5")]
+    yield Table("Metrics", [ours(10, name, data, ["--metrics", asked]) for name, asked in lines])
+    alone = ours(1, "Beam reads dicts", options=["--dicts", "--alone"])
+    yield Table("Rows as dicts", [alone, ours(1, "beam_dp, of dicts", options=["--dicts"])])
 
 
 def partitions(numbers: Sequence[int]) -> Iterator[Table]:
@@ -90,33 +106,21 @@ def partitions(numbers: Sequence[int]) -> Iterator[Table]:
         for public in (size, 0)
     ]
     yield Table("Growth with the partitions", lines)
-
-
-def heavy() -> Iterator[Table]:
-    """One person with all 10 million rows, in one and in a million partitions: bounded memory."""
-    lines = [
-        ours(
-            10,
-            f"beam_dp, people {people:,}, partitions {size:,}",
-            ["--partitions", str(size), "--people", str(people), "--even"],
-            ["--public", str(public)],
-        )
-        for size, public in ((1, 1), (MILLION, 0))
-        for people in (1, 200_000)
-    ]
-    yield Table("One person with all rows", lines)
+    people = ("200000", "1")  # bounded memory: one person has all rows
+    data = [["--people", number, "--skew", "0"] for number in people]
+    yield Table("People", [ours(10, f"beam_dp, people {each[1]}", each) for each in data])
 
 
 PARTS = {
     "growth": ("time grows linearly with the rows, memory not at all", [1, 3, 10, 30, 100],
         lambda millions: [Table("Growth with the rows", [*map(ours, millions)])]),
-    "sizes": ("1 to 1,000 million rows beside all peers", [1, 10, 100, 1000], sizes),
-    "partitions": ("10 to a million partitions, public or selected privately",
+    "sizes": ("1 to 100 million rows, or more, beside all peers", [1, 10, 100], sizes),
+    "partitions": ("10 to a million partitions, public or selected; one person with all rows",
         [10, 100, 1000, 10_000, 100_000, MILLION], partitions),
-    "heavy": ("one person with all rows, in one and in a million partitions", None, heavy),
     "uuid": ("person ids as 36-character strings against int64", None,
         lambda: [Table("Person ids", [
             ours(10, "beam_dp, int64 ids"), ours(10, "beam_dp, UUID ids", ["--uuid"])])]),
+    "metrics": ("five metrics over three columns beside one; rows as dicts", None, metrics),
 }  # fmt: skip
 """By option: what it is, the numbers that it takes, if any, and its tables."""
 

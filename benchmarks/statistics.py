@@ -18,8 +18,6 @@ The exit code is 1 unless every statistic of one owner, and every graph, errs by
 published mechanism as it is released by default.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sys

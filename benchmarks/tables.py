@@ -3,8 +3,6 @@
 It imports nothing heavy: see `measure`.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -12,8 +12,6 @@ each cell: that quotient, how often the interval holds the truth, and half of it
 error.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Callable, Sequence

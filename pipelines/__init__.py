@@ -1,5 +1,6 @@
 """The jobs of the command line: read options and files, apply public transforms, write a file."""
 
+import contextlib
 import gc
 import importlib
 import sys
@@ -24,6 +25,9 @@ _modules.update(dict.fromkeys(_not_used))
 with without_remarks():
     for _used in ("aggregate", "io.read_rows", "io.write_rows"):
         importlib.import_module(f"beam_dp.transforms.{_used}")
+    for _ in range(2):  # Arrow looks for pandas in two places, when it first makes a column
+        with contextlib.suppress(ImportError, AttributeError):
+            importlib.import_module("pyarrow").array([])
 for _name in _not_used:
     del _modules[_name]
 gc.freeze()

@@ -47,7 +47,7 @@ _SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
     "nonnegative": "",
-    "quiet": "name no stages and show no progress, but warnings and errors",
+    "quiet": "name no stages; warnings and errors are still shown",
     "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
 _VALUES = {
@@ -84,12 +84,13 @@ _VALUES = {
     "total_epsilon": ("E", ""),
     "total_delta": ("D", ""),
 }
-_KEEP = "'within 25%%', 'people_count >= 100' or 'reliable', for others no number; --nonnegative"
+_KEEP = "'within 25%%', 'people_count >= 100', 'reliable': others are empty; --nonnegative"
+_ALSO_BY = "store: a further table, in released_by_store.csv; day,store; total: of all rows"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "overwrite", "nonnegative", "metrics"),
-    *("query", "delimiter", "decimal", "encoding", *_UNIT),
+    *("query", "delimiter", "decimal", "encoding", "also_by", *_UNIT),
 )
 
 
@@ -143,7 +144,9 @@ class Parser(argparse.ArgumentParser):
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser of a job without Beam."""
     return Parser(
-        sys.argv[0] if stopping.is_command() else f"python -m pipelines.{program}",
+        " ".join([sys.argv[0], *program.split()[1:]])
+        if stopping.is_command()
+        else f"python -m pipelines.{program}",
         usage=f"%(prog)s {usage}",
         description=description,
         formatter_class=functools.partial(
@@ -178,6 +181,7 @@ def parser(
         says = says or argparse.SUPPRESS
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
     made.add_argument("--keep", metavar="RULE", help=_KEEP, action="append", type=_rule_of)
+    made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
     others = ", ".join(word for word in words if word not in _EVERYDAY)
@@ -199,6 +203,12 @@ def metric(word: str, fixed: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the mapping of a metric of what stands behind its flag: COLUMN,OPTION=VALUE,..."""
     column, *options = _NEXT_OPTION.split(text)
     return {word: column, **fixed, **_pairs(options)}
+
+
+def _columns(text: str) -> list[str] | str:
+    """Return the columns as a mapping has them: one alone, or a list."""
+    columns = _listed(text)
+    return columns if len(columns) > 1 else columns[0]
 
 
 def _rule_of(text: str) -> dict[str, Any]:
@@ -244,8 +254,7 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {name: given[name] for name in _AS_THEY_ARE if given[name]}
     for name in ("person", "partition", "numbers"):
         if given[name]:
-            columns = _listed(given[name])
-            made[name] = columns if len(columns) > 1 else columns[0]
+            made[name] = _columns(given[name])
     keys = given["public_partitions"]
     if keys is not None:
         parts = len(_listed(given["partition"] or ""))

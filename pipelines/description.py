@@ -3,7 +3,7 @@
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
 which files; quotes, delimiter, decimal and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
-ledger: {path: FILE, limit: {epsilon: 3}} who pays.
+also_by: [store, total] which further tables; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
 
 import os
@@ -25,10 +25,11 @@ from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
+from pipelines.tables import tables_of, together
 
 DIALECT = ("quotes", "delimiter", "decimal", "encoding")
 FILES = ("input", "output", "overwrite", "report", "query", "numbers", *DIALECT)
-KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger")
+KEYS = (*FILES, *mappings.RELEASE, "also_by", "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -38,10 +39,6 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "overwrite": (bool, "true or false"),
     "query": (str, "SQL"),
     "numbers": ((str, list), "a column, or a list of them"),
-    "quotes": (bool, "true or false"),
-    "delimiter": (str, "text"),
-    "decimal": (str, "text"),
-    "encoding": (str, "text"),
 }
 
 
@@ -89,6 +86,11 @@ def without_folders(given: Any, is_path: bool = False) -> Any:
 class Description:
     """What a mapping asks of a job.
 
+    Attributes:
+        release: the first table, at the budget of the whole run, which is what a ledger is charged.
+        tables: what the run releases: the first table alone, or with those of `also_by`.
+        together: what to say of several tables; "" for one.
+
     Args:
         given: the mapping; of its names all are known, or it is refused.
 
@@ -115,6 +117,8 @@ class Description:
         batches = "top_partitions" not in given
         self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)
         self.top = self._top()
+        self.tables = tables_of(self.release, given.get("also_by"))
+        self.together = together(self.tables, self.release.budget)
         self.ledger = self._ledger()
 
     def _top(self) -> tuple[str, int] | None:
@@ -138,19 +142,24 @@ class Description:
         limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
         return dp.Ledger(parts["path"], limit)
 
+    def files(self, name: str) -> list[str]:
+        """Return the output, or the page, of each table; [] where none is asked for."""
+        path = self.given.get(name)
+        return [table.file(path) for table in self.tables] if path else []
+
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that replaces its input."""
         for name in ("input", "output"):
             checks.require(bool(self.given.get(name)), _OWNER, name, "be given")
-        page = self.given.get("report")
-        if page:
+        outputs, pages = self.files("output"), self.files("report")
+        for page in pages:
             report.check(page)
             new = self.given.get("overwrite") or not FileSystems.exists(page)
             checks.require(new, "report", "path", f"name a new file, not {page!r}")
         read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]
         for path in read:
             FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
-            for output in filter(None, (self.output, whole_files.beside(self.output), page)):
+            for output in (*outputs, *map(whole_files.beside, outputs), *pages):
                 other = not PurePath(_plain(output)).match(_plain(path))
                 rule = f"name another file than input and ledger, and {path!r} matches it"
                 checks.require(other, _OWNER, "output", rule)

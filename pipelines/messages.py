@@ -19,6 +19,8 @@ _ADVICE = {
     "ContributionBounds.partitions": "give a bound, like 3",
     "LocalSensitivity.delta": "give one, like 1e-6",
     "delta": "give one, like 1e-6, or name the partitions: 1,2,3",
+    "also_by.delta": "give one, like 1e-6, or name them in a file of --config: "
+    "also_by: [{partition: store, partitions: [a, b]}]",
     "clip": "give a number, like 100",
     "ScaleThenChoose.budget": "give an epsilon and a delta",
     "PreprocessSensitivity.budget": "give the largest of them as epsilon, without a delta",
@@ -26,6 +28,7 @@ _ADVICE = {
     "decimal": "give the delimiter too, like ;",
     "delimiter": "give that one, or tab for a tab",
     "encoding": "give cp1252 for files of Windows, or save others as UTF-8",
+    "also_by": "name its columns, or write total for all rows",
     "limit": "give an epsilon for a new ledger, and none for one that exists",
     "WriteRows.path": "name another, or overwrite it",
     "report.path": "name another, or overwrite it",

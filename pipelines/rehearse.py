@@ -66,21 +66,22 @@ def main(given: Sequence[str] | None = None) -> int:
         rehearsal.held.clear()
         _ = releasing.rows_of(asked, made) | "Hold" >> beam.Map(rehearsal.hold)
         asked.check_input(made)
-    running.run(made, "Reading", options.show_errors, asked.input, options.quiet)
-    view, columns = rehearsed(asked, options.runs), terminal.width()
-    text = f"{view.cost}\n{view.text(columns)}\n{view.cost}\n"
-    if page:
-        heading = f"{NOT_PRIVATE}. Rehearsal: {run_record.file_names(asked.input)}"
-        with whole_files.written(page) as file:
-            file.write(report.html(view, heading).encode())
-        text += f"report: {page}\n"
-    sys.stdout.write(text)
+    running.run(made, "Reading", options.show_errors, options.quiet)
+    columns = terminal.width()
+    for table in asked.tables:
+        view = rehearsed(asked, table.release, options.runs)
+        text = f"{view.cost}\n{view.text(columns)}\n{view.cost}\n"
+        if page:
+            heading = f"{NOT_PRIVATE}. Rehearsal: {run_record.file_names(asked.input)}"
+            with whole_files.written(table.file(page)) as file:
+                file.write(report.html(view, heading).encode())
+            text += f"report: {table.file(page)}\n"
+        sys.stdout.write(text)
     return 0
 
 
-def rehearsed(asked: Description, runs: int) -> View:
+def rehearsed(asked: Description, release: dp.PrivateAggregate, runs: int) -> View:
     """Return the true numbers of the rows that are held, with what so many draws say of them."""
-    release = asked.release
     true, drawn = rehearsal.truth(release), rehearsal.draws(release, runs)
     named = {key: [each[key] for each in drawn if key in each] for key in true}
     is_private = isinstance(release.partitions, dp.PrivatePartitions)

@@ -1,6 +1,7 @@
 """What jobs that release with one transform have in common, from command line to output file."""
 
 import functools
+import itertools
 import re
 import sys
 from collections.abc import Sequence
@@ -11,11 +12,13 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 import beam_dp as dp
+from beam_dp.mechanisms.accounting.budget import cautions
 from beam_dp.mechanisms.planning.shown_tables import wrapped
 from beam_dp.results.release import label, write_of
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.io import read_rows, whole_files
+from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import field_name
 from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
@@ -23,9 +26,13 @@ from pipelines.description import Description, without_folders
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
-    "name the partitions: 1,2,3\n"
+    "name the partitions: 1,2,3{}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
+OF_QUERIES = (
+    ". A query drops each row in which an expression fails, as CAST of a date like 24.11.2026: try "
+    "it on rows that you made up"
+)
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
 
 
@@ -41,24 +48,31 @@ def pipeline(
         quiet: whether no stage is named.
     """
     asked.check_files()
-    release, given = asked.release, asked.given
+    given = asked.given
     made = beam.Pipeline(options=beam_options)
-    released = rows_of(asked, made) | "Release" >> release
-    if asked.top is not None:
-        by, k = asked.top
-        released = released | "Top" >> dp.TopPartitions(k, field_name(by))
-    if not quiet and running.is_here(made):
-        terminal.when_ready("Writing", released)
+    guards.warn_of_unusual("PrivateAggregate", asked.release.budget)
     job = {"program": program, **without_folders({**given, "input": asked.input})}
-    write = write_of(release, asked.output, job, given.get("overwrite", False))
-    _ = released | "Write" >> write
+    if asked.together:
+        job["tables"] = asked.together
+    rows, ready = rows_of(asked, made), []
+    for table, output in zip(asked.tables, asked.files("output"), strict=True):
+        released = rows | f"Release{table.ending}" >> table.release
+        if asked.top is not None:
+            by, k = asked.top
+            released = released | f"Top{table.ending}" >> dp.TopPartitions(k, field_name(by))
+        write = write_of(table.release, output, job, given.get("overwrite", False))
+        _ = released | f"Write{table.ending}" >> write
+        ready.append(released)
+    if not quiet and running.is_here(made):
+        terminal.when_ready("Writing", ready)
     return made
 
 
 def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]:
     """Return the rows that a job releases, read in this pipeline."""
     release = asked.release
-    people, keys = release.people_columns, list(release.partition)
+    people = release.people_columns
+    keys = [name for table in asked.tables for name in table.release.partition]
     query = None if asked.query is None else dp.Rows(asked.query)
     parsed = query and query.parsed
     read = read_rows.reader_of(
@@ -79,12 +93,12 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     balance: Balance | None = None
     with line.refusing():
         asked = Description(command_line.described(options))
-        plan = asked.release.plan()
+        plans = plans_of(asked)
         name = label(re.split(r"[. ]", line.prog)[-1], asked.output or "no output")
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)
-            sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance, foreseen=True)}")
+            sys.stdout.write(f"{plans}{told(balance, foreseen=True)}")
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
@@ -93,36 +107,54 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
             if beam_options.view_as(GoogleCloudOptions).template_location:
                 raise ValueError(TEMPLATE)
             balance = asked.ledger.charge(asked.release, name)
-    stopping.cleanings.append(functools.partial(whole_files.remove_unfinished, asked.output))
-    running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
+    outputs = asked.files("output")
+    stopping.cleanings += [functools.partial(whole_files.remove_unfinished, o) for o in outputs]
+    running.run(made, "Reading and bounding", options.show_errors, options.quiet)
     if not FileSystems.exists(asked.output):  # a template was written, no job has run
-        sys.stdout.write(f"{plan.text(terminal.width())}\n{told(balance)}")
+        sys.stdout.write(f"{plans}{told(balance)}")
         return 0
-    released = show(asked.output, asked.given.get("report"))
+    found = show(outputs, asked.files("report"))
     sys.stdout.write(told(balance))
-    said = released.record["selection"]
-    if said and not len(released.table):
-        sys.stdout.write(NOTHING.format(said))
+    for output, released in zip(outputs, found, strict=True):
+        said = released.record["selection"]
+        if said and not len(released.table):
+            which = f"{PurePath(output).name}: " * (len(outputs) > 1)
+            of_query = OF_QUERIES if asked.query is not None else ""
+            sys.stdout.write(f"{which}{NOTHING.format(said, of_query)}")
     return 0
 
 
-def show(path: str, page: str | None = None) -> dp.Released:
-    """Print a released file as a table, with its cost; return it.
+def plans_of(asked: Description) -> str:
+    """Return the plan of each table, and what to say of several."""
+    columns = terminal.width()
+    texts = [table.release.plan().text(columns) for table in asked.tables]
+    if asked.together:
+        texts = [f"{t.title}:\n{text}\n" for t, text in zip(asked.tables, texts, strict=True)]
+        unusual = [f"Warning: {line}" for line in cautions(asked.release.budget)]
+        texts += [wrapped(line, columns) for line in (asked.together, *unusual)]
+    return "".join(f"{text}\n" for text in texts)
+
+
+def show(paths: Sequence[str], pages: Sequence[str] = ()) -> list[dp.Released]:
+    """Print the released files of a run as tables, with their cost; return them.
 
     Args:
-        path: the file.
-        page: the file of the page that is to be written; None: none.
+        paths: the files.
+        pages: the files of the pages that are to be written.
     """
-    released = dp.Released.read(path)
-    view = View.of(released.table, released.record)
-    reported = _reported(released, path, page) if page else ""  # first: the reader may go away
-    columns = terminal.width()
-    lines = [view.text(columns)]
-    lines += [wrapped(view.cost, columns)] if view.cost else []
-    text = "\n".join([*lines, *([reported] if reported else [])])
+    found = list(map(dp.Released.read, paths))
+    reported = list(map(_reported, found, paths, pages))  # first: the reader may go away
+    columns, texts = terminal.width(), []
+    for released, path, page in itertools.zip_longest(found, paths, reported):
+        view = View.of(released.table, released.record)
+        lines = [f"{PurePath(path).name}:"] if view.together else []
+        lines += [view.text(columns), *([wrapped(view.cost, columns)] if view.cost else [])]
+        texts.append("\n".join([*lines, *([page] if page else [])]))
+    texts += [wrapped(view.together, columns)] if view.together else []
+    text = "\n\n".join(texts)
     encoding = sys.stdout.encoding or "utf-8"  # a sign that it has not is shown by its number
     sys.stdout.write(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n")
-    return released
+    return found
 
 
 def _reported(released: dp.Released, path: str, page: str) -> str:

@@ -31,22 +31,20 @@ WORKERS = "run_worker"
 """The name of the threads in which Beam's in-memory runner waits for a worker process."""
 
 
-def run(
-    made: beam.Pipeline, first: str, show_errors: bool = False, reads: str = "", quiet: bool = False
-) -> None:
+def run(made: beam.Pipeline, first: str, show_errors: bool = False, quiet: bool = False) -> None:
     """Run a pipeline to its end and show its stages; exit with one line if it fails.
 
     Args:
         made: the pipeline.
         first: the name of the first stage.
         show_errors: whether the error of a failed run is shown as it is, with data that it quotes.
-        reads: the files that it reads, whose share is shown on a terminal; "" for none.
         quiet: whether nothing is shown of a run that succeeds.
     """
     _let_last(made)
-    shown = terminal.shown(first, reads, type(made.runner).__name__)
+    if not quiet:
+        terminal.say(first)
     failure: BaseException | None = None
-    with contextlib.nullcontext() if quiet else shown, terminal.hushed(), _lost_workers_noticed():
+    with terminal.hushed(), _lost_workers_noticed():
         try:
             release.run(made, show_errors=True)
         except _RAISED as error:

@@ -19,7 +19,7 @@ def main(given: Sequence[str] | None = None) -> int:
     with line.refusing():
         if options.report is not None:
             report.check(options.report)
-        releasing.show(options.path, options.report)
+        releasing.show([options.path], [options.report] if options.report else [])
     return 0
 
 

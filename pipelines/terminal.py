@@ -1,26 +1,17 @@
-"""The messages of a running job: its stages, and nothing that a runner prints of elements.
-
-A long run in this process shows one line on a terminal, never in a file: the stage, the share of
-the input that was read, the time (`transforms.io.open_files` says what that share reveals).
-"""
+"""The messages of a running job: its stages, and nothing that a runner prints of elements."""
 
 import contextlib
-import importlib
 import os
 import sys
-import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
 import beam_dp as dp
 from beam_dp.results import release
-from beam_dp.transforms.io import open_files
-from beam_dp.transforms.stages import guards
 from pipelines import messages
 
-_FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
 _STANDARD_ERROR = 2
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
 
@@ -48,8 +39,8 @@ def warned() -> Iterator[None]:
         for kind in (dp.UnknownColumns, dp.UnusualParameters):
             warnings.simplefilter("always", kind)
         yield
-    for warning in caught:
-        say(f"Warning: {messages.translated(str(warning.message))}")
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"Warning: {messages.translated(text)}")
 
 
 @contextlib.contextmanager
@@ -70,46 +61,12 @@ def hushed() -> Iterator[None]:
         os.close(kept)
 
 
-def stage(words: str) -> None:
-    """Name the stage that a job has reached: in the line of its progress, or in one of its own."""
-    for bar in open_files.bars:
-        bar.set_description_str(words)
-    if not open_files.bars:
-        say(words)
-
-
-@contextlib.contextmanager
-def shown(first: str, reads: str, runner: str) -> Iterator[None]:
-    """Show the stages of a run, with the share of the input that is read where that is known.
-
-    Args:
-        first: the name of the first stage.
-        reads: the files that are read; "" for none.
-        runner: the name of the runner's class.
-    """
-    if not reads or runner not in guards.LOCAL or not os.isatty(_terminal[-1]):
-        say(first)
-        yield
-        return
-    tqdm = importlib.import_module("tqdm").tqdm
-    tqdm.monitor_interval = 0  # no thread and no process of its own
-    tqdm.set_lock(threading.RLock())
-    size = open_files.size_of(reads)
-    with (
-        os.fdopen(os.dup(_terminal[-1]), "w") as output,  # standard error itself is held back
-        tqdm(desc=first, total=size, file=output, leave=False, bar_format=_FORM) as bar,
-    ):
-        open_files.bars.append(bar)
-        yield  # no run raises here
-        open_files.bars.clear()
-
-
-def _announce(words: str, done: object) -> str:
-    stage(words)
+def _announce(words: str, *done: object) -> str:
+    say(words)
     return words
 
 
-def when_ready(next_stage: str, released: beam.PCollection[object]) -> None:
-    """Name the next stage as soon as `released` is computed; it is public, counts would not be."""
-    words = released.pipeline | "Stage" >> beam.Create([next_stage])
-    _ = words | "Announce" >> beam.Map(_announce, beam.pvalue.AsIter(released))
+def when_ready(next_stage: str, released: Sequence[beam.PCollection[object]]) -> None:
+    """Name the next stage as soon as all are computed; it is public, counts would not be."""
+    words = released[0].pipeline | "Stage" >> beam.Create([next_stage])
+    _ = words | "Announce" >> beam.Map(_announce, *map(beam.pvalue.AsIter, released))

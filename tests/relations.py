@@ -36,6 +36,14 @@ Patch = pytest.MonkeyPatch
 Item = str | int | None
 
 
+def check_noticed(check: Callable[[], None], mutate: Callable[[Patch], None]) -> None:
+    """Assert that a check fails while something is broken."""
+    with Patch.context() as patch:
+        mutate(patch)
+        with pytest.raises(AssertionError):
+            check()
+
+
 def owners_of(people: Iterable[int]) -> np.ndarray:
     """Return owners for numbers of people, in two words where any needs them; 0 and 3 share one."""
     numbers = np.array([*people], np.uint64)

@@ -233,16 +233,6 @@ def test_every_option_of_the_job_is_on_its_page() -> None:
     assert ours - told <= {"-h"}
 
 
-def test_every_file_that_is_named_exists() -> None:
-    for page in PAGES:
-        if page == "docs/maintainers/architecture.md":
-            continue  # it has a test of its own
-        for path in re.findall(
-            r"`((?:mechanisms|transforms|tests|pipelines|beam_dp)/[\w/.]+)`", pages.read(page)
-        ):
-            assert (ROOT / "beam_dp" / path).exists() or (ROOT / path).exists(), (page, path)
-
-
 def test_the_most_that_a_row_of_several_owners_counts_for() -> None:
     assert "4,294,967" in STATISTICS and from_summaries._HEAVIEST // 1000 == 4_294_967
 

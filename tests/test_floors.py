@@ -2,51 +2,27 @@
 
 import ast
 import collections
-from pathlib import Path
+import re
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests import pages
+from tests.test_imports import ROOT, imported, named
+
 MECHANISMS = ROOT / "beam_dp/mechanisms"
-FLOORS = (
-    "numerics",
-    "accounting",
-    "candidates",
-    "bounding",
-    "noise",
-    "packing",
-    "histogram_choice",
-    "summaries",
-    "profiles",
-    "ratio",
-    "search",
-    "preprocessing",
-    "metrics",
-    "sensitivity",
-    "planning",
-)
-"""From the ground up: a package imports from itself and from packages before it."""
+PICTURE = pages.read("docs/maintainers/architecture.md").split("```")[1]
+FLOORS = re.findall(r"^  (\w+) ", PICTURE.partition("beam_dp/transforms/")[0], re.MULTILINE)
+"""From the ground up, as the page draws them: each imports from itself and from those before it."""
 
 LIBRARY = sorted(path for path in ROOT.glob("beam_dp/**/*.py") if path.name != "__init__.py")
 TWICE = {"Released"}  # what was released: of one metric as numbers, and of all as a table
 """The public classes that stand twice, for the same idea on two floors."""
 
 
-def named(path: Path) -> str:
-    """Return a path as pytest shows it."""
-    return str(path.relative_to(ROOT))
-
-
 def floors_of(source: str) -> set[str]:
     """Return the packages of the mathematics that a source imports from."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    words = [name.split(".") for name in names if name.startswith("beam_dp.mechanisms.")]
-    return {word[2] for word in words}
+    names = [name.split(".") for name in imported(source)]
+    return {words[2] for words in names if words[:2] == ["beam_dp", "mechanisms"] and words[2:]}
 
 
 def test_every_package_of_the_mathematics_has_its_floor() -> None:
@@ -58,7 +34,7 @@ def test_every_package_of_the_mathematics_has_its_floor() -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("floor", FLOORS)
 def test_imports_run_one_way_between_packages(floor: str) -> None:
-    allowed = set(FLOORS[: FLOORS.index(floor) + 1])
+    allowed = {*FLOORS[: FLOORS.index(floor) + 1]}
     for path in sorted((MECHANISMS / floor).rglob("*.py")):
         assert floors_of(path.read_text(encoding="utf-8")) <= allowed, named(path)
 
@@ -80,5 +56,4 @@ def test_no_file_name_stands_twice() -> None:
 def test_the_test_of_floors_notices() -> None:
     assert floors_of("def f():\n    from beam_dp.mechanisms.planning import x") == {"planning"}
     assert floors_of("from beam_dp.mechanisms import ratio, search") == {"ratio", "search"}
-    assert floors_of("import beam_dp.mechanisms.noise.interval_widths") == {"noise"}
     assert floors_of("from beam_dp.transforms import x\nimport numpy") == set()

@@ -23,7 +23,7 @@ MAY_IMPORT = {
         *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml"),
         *("apache_beam", "numpy"),
     },
-    "pipelines": {"beam_dp", "apache_beam", "numpy", "pyarrow", "pipelines", "tqdm", "yaml"},
+    "pipelines": {"beam_dp", "apache_beam", "numpy", "pyarrow", "pipelines", "yaml"},
 }
 """What the files of a folder may import beside the standard library."""
 

@@ -213,10 +213,14 @@ def bounds_of(owner: str, given: object) -> ContributionBounds | None:
 
 
 def keep_of(owner: str, given: object) -> KeepReliable | None:
-    """Return the rule of `{within: 0.25, at_least: {people_count: 100}}`; None for none."""
+    """Return the rule of `reliable`, `{within: 0.25, at_least: {count: 9}}`; None for none."""
     if given is None:
         return None
-    parts = mapping_of(owner, "keep", given, ("within", "at_least"))
+    mend = "Write keep: reliable, or keep: {within: 0.25, at_least: {people_count: 100}}."
+    if given != "reliable" and not isinstance(given, Mapping):
+        rule = f"be reliable, or a mapping, not {checks.shown(given)}"
+        raise checks.ParameterTypeError(owner, "keep", rule, mend)
+    parts = {} if given == "reliable" else mapping_of(owner, "keep", given, ("within", "at_least"))
     least = mapping_of(owner, "keep.at_least", parts.get("at_least", {}))
     return KeepReliable(number(parts.get("within")), {n: number(v) for n, v in least.items()})
 

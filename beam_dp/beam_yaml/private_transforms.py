@@ -7,6 +7,7 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.beam_yaml.mappings import aggregate_of
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.known_columns import fields_of
 from beam_dp.transforms.stages.output_names import row_type
 
@@ -24,6 +25,7 @@ def private_aggregate(
     ledger_period: Any = None,
     keep: Any = None,
     nonnegative: bool = False,
+    also_by: Any = None,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
 
@@ -37,10 +39,15 @@ def private_aggregate(
         shards: How many parts the people are cut into on the way.
         period: The column of the period; one person's rows of one period are then protected.
         ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
-        keep: Which numbers are reliable enough, {within: 0.25, at_least: {people_count: 100}}.
+        keep: Which numbers leave, reliable or {within: 0.25, at_least: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
+        also_by: For jobs only: here a further table is one more PrivateAggregate.
     """
-    made = aggregate_of("PrivateAggregate", locals())
+    given = locals()
+    rule = "be left out: a transform releases one table"
+    mend = "Write one PrivateAggregate for each table, with its share as budget."
+    checks.require(given.pop("also_by") is None, "PrivateAggregate", "also_by", rule, mend)
+    made = aggregate_of("PrivateAggregate", given)
     return ReleasedRows(made)
 
 

@@ -55,6 +55,10 @@ def _filled(part: Any, facts: Mapping[str, str]) -> Any:
     return part.format_map(facts).strip() if isinstance(part, str) else part
 
 
+def _line(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text.strip())
+
+
 def _names(names: Iterable[object]) -> str:
     return ", ".join(f"`{plain(name)}`" for name in names)
 
@@ -63,13 +67,15 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
     """Return what was released, and how."""
     given = {**record.get("job", {}), **record["parameters"]}
     asked, kept = (
-        [f"{name}: `{plain(said(given[name]))}`" for name in names if given.get(name)]
-        for names in (("query", "metrics", "bounds"), ("top_partitions", "keep"))
+        [f"{name}: `{plain(_line(said(given[name])))}`" for name in names if given.get(name)]
+        for names in (("query", "ledger_period", "metrics", "bounds"), ("top_partitions", "keep"))
     )
     name, keys = str(given.get("input") or "rows"), record["columns"]["keys"]
     chosen = [f"partitions: {record['selection']}"] if record.get("selection") else []
     drawn = [
-        f"{each['metric']}: {each['mechanism']}, noise scale {each['noise_scale']}"
+        f"{each['metric']}: {each['mechanism']}, noise scale {each['noise_scale']}".removesuffix(
+            ", noise scale -"
+        )
         for each in record.get("releases", ())
     ]
     return {
@@ -97,27 +103,32 @@ def _protection(record: Mapping[str, Any]) -> dict[str, str]:
     owners, period = parameters["person"], parameters.get("period")
     owners = [owners] if isinstance(owners, str) else owners
     unit, neighbours = "person", f"all rows of one person, which is one value of {_names(owners)}"
+    further = ""
     if len(owners) > 1:
         unit = "owner of a row"
         neighbours = f"all rows that have one owner, in whichever of {_names(owners)}"
     if period:
         unit = f"person and {plain(period)}"
-        neighbours = (
-            f"the rows of one {_names([period])} of one person in {_names(owners)}, who is "
-        )
-        neighbours += "n such steps away with rows of n"
+        neighbours = f"the rows of one {_names([period])} of one person in {_names(owners)}"
+        further = f" All rows of a person with n values of {_names([period])} are n such steps."
     partitions = "That there is one partition, of all rows."
     if keys:
         partitions = "No names of partitions: which ones are named is chosen privately."
     if (public := parameters.get("partitions") or {}).get("type") == "PublicPartitions":
         partitions = f"The names of the {public['keys']} partitions, which were given beforehand."
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
-    read = [*owners, *keys, *(each["column"] for each in metrics if each.get("column"))]
+    read = [
+        *owners,
+        *([period] if period else []),
+        *keys,
+        *(each["column"] for each in metrics if each.get("column")),
+    ]
     return {
         "variant": variant,
         "exact": exact,
         "unit": unit,
         "neighbours": neighbours,
+        "further": further,
         "partitions": partitions,
         "columns": _names(dict.fromkeys(read)),
     }
@@ -131,6 +142,8 @@ def _cost(record: Mapping[str, Any], balance: Balance | None) -> dict[str, str]:
         label, _, use = each["on"].rpartition(": ")
         on = f"{metrics[label]}, {use}" if label in metrics else metrics.get(use, each["on"])
         lines.append(f"{plain(on)}: {amount(each)}, {each['times']} times")
+    if tables := record.get("job", {}).get("tables"):
+        lines.append(f"One of {plain(tables)}")
     if balance is not None:
         lines.append(f"All releases about these people, by their ledger: {balance.line}")
     elif "ledger" in record.get("job", {}):

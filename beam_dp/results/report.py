@@ -165,6 +165,8 @@ def _figures(view: View) -> list[Figure]:
         for each in several:
             values = [-math.inf if n.value is None else n.value for n in each.numbers]
             drawn = _largest(values, MOST_BARS)
+            if len(keys) > MOST_BARS:  # what is empty takes no place of theirs
+                drawn = [row for row in drawn if each.numbers[row].value is not None]
             bars = [(keys[row], each.numbers[row]) for row in drawn]
             left = len(keys) - len(drawn)
             figures.append(Figure(each.name, each, each.label, [("", bars)], left))

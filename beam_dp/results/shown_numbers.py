@@ -14,6 +14,7 @@ import decimal
 import functools
 import math
 import unicodedata
+from typing import Any
 
 from beam_dp.mechanisms.planning.shown_tables import width
 from beam_dp.transforms.keep_reliable import doubtful
@@ -121,21 +122,16 @@ class ShownNumber:
 
 
 def shown(
-    value: object,
-    low: object = None,
-    high: object = None,
-    rank: float | None = None,
-    beyond: int | None = None,
-    *,
-    share: bool = False,
+    value: object, low: object = None, high: object = None, rank: float | None = None, **known: Any
 ) -> ShownNumber:
     """Return a number as it stands in a released table; NaN and the infinities become None.
 
     Args:
-        value, low, high, rank, beyond, share: as in `ShownNumber`.
+        value, low, high, rank: as in `ShownNumber`.
+        known: its further attributes.
     """
-    ends = _finite(value), _finite(low), _finite(high)
-    return ShownNumber(*ends, rank, whole=type(value) is int, beyond=beyond, share=share)
+    number, least, most = map(_finite, (value, low, high))
+    return ShownNumber(number, least, most, rank, whole=type(value) is int, **known)
 
 
 def _finite(cell: object) -> float | None:

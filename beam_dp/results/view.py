@@ -91,7 +91,9 @@ class View:
     @property
     def unit(self) -> str:
         """What to say of several owners, or of periods; "" for one person with all rows."""
-        return protected(self.owners, self.period, self.record.get("budget", {}))
+        counted = self.record.get("parameters", {}).get("ledger_period")
+        only = f". Counted are the rows of {self.period} {plain(counted)} only" if counted else ""
+        return protected(self.owners, self.period, self.record.get("budget", {})) + only
 
     @property
     def legend(self) -> list[str]:
@@ -103,7 +105,7 @@ class View:
                 "1,350 ±42 (96% hold): 1,350 is the true number, 95 of 100 released ones are at "
                 "most 42 away from it, and 96 of 100 intervals hold it"
             )
-        if any(number.rank is not None for number in numbers):
+        if any(None not in (number.rank, number.value) for number in numbers):
             said.append(
                 "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "
                 "away from the rank asked for"
@@ -115,7 +117,18 @@ class View:
             )
         if any(UNKNOWN in str(number) for number in numbers):
             said.append(f"{UNKNOWN}: nothing is known on that side")
+        if given := self._given():
+            said.append(f"the intervals hold only if nobody has more than was given: {given}")
         return said
+
+    def _given(self) -> str:
+        """Return the bounds that intervals take for granted; "" for none."""
+        parameters = self.record.get("parameters", {})
+        most = (parameters.get("bounds") or {}).get("partitions")
+        said = [f"partitions={most}"] if self.by and isinstance(most, int) else []
+        metrics = zip(self.record[COLUMNS]["numbers"], parameters.get("metrics", ()), strict=False)
+        given = ((names[0], each["clip"]) for names, each in metrics if each.get("clip"))
+        return ", ".join(said + [f"clip={_decimal(clip)} of {plain(name)}" for name, clip in given])
 
     def doubts(self) -> list[str]:
         """Return what to say of numbers that may be of little use."""
@@ -128,15 +141,16 @@ class View:
             named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
             all_numbers = f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers"
             of_each = ", ".join(named)
-            said.append(
-                f"{all_numbers} were too uncertain to show, so they are empty ({of_each}). "
-                f"{said_of(kept)} keeps the others"
+            why = (
+                f"were too uncertain to show, so they are empty, by the rule {said_of(kept)}"
                 if kept
-                else f"{all_numbers} may be of little use: missing, with an interval as wide as the "
+                else "may be of little use: missing, with an interval as wide as the "
                 "number (of a share: as wide as 0.5) or without an end, which would tell of a few "
-                "people, or with a rank that may be off by more than a tenth of the people or rows "
-                f"({of_each}). More people per partition, fewer metrics or a larger budget would "
-                "help; a rehearsal on other rows says what to expect"
+                "people, or with a rank that may be off by more than a tenth of the people or rows"
+            )
+            said.append(
+                f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "
+                "larger budget would help; a rehearsal on other rows says what to expect"
             )
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys and not kept:
@@ -156,6 +170,11 @@ class View:
             return ""
         chosen = ", chosen privately" * bool(self.record.get("partitions_chosen"))
         return f"in all: {self.record['composition']}{chosen}"
+
+    @property
+    def together(self) -> str:
+        """What to say of the tables of one run, of which it is one; "" for one alone."""
+        return plain(self.record.get("job", {}).get("tables", ""))
 
     def text(self, columns: int | None = None) -> str:
         """Return the first rows as `number [low, high]`, with remarks.

@@ -61,9 +61,8 @@ class PrivateAggregate(RowsOfPeople):
         person: the column that identifies a person; or the 2 to 8 columns of rows with several
             owners (`["customer", "supplier", "clerk"]`), which disappear when any of their owners
             is removed. A column without an id has no owner: the row belongs to the others. For such
-            rows there are `Count`, `Sum`, `Max`, `Min`, `KthLargest`, `DistinctCount`,
-            `MaxFrequency`, and `Quantile` and `Median` with `per="row"`; no bounds, and no private
-            partitions.
+            rows there are `Count`, `Sum`, `Max`, `Min`, `KthLargest`, `DistinctCount` and
+            `MaxFrequency`; no bounds, and no private partitions.
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.

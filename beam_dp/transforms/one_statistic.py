@@ -13,7 +13,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, OfNumbers, OfPersonValues, shown, takes
-from beam_dp.mechanisms.metrics.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.person_epsilon import ANOTHER_WAY, personalised
 from beam_dp.mechanisms.metrics.preprocessed import preprocessed
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
@@ -27,7 +27,6 @@ from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
 _TAKEN = ("column", "name", "unit", "weight")
-_MEND = "It is released in another way here: see person_value and sensitivity."
 
 
 @dataclasses.dataclass(eq=False, kw_only=True)
@@ -214,7 +213,7 @@ class PreprocessSensitivity(OneStatistic):
             )
         if isinstance(statistic, OfNumbers) and not isinstance(statistic, OfPersonValues):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
-            refuse(statistic, others, "in PreprocessSensitivity", _MEND)
+            refuse(statistic, others, "in PreprocessSensitivity", ANOTHER_WAY)
             statistic = preprocessed(statistic)
         for name in options:
             checks.require(

@@ -87,9 +87,7 @@ class PublicPartitions:
         return cls(itertools.product(*parts.values()), tuple(parts))
 
     @classmethod
-    def from_files(
-        cls, pattern: str, columns: Sequence[str], quotes: bool = True
-    ) -> "PublicPartitions":
+    def from_files(cls, pattern: str, columns: Sequence[str], **dialect: Any) -> "PublicPartitions":
         """Read the keys from files, now: all combinations that occur, each once.
 
         A column of a CSV file whose cells are all plain decimal integers has integer keys.
@@ -97,13 +95,14 @@ class PublicPartitions:
         Args:
             pattern: the files, as for `ReadRows`: .parquet, .csv or .jsonl.
             columns: their columns, which have the names of the partition columns.
-            quotes: whether quotes have a meaning in CSV files.
+            dialect: how the cells of CSV files are written: quotes, delimiter and encoding, as for
+                `ReadRows`.
 
         Raises:
             TypeError, ValueError, OSError: for files that cannot be read or have no such column,
                 and for a row without a key.
         """
-        read = ReadRows(pattern, columns, quotes=quotes)
+        read = ReadRows(pattern, columns, **dialect)
         elements = read.here()
         parts = [cells_of(elements, name) for name in read.columns]
         for name, part in zip(read.columns, parts, strict=True):

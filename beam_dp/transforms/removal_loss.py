@@ -15,11 +15,7 @@ from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
-from beam_dp.transforms.partitions import (
-    PublicPartitions,
-    check_bounds,
-    check_public,
-)
+from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import Summarise, open_bucket

@@ -10,9 +10,11 @@ the rows that come out. It holds because of what a query may be, and of how it i
   joins, samples, clocks or random numbers. Functions by which one cell could ask for any memory are
   left out too.
 * DuckDB has no file, no extension, no network and no setting that a query could reach.
-* A row whose expression fails (a cast, an overflow) is dropped, and no other: a batch that fails is
-  halved until the row is alone. DuckDB changes the order of conditions while it runs only where none
-  of them can fail, and what could tell it of other rows (statistics, filters in the scan) is off.
+* A row in which an expression fails (a cast, an overflow) is dropped, and no other: DuckDB's `TRY`
+  evaluates each expression of a row alone where it fails in the batch, and a row stays where the
+  condition is true and no column fails. So no order of conditions matters. What could tell DuckDB of
+  other rows (statistics, filters in the scan) is off. A batch that fails all the same, as by text
+  that is no UTF-8, is halved until the row is alone.
 * A type is that of a column, or for rows that are no batches that of the row's own cells.
 """
 
@@ -87,11 +89,11 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     out protects people as one of the rows that go in: see the module. `*` is all columns. Every
     expression but a column needs a name (`AS day`). Times are in UTC.
 
-    Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches. A row whose expression
-    fails is dropped: `TRY_CAST(spent AS DOUBLE)` is null instead, and faster where many rows fail.
-    A row is dropped too where text in a column that is read is no UTF-8. In CSV, columns are text
-    unless `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression
-    that has no meaning for them drops their row.
+    Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches.
+    A row in which an expression fails is dropped, even if an OR beside it is true already: write
+    `TRY_CAST(spent AS DOUBLE)` for null instead. A row is dropped too where text in a column that is
+    read is no UTF-8. In CSV, columns are text unless `ReadRows` reads them as numbers. Cells of dicts
+    have types of their own: an expression that has no meaning for them drops their row.
 
     Args:
         query: the SQL.
@@ -130,7 +132,7 @@ class Query:
     """A query that looks at one row at a time.
 
     Attributes:
-        text: its SQL.
+        text: its SQL, with a condition that drops the rows in which an expression fails.
         needs: the columns that it names.
         star: whether it gives all columns.
         named: its other columns; of those that are columns as they are, which ones.
@@ -184,7 +186,11 @@ class Query:
             aliases |= {name} - {*found}
             used += found
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
-        return cls(text, needs, bool(stars), named)
+        node["where_clause"] = _guard(node["where_clause"], items)
+        [[guarded]] = engine.execute(
+            "SELECT json_deserialize_sql(?::JSON)", [json.dumps(parsed)]
+        ).fetchall()
+        return cls(guarded, needs, bool(stars), named)
 
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
@@ -227,6 +233,22 @@ def _columns(tree: Any, known: set[str]) -> Iterator[str]:
         _require(plain and not tree["order_bys"]["orders"], rule)
     for part in tree.values():
         yield from _columns(part, known)
+
+
+def _guard(condition: Any, items: Sequence[Any]) -> Any:
+    """Return the condition that a row meets where no expression fails; None for no condition."""
+    tests = [_operator("TRY", condition)] if condition else []
+    for item in items:
+        if item["class"] != "COLUMN_REF":
+            fails = _operator("TRY", _operator("IS_NULL", {**item, "alias": ""}))
+            tests.append(_operator("IS_NOT_NULL", fails))
+    both = {"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "alias": "", "children": tests}
+    return both if tests else None
+
+
+def _operator(kind: str, *children: Any) -> dict[str, Any]:
+    made = {"class": "OPERATOR", "type": f"OPERATOR_{kind}", "alias": ""}
+    return {**made, "children": children}
 
 
 def _duckdb() -> Any:

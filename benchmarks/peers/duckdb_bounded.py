@@ -5,8 +5,6 @@
 What does not fit into memory goes to a folder beside the output.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import time
@@ -21,19 +19,15 @@ GROUPS = """
     SELECT person, partition, sum(value) AS sum, count(*) AS count, random() AS place
     FROM read_parquet(?) GROUP BY person, partition
 """
-WAYS = {
-    "window": """
-        SELECT * FROM groups
-        QUALIFY row_number() OVER (PARTITION BY person ORDER BY place) <= ?
-    """
-}
-"""Ways to keep a uniform sample of each person's groups."""
+KEPT = """
+    SELECT * FROM groups QUALIFY row_number() OVER (PARTITION BY person ORDER BY place) <= ?
+"""
 TOTALS = "SELECT partition, sum(sum)::DOUBLE, sum(count)::BIGINT FROM kept GROUP BY partition"
 
 
-def totals(path: str, limit: int, way: str, folder: Path) -> list[tuple[object, float, int]]:
+def totals(path: str, limit: int, folder: Path) -> list[tuple[object, float, int]]:
     """Return each partition with its sum and its count."""
-    query = f"WITH groups AS ({GROUPS}), kept AS ({WAYS[way]}) {TOTALS}"
+    query = f"WITH groups AS ({GROUPS}), kept AS ({KEPT}) {TOTALS}"
     with duckdb.connect(config={"temp_directory": str(folder / "spilled")}) as connection:
         return connection.execute(query, [path, limit]).fetchall()
 
@@ -41,11 +35,9 @@ def totals(path: str, limit: int, way: str, folder: Path) -> list[tuple[object, 
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file, write the table, print how many rows and partitions it holds."""
     started = time.perf_counter()
-    parser = peers.options(__doc__)
-    parser.add_argument("--way", choices=list(WAYS), default="window")
-    arguments = parser.parse_args(words)
+    arguments = peers.options(__doc__).parse_args(words)
     output = Path(arguments.output)
-    rows = totals(arguments.input, arguments.max_partitions, arguments.way, output.parent)
+    rows = totals(arguments.input, arguments.max_partitions, output.parent)
     with output.open("w", newline="") as file:
         csv.writer(file).writerows([("partition", "sum", "count"), *rows])
     sys.stdout.write(peers.told(len(rows), sum(row[2] for row in rows), started))

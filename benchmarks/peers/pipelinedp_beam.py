@@ -56,13 +56,13 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
     )
     nothing = pipeline | "Nothing" >> beam.Create([(None, None)])  # no partition is a file, too
     gathered = (triples, nothing) | "Gather" >> beam.Flatten() | beam.GroupByKey()
-    _ = gathered | "Write" >> beam.MapTuple(write, path=arguments.output)
+    _ = gathered | "Write" >> beam.Map(write, path=arguments.output)
 
 
-def write(key: None, triples: Iterable[tuple[object, float, float] | None], path: str) -> None:
+def write(gathered: tuple[None, Iterable[tuple[object, float, float] | None]], path: str) -> None:
     """Write the triples as lines of a CSV file."""
     with open(path, "w", newline="") as file:
-        csv.writer(file).writerows(triple for triple in triples if triple)
+        csv.writer(file).writerows(triple for triple in gathered[1] if triple)
 
 
 def main(words: Sequence[str] | None = None) -> None:

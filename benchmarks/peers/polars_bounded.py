@@ -6,8 +6,6 @@ Three ways to keep a uniform sample of each person's (person, partition) groups,
 one is the fastest depends on the data: the benchmark runs all and compares with the fastest.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

@@ -527,15 +527,7 @@ KINDS = [
         lambda _, answer: answer.candidate,
         lambda call, index: Answer() if index is None else Answer(index, call.owner.usual_error),
     ),
-    Kind(
-        WeightWalk,
-        "stop",
-        weigh_search,
-        lambda call: call.owner.rate,
-        _of_walk,
-        _place,
-        _stop,
-    ),
+    Kind(WeightWalk, "stop", weigh_search, lambda call: call.owner.rate, _of_walk, _place, _stop),
 ]
 KIND_OF = {kind.owner: kind for kind in KINDS}
 

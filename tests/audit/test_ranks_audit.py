@@ -110,7 +110,9 @@ def _remembering(method):
     return chances_at
 
 
-QUANTILES = [Fraction(1, 2), 0.3, Fraction(2, 3), 0.9]
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+QUARTERS = (HALF / 2, HALF, 3 * HALF / 2)
+QUANTILES = [HALF, 3 * TENTH, Fraction(2, 3), 9 * TENTH]
 
 
 @pytest.mark.audit
@@ -124,14 +126,14 @@ def test_central_search_spends_all_of_epsilon_and_no_more(p, candidates):
 
 @pytest.mark.audit
 def test_central_search_under_zcdp_by_its_bounded_range():
-    _, reach = Audit(CentralSearch(Budget.zcdp(0.5), 0.5, D)).worst()
+    _, reach = Audit(CentralSearch(Budget.zcdp(0.5), HALF, D)).worst()
     assert 1.8 < reach <= 2 + ROUNDING  # sqrt(8 / 2)
 
 
 @pytest.mark.audit
 def test_weights_of_candidates_change_no_ratio():
     # The grid's 21 candidates: everybody is on the first ones, where weights differ.
-    most, reach = Audit(CentralSearch(Budget(2), 0.5, D), WEIGHTED).worst()
+    most, reach = Audit(CentralSearch(Budget(2), HALF, D), WEIGHTED).worst()
     assert 1.0 < most <= 2 + ROUNDING and reach <= 2 + ROUNDING
 
 
@@ -151,8 +153,8 @@ def small_steps(monkeypatch):
 
 
 TAILS = [
-    (Fraction(1, 10), 0, True),
-    (0.2, 0, False),
+    (TENTH, 0, True),
+    (2 * TENTH, 0, False),
     (0, 0, True),
     (0, 0, False),
     (0, 4, True),
@@ -179,7 +181,9 @@ def test_tail_search_under_zcdp_by_its_bounded_range(share, rank, upper, small_s
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("shares", [(0.5,), (0.1, 0.5), (0.25, 0.5, 0.75), (0.3, 0.9, 0.99)])
+@pytest.mark.parametrize(
+    "shares", [(HALF,), (TENTH, HALF), QUARTERS, (3 * TENTH, 9 * TENTH, 1 - TENTH / 10)]
+)
 def test_splitting_spends_at_most_epsilon(shares):
     search = SplitSearch(Budget(3), shares, D)
     some = DATABASES[::7] if len(shares) == 3 else DATABASES[::2]
@@ -189,7 +193,7 @@ def test_splitting_spends_at_most_epsilon(shares):
 
 @pytest.mark.audit
 def test_splitting_under_zcdp():
-    audit, worst = Audit(SplitSearch(Budget.zcdp(0.5), (0.25, 0.5, 0.75), D)), 0.0
+    audit, worst = Audit(SplitSearch(Budget.zcdp(0.5), QUARTERS, D)), 0.0
     for people in DATABASES[::9]:
         for kind in range(len(KINDS)):
             more = tuple(count + (i == kind) for i, count in enumerate(people))
@@ -256,7 +260,7 @@ class TheSmallerSide(CentralSearch):
 
     @property
     def _rate(self):
-        share = self._share
+        share = self.p
         return super()._rate * max(share, 1 - share) / min(share, 1 - share)
 
 
@@ -273,7 +277,7 @@ class NoneIfFew(CentralSearch):
 @pytest.mark.audit
 @pytest.mark.parametrize("mutant", [HalfTheNoise, TheSmallerSide, NoneIfFew])
 def test_broken_central_searches_are_noticed(mutant):
-    assert max(Audit(mutant(Budget(2), 0.8, D)).worst()) > 2.2
+    assert max(Audit(mutant(Budget(2), 8 * TENTH, D)).worst()) > 2.2
 
 
 class AllOfEpsilonBesideTheShare(TailSearch):
@@ -317,7 +321,7 @@ class TheCheckCountsEverybody(TailSearch):
     [
         AllOfEpsilonBesideTheShare(Budget(2), Fraction(1, 3), 0, True, 0.9, D),
         HalfTheNoiseOfTheWalk(Budget(2), 0, 2, True, 0.5, D),
-        HalfTheNoiseOfTheWalk(Budget(2), 0.1, 0, False, 0.5, D),
+        HalfTheNoiseOfTheWalk(Budget(2), TENTH, 0, False, 0.5, D),
         AFirstLookForNothing(Budget(2), 0, 0, True, 0.02, D),
         TheCheckCountsEverybody(Budget(2), 0, 0, True, 0.9, D),
     ],
@@ -330,7 +334,7 @@ def test_broken_tail_searches_are_noticed(mutant, small_steps):
 def test_parts_that_share_people_are_noticed(monkeypatch):
     # The broken twin searches everybody on both sides.
     monkeypatch.setattr(several_quantiles.Node, "split", lambda node, _: (node, node))
-    search = SplitSearch(Budget(3), (0.3, 0.5, 0.7), D)
+    search = SplitSearch(Budget(3), (3 * TENTH, HALF, 7 * TENTH), D)
     assert Audit(search).worst(DATABASES[::5])[0] > 3.1
 
 
@@ -340,4 +344,4 @@ def test_every_level_needs_its_own_part_of_the_budget():
         def level_cost(self, level):
             return self.cost
 
-    assert Audit(AllForEachLevel(Budget(2), (0.25, 0.5, 0.75), D)).worst(DATABASES[::5])[0] > 2.2
+    assert Audit(AllForEachLevel(Budget(2), QUARTERS, D)).worst(DATABASES[::5])[0] > 2.2

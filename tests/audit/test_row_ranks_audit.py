@@ -96,11 +96,11 @@ def worst(search, node_of, clip, some=DATABASES) -> float:
 
 
 SEARCHES = [
-    CentralSearch(Budget(2), 0.5, D),
-    CentralSearch(Budget(2), 0.3, D),
+    CentralSearch(Budget(2), Fraction(1, 2), D),
+    CentralSearch(Budget(2), Fraction(3, 10), D),
     TailSearch(Budget(2), Fraction(1, 10), 0, True, 0.9, D),
     TailSearch(Budget(2), Fraction(1, 5), 0, False, 0.9, D),
-    SplitSearch(Budget(2), (0.25, 0.5), D),
+    SplitSearch(Budget(2), (Fraction(1, 4), Fraction(1, 2)), D),
 ]
 
 

@@ -168,15 +168,7 @@ def test_the_audit_of_epsilon_notices_the_missing_noise_of_the_threshold():
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
-@pytest.mark.parametrize(
-    "make",
-    [
-        AboveThreshold,
-        GATED,
-        ExponentialMechanism,
-        NoisyBinarySearch,
-    ],
-)
+@pytest.mark.parametrize("make", [AboveThreshold, GATED, ExponentialMechanism, NoisyBinarySearch])
 def test_every_search_spends_at_most_rho(make, rho):
     search = make(Budget.zcdp(rho), 0.3)
     assert search.cost == Budget.zcdp(rho)
@@ -184,14 +176,7 @@ def test_every_search_spends_at_most_rho(make, rho):
         assert worst_renyi(search, n) <= rho + ROUNDING
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        AboveThreshold,
-        ExponentialMechanism,
-        NoisyBinarySearch,
-    ],
-)
+@pytest.mark.parametrize("make", [AboveThreshold, ExponentialMechanism, NoisyBinarySearch])
 def test_the_audit_of_rho_notices_half_of_the_noise(make):
     # The broken twin: built for four times the rho.
     assert worst_renyi(make(Budget.zcdp(2.0), 0.3), 6) > 0.5 + ROUNDING

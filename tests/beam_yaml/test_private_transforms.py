@@ -98,3 +98,9 @@ def test_keys_of_unknown_types_become_text() -> None:
     row = beam.Row(a=1, c=datetime.date(2020, 1, 2), count=3.5)
     found = private_transforms.with_text(row, ["a", "c"])
     assert found == beam.Row(a="1", c="2020-01-02", count=3.5)
+
+
+def test_a_further_table_is_another_transform() -> None:
+    said = "also_by must be left out: a transform releases one table. Write one PrivateAggregate"
+    with pytest.raises(ValueError, match=said):
+        private_transforms.private_aggregate("p", ["count"], {"epsilon": 1}, also_by=["total"])

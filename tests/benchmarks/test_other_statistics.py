@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks import expert_laws
-from benchmarks.draws import Interval
 from benchmarks.other_statistics import OTHERS
 from benchmarks.suites import Rows
 
 NAMED = {other.name: other for other in OTHERS}
 TEN = Rows(np.arange(10), np.zeros(10, np.int64), {"v": np.arange(1.0, 11.0)})
 UNKNOWN = np.array([np.inf])
-
-
-def released(value: float, people: float = math.inf) -> Interval:
-    one, no = np.array([value]), np.array([False])
-    return Interval(one, one - 1, one + 1, np.array([people]), no, no)
 
 
 @pytest.mark.parametrize(
@@ -41,16 +35,6 @@ def released(value: float, people: float = math.inf) -> Interval:
 )
 def test_errors_of_ranks_and_extremes(name: str, value: float, error: float) -> None:
     assert NAMED[name].errors(TEN, np.array([value]))[0] == pytest.approx(error)
-
-
-def test_what_is_stated_is_true_or_not() -> None:
-    median, largest = NAMED["median"], NAMED["largest"]
-    assert median.inside(TEN, released(8.0, 2)).all() and not median.inside(TEN, released(8, 1))
-    assert largest.inside(TEN, released(9.5)).all() and not largest.inside(TEN, released(8.5))
-    nothing = Interval(
-        *(np.array([part]) for part in (0.0, -np.inf, np.inf, 0.0)), UNKNOWN > 0, UNKNOWN < 0
-    )
-    assert median.inside(TEN, nothing).all() and largest.inside(TEN, nothing).all()
 
 
 def test_the_law_of_quantiles_is_that_of_noisy_maxima() -> None:

@@ -200,7 +200,9 @@ def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[K
 
 def _contents(cells: PartitionView) -> Iterator[Content]:
     totals = [cells.totals(place) for place in range(1, len(MEASURES))]
-    for people, rows, above, below, valid in zip(cells.people(0).tolist(), *totals, strict=True):
+    for people, rows, above, below, valid in zip(
+        cells.histogram(0, 1)[0].ravel().tolist(), *totals, strict=True
+    ):
         yield Content(int(people), int(rows), int(above - below), int(valid))
 
 

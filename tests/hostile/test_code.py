@@ -21,13 +21,7 @@ METRICS = [
     dp.DistinctCount("item", name="items"),
     dp.Ratio("flag", name="ones"),
     dp.Ratio("flag", equals=lambda value: value is not None, name="any", per="person"),
-    dp.Preprocessed(
-        "value",
-        "variance",
-        name="spread",
-        person_value="max",
-        unit=1,
-    ),
+    dp.Preprocessed("value", "variance", name="spread", person_value="max", unit=1),
     dp.Variance("value", name="variance", unit=1),
 ]
 

@@ -151,7 +151,21 @@ def test_neighbours_are_those_of_owners_and_of_periods() -> None:
     check(daily)
     said = daily["deployment"]["privacy_loss"]
     assert said["privacy_unit"] == "person and day"
-    assert "n such steps away with rows of n" in said["privacy_unit_details"]
+    assert said["privacy_unit_details"].endswith("with n values of `day` are n such steps.")
+
+
+def test_the_rows_that_were_counted_are_told() -> None:
+    parameters = {**RECORD["parameters"], "person": "visitor", "period": "day"}
+    parameters["ledger_period"] = "2026-11-22"
+    drawn = [{"metric": "median_x", "mechanism": "rank search", "label": "0", "noise_scale": "-"}]
+    job = {"query": "SELECT visitor,\n  day\nFROM rows\n"}
+    made = card_of({**RECORD, "parameters": parameters, "job": job, "releases": drawn})
+    check(made)
+    parts = made["deployment"]["implementation"]
+    asked = parts["preprocessing_and_hyperparameter_tuning"]
+    assert "query: `SELECT visitor, day FROM rows`; ledger_period: `2026-11-22`; " in asked
+    assert "- median_x: rank search\n" in parts["mechanisms"]
+    assert "`visitor`, `day`" in made["deployment"]["dp_variant"]["data_domain"]
 
 
 def test_no_card_without_noise_or_without_a_record(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from beam_dp import command
-from pipelines import aggregate, demo, ledger, ratio, stopping, table
+from pipelines import ratio, stopping, table
 
 ROOT = Path(__file__).parents[2]
 ASKED = ["--person", "visitor", "--count", "--epsilon", "1", "--runner", "FnApiRunner"]
@@ -52,6 +52,11 @@ def test_every_word_is_a_job_and_is_in_the_help(
     assert command.main() == 2 and "must name one of aggregate, " in capsys.readouterr().err
 
 
+def test_a_schedule_is_called_by_its_name(tmp_path: Path) -> None:
+    said = called(tmp_path, "ledger", "schedule", "--help").stdout
+    assert said.startswith("usage: beam-dp ledger schedule --runs N --total_epsilon E ...")
+
+
 def test_the_script_is_installed() -> None:
     [name, at] = re.findall(r"(beam-dp)=([\w.]+:main)", (ROOT / "setup.py").read_text())[0]
     module, function = at.split(":")
@@ -68,16 +73,6 @@ def test_errors_name_the_command_that_was_called(
     assert capsys.readouterr().err.startswith(
         "beam-dp ratio: error: unrecognized argument: --cuont"
     )
-
-
-@pytest.mark.parametrize("job", [aggregate, ratio, ledger, table, demo])
-def test_unknown_options_are_errors_everywhere(job, refused) -> None:
-    assert "--no_such_option" in refused(job, "--no_such_option", "1")
-
-
-@pytest.mark.parametrize("second", [["--epsilon", "2"], ["--epsilon=1"]])
-def test_a_second_epsilon_is_an_error(second: list[str], refused) -> None:
-    assert "--epsilon: must be given once" in refused(aggregate, *ASKED, *second)
 
 
 def test_a_table_needs_a_released_file(visits: str, refused) -> None:

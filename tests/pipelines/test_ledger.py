@@ -135,10 +135,7 @@ WRONG = {
         ["--ledger", "nowhere.jsonl"],
         "the limit of the ledger must be given for a new ledger",
     ),
-    "a bucket": (
-        ["--ledger", "gs://b/l", *TOTAL],
-        "ledger must be in a folder of this machine",
-    ),
+    "a bucket": (["--ledger", "gs://b/l", *TOTAL], "ledger must be in a folder of this machine"),
     "a template": (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
 }
 
@@ -164,15 +161,6 @@ def test_a_file_that_is_no_ledger_is_told_in_one_line(
     assert "line 1 of" in refused(ledger, visits)
     said = refused(ledger, "nowhere.jsonl")
     assert "there is no ledger 'nowhere.jsonl'" in said and "--total" not in said
-
-
-def test_a_run_in_rho_is_refused_by_a_limit_in_epsilon(
-    visits: str, tmp_path: Path, refused: Callable[..., str], config: Callable[..., list[str]]
-) -> None:
-    files = ["--input", visits, "--output", str(tmp_path / "out.csv"), *COMMON, "--count"]
-    limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "3"]
-    said = refused(aggregate, *files, *config(budget={"rho": 0.1}), *limit)
-    assert "cost must be an epsilon and a delta, as the limit is" in said
 
 
 def test_runs_over_disjoint_periods_are_charged_side_by_side(

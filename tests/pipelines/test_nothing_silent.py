@@ -37,6 +37,13 @@ def test_no_partition_is_said_last(
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.startswith("no partition was selected, so nothing was released (one is kept for ")
     assert last.endswith("; or, which costs nothing, name the partitions: 1,2,3")
+    query = ["--query", "SELECT visitor, day FROM rows", "--overwrite"]
+    assert aggregate.main([*words, *private, *query]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last.endswith(
+        "1,2,3. A query drops each row in which an expression fails, as CAST of "
+        "a date like 24.11.2026: try it on rows that you made up"
+    )
     assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")
 
@@ -82,16 +89,9 @@ def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
 ) -> None:
     out, keys, page = (tmp_path / name for name in ("out.csv", "keys.csv", "page.html"))
     keys.write_text("day\n1\n2\n3\n")
-    words = [
-        "--input",
-        f"{visits},{tmp_path}/v*.csv",
-        "--output",
-        str(out),
-        *WORDS,
-        "--sum",
-        "spent",
-    ]
-    words += ["--public_partitions", f"@{keys}", "--report", str(page), "--people_count"]
+    words = ["--input", f"{visits},{tmp_path}/v*.csv", "--output", str(out), *WORDS]
+    words += ["--sum", "spent", "--people_count"]
+    words += ["--public_partitions", f"@{keys}", "--report", str(page)]
     limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "1"]
     assert aggregate.main([*words, *limit, *RUN]) == 0
     text = Path(f"{out}.json").read_text()
@@ -104,13 +104,6 @@ def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
 
 
 def test_a_record_names_no_folder_of_a_list_of_files() -> None:
-    given = {
-        "input": ["a/b/x.csv", "c/y.csv"],
-        "partitions": {"files": "d/keys.csv"},
-        "person": "e/f",
-    }
-    assert description.without_folders(given) == {
-        "input": ["x.csv", "y.csv"],
-        "partitions": {"files": "keys.csv"},
-        "person": "e/f",
-    }
+    given = {"input": ["a/b/x.csv", "c/y.csv"], "person": "e/f"}
+    shown = {"input": ["x.csv", "y.csv"], "person": "e/f"}
+    assert description.without_folders(given) == shown

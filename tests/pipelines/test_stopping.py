@@ -18,10 +18,7 @@ ROOT = Path(__file__).parents[2]
 PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 THREADS = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
 ASKED = ["--person", "visitor", "--epsilon", "1", "--runner", "FnApiRunner"]
-JOBS = {
-    "aggregate": ["--sum", "spent"],
-    "ratio": ["--ratio", "spent,per=person"],
-}
+JOBS = {"aggregate": ["--sum", "spent"], "ratio": ["--ratio", "spent,per=person"]}
 SLOW = """
 import time
 

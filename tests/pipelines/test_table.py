@@ -29,7 +29,7 @@ def released(tmp_path: Path) -> str:
 def test_it_is_printed_whole_where_there_is_no_terminal(
     released: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(releasing.show(released).table) == 1
+    assert len(releasing.show([released])[0].table) == 1
     heading, row, *remarks = capsys.readouterr().out.splitlines()
     assert heading.split() == ["day", "sum", "max"] and "100.0 [80.0, 120.5]" in row
     assert remarks[0].startswith("* 1 of 2 numbers")
@@ -42,10 +42,10 @@ def test_the_cost_is_told(
     told = {"composition": cost, "partitions_chosen": {"steps": [1, 4]}}
     record = Path(f"{released}.json")
     record.write_text(json.dumps({**json.loads(record.read_text()), **told}))
-    releasing.show(released)
+    releasing.show([released])
     assert capsys.readouterr().out.splitlines()[-1] == f"in all: {cost}, chosen privately"
     monkeypatch.setattr(terminal, "width", lambda: 50)
-    releasing.show(released)
+    releasing.show([released])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
 
 
@@ -56,7 +56,7 @@ def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(dp.Released, "report", full)
-    assert len(releasing.show(released, "page.html").table) == 1
+    assert len(releasing.show([released], ["page.html"])[0].table) == 1
     said = capsys.readouterr().out.splitlines()[-1]
     assert said.startswith(
         "report: not written, No space left on device; at no cost: dp.Released.read('"
@@ -68,5 +68,5 @@ def test_a_terminal_without_the_signs_shows_their_numbers(
 ) -> None:
     with (tmp_path / "said").open("w", encoding="ascii") as output:
         monkeypatch.setattr(sys, "stdout", output)
-        releasing.show(released)
+        releasing.show([released])
     assert "\\u6771" in (tmp_path / "said").read_text(encoding="ascii")

@@ -1,21 +1,16 @@
-"""What a run may say: its stages, in a line on a terminal, and nothing that runners say."""
+"""What a run may say: its stages, and nothing that runners say."""
 
 import logging
 import os
-import pty
-import select
 import subprocess
 import sys
-import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_dp.transforms.io import open_files
 from pipelines import aggregate, running, terminal
 
 ROOT = Path(__file__).parents[2]
@@ -128,89 +123,6 @@ def test_what_nothing_catches_is_one_line_and_shown_to_who_asks() -> None:
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and (CANARY in done.stderr) == shown
         assert "EOFError" in done.stderr and (done.stderr.count("\n") == 1) != shown
-
-
-FILE = __file__
-
-
-class Screen:
-    """A terminal, and what was written on it."""
-
-    def __init__(self) -> None:
-        self._master, self.descriptor = pty.openpty()
-
-    def text(self) -> str:
-        """Return what is new; a sign may be cut where the line is being written."""
-        read, until = b"", time.monotonic() + 0.2
-        while select.select([self._master], [], [], 0.05)[0]:
-            read += os.read(self._master, 1 << 16)
-            if time.monotonic() > until:
-                break
-        return read.decode(errors="ignore")
-
-    def close(self) -> None:
-        os.close(self._master)
-        os.close(self.descriptor)
-
-
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
-    made = Screen()
-    monkeypatch.setattr(terminal, "_terminal", [made.descriptor])
-    yield made
-    made.close()
-
-
-def wait_for(screen: Screen, words: str) -> str:
-    """Return what is on the screen, once the words are."""
-    seen, until = "", time.monotonic() + 20
-    while words not in seen and time.monotonic() < until:
-        seen += screen.text()
-    assert words in seen
-    return seen
-
-
-def test_it_shows_the_stage_and_the_share(screen: Screen) -> None:
-    with terminal.shown("Reading", FILE, "FnApiRunner"):
-        wait_for(screen, "Reading   0% |")
-        time.sleep(0.2)  # it is painted at most ten times a second
-        open_files.count(Path(FILE).stat().st_size * 0.5)
-        wait_for(screen, "Reading  50% |")
-        open_files.count(Path(FILE).stat().st_size)  # more than there is, in all
-        terminal.stage("Writing")
-        wait_for(screen, "Writing 100% |")
-    cleared = screen.text().split("\r")
-    assert cleared[-1] == "" and cleared[-2].strip() == ""
-
-
-@pytest.mark.parametrize("case", ["no terminal", "nothing read", "another runner"])
-def test_there_is_none_elsewhere(
-    screen: Screen, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = "" if case == "nothing read" else FILE
-    runner = "DataflowRunner" if case == "another runner" else "FnApiRunner"
-    with open(tmp_path / "log", "wb") as log:
-        if case == "no terminal":
-            monkeypatch.setattr(terminal, "_terminal", [log.fileno()])
-        with terminal.shown("Reading", read, runner):
-            pass
-    assert screen.text() == ("" if case == "no terminal" else "Reading\r\n")
-
-
-def test_a_run_shows_its_stages_in_the_line_while_all_else_is_held_back(screen: Screen) -> None:
-    def slow(element: str) -> str:
-        os.write(2, b"canary-611")
-        open_files.count(10)
-        time.sleep(0.3)
-        return element
-
-    made = beam.Pipeline("FnApiRunner")
-    rows = made | "Rows" >> beam.Create(["canary-611"]) | "Slow" >> beam.Map(slow)
-    terminal.when_ready("Writing", rows)
-    running.run(made, "Reading and bounding", reads=FILE)
-    said = screen.text()
-    assert "\rReading and bounding   0% |" in said and "canary" not in said
-    assert "\n" not in said  # one line
 
 
 @pytest.mark.parametrize("quiet", [False, True])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from beam_dp.transforms.io.formats import FORMATS, READ
 from pipelines import (
     aggregate,
     command_line,
@@ -18,6 +19,7 @@ from pipelines import (
     preprocess,
     ratio,
     shifted_inverse,
+    table,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -93,13 +95,14 @@ AGGREGATE = {
     ),
     "an unknown format": (
         ["--input", "a.xml", "--output", "out.csv", *command("--count")],
-        "input must end in one of .parquet, .csv, .tsv, .jsonl, .csv.gz, .tsv.gz, .jsonl.gz, the same for all",
+        f"input must end in one of {', '.join(READ)}, the same for all",
     ),
-    "an unknown output": (written("out"), "output must end in .parquet, .csv, .tsv, .jsonl, not 'out'"),
+    "an unknown output": (written("out"), f"output must end in {', '.join(FORMATS)}, not 'out'"),
     "an output that exists": (written("old.csv"), "old.csv': name another, or overwrite it"),
     "an output below a file": (
         written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv'. Name a"
     ),
+    "an output with a long name": (written("o" * 247 + ".csv"), "you may write, by 250 bytes at most"),
     "an output where nobody can write": ([*written("/no/out.csv"), "--overwrite"], "'/no/out.csv'. Name a"),
     "a ledger that the output replaces": (
         counted("--ledger", "out.csv", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv' matches it"
@@ -119,10 +122,6 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
     ),
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
-    "a clip of text": (
-        {"metrics": [{"sum": "a", "clip": "abc"}]},
-        "clip must be a number, not 'abc': give a number, like 100",
-    ),
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
@@ -190,14 +189,8 @@ def test_a_wrong_call_is_one_line(
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
         (None, "error: --config r.yaml: it cannot be read"),
-        (
-            "metrics: [count]\nbudget: {epsilon: 1}\n",
-            "person must be given: name its column",
-        ),
-        (
-            "person: a\nbudget: {epsilon: 1}\n",
-            "metrics must be given: ask for one",
-        ),
+        ("metrics: [count]\nbudget: {epsilon: 1}\n", "person must be given: name its column"),
+        ("person: a\nbudget: {epsilon: 1}\n", "metrics must be given: ask for one"),
         ("person: a\nmetrics: [count]\n", "budget must be given: give an epsilon"),
         (
             "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",
@@ -228,6 +221,7 @@ WHOLE = {
     shifted_inverse: [*FILES, *command("--max", "minutes", "--ledger=l.jsonl")],
     ledger: ["visits.ledger.jsonl"],
     demo: [],
+    table: ["out.csv"],
 }
 
 

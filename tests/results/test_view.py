@@ -91,6 +91,32 @@ def test_numbers_are_marked_and_counted() -> None:
     )
 
 
+def test_what_the_intervals_take_for_granted_is_told() -> None:
+    """A bound or a clip that is too small makes intervals miss the truth, and no number shows it."""
+    metrics = [dp.Sum("spent", clip=2.5), dp.Median("ms"), dp.Max("ms")]
+    bounds = dp.ContributionBounds(partitions=3)
+    budget = dp.Budget(1.0, 1e-6)
+    told = []
+    for partition in (["day"], []):
+        release = dp.PrivateAggregate("who", metrics, budget, partition, bounds=bounds)
+        record = {**RECORD, "parameters": run_record.facts(release, None)["parameters"]}
+        record["columns"] = {"keys": partition, "numbers": NUMBERS}
+        told.append(View.of(table(LINES), record).legend[-1])
+    rule = "the intervals hold only if nobody has more than was given: "
+    assert told == [f"{rule}partitions=3, clip=2.5 of sum", f"{rule}clip=2.5 of sum"]
+
+
+def test_the_rows_of_a_period_are_told() -> None:
+    parameters = {"person": "who", "period": "day", "ledger_period": "2026-11-22"}
+    budget = {"epsilon": "1", "delta": "0"}
+    said = view(parameters=parameters, budget=budget).unit
+    assert said.endswith("once for each day. Counted are the rows of day 2026-11-22 only")
+
+
+def test_a_sign_that_is_not_there_is_not_explained() -> None:
+    assert view(LINES[2:]).legend == []
+
+
 def test_an_open_end_is_explained_and_marked() -> None:
     """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
     seen = view([("a", 6_033_404, 5_540_000.0, INF, 1.0, 1.0, 2.0, 1.9, 2.1)])

@@ -41,7 +41,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def options_of(options: PipelineOptions) -> list[str]:
     """Return the options of a runner as words of a command line."""
     given = options.get_all_options(drop_default=True)
-    return [f"--{name}={value}" for name, value in given.items()]
+    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
 
 
 def run(

@@ -11,12 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.sensitivity.monotone import Monotone
-from beam_dp.testing import (
-    check_interlacing,
-    check_monotone,
-    check_profile,
-    profiles,
-)
+from beam_dp.testing import check_interlacing, check_monotone, check_profile, profiles
 
 FEW = [(1, 2), (2,), (), (3, 3, 1), (5, 2), (1,)]
 MANY = [(i % 7, i * i % 11) for i in range(40)]

@@ -115,6 +115,9 @@ def test_the_mapping_says_the_same() -> None:
     made = mappings.keep_of("release", given)
     assert made == dp.KeepReliable(Fraction(1, 4), {"people_count": 100})
     assert mappings.keep_of("release", {}) == dp.KeepReliable()
+    assert mappings.keep_of("release", "reliable") == dp.KeepReliable()
     assert mappings.keep_of("release", None) is None
     with pytest.raises(ValueError, match="keep must not have the word 'witin'"):
         mappings.keep_of("release", {"witin": 1})
+    with pytest.raises(TypeError, match="keep must be reliable, or a mapping, not 'within 25%'"):
+        mappings.keep_of("release", "within 25%")

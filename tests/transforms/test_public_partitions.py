@@ -59,6 +59,14 @@ def test_a_parquet_file_keeps_types_and_a_csv_file_guesses_integers(tmp_path: Pa
     assert dp.PublicPartitions.from_files(csv, [*rows[0]]).keys == (("01067", 2024, "2024-01-02"),)
 
 
+def test_a_file_has_the_dialect_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "keys.csv"
+    path.write_bytes("ville;jour\nOrléans;1\n".encode("cp1252"))
+    how = {"delimiter": ";", "encoding": "cp1252"}
+    made = dp.PublicPartitions.from_files(str(path), ["ville", "jour"], **how)
+    assert made.keys == (("Orléans", 1),)
+
+
 def test_files_without_a_key_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "keys.jsonl", [{"day": 1}, {"day": None}])
     with pytest.raises(ValueError, match=r"column 'day' of .* must have no empty cell"):

@@ -145,10 +145,7 @@ def test_bad_parameters_are_refused(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"partitions": dp.PrivatePartitions()},
-            "partitions must be PublicPartitions or left out",
-        ),
+        ({"partitions": dp.PrivatePartitions()}, "partitions must be PublicPartitions or left out"),
         ({"partitions": [0, 1]}, "partitions must be PublicPartitions or PrivatePartitions"),
         ({"partitions": dp.PublicPartitions([(0, 1)])}, "one part per partition column"),
         ({"bounds": 3}, "bounds must be ContributionBounds"),

@@ -58,6 +58,3 @@ def test_wrong_parameters_are_refused_when_the_pipeline_is_built(
 ) -> None:
     with pytest.raises(kind, match=f"TopPartitions: .*{message}"):
         call()
-
-
-# ------------------------------------------------------------------------- the page

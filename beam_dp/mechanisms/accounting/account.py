@@ -3,6 +3,7 @@
 The module `budget` says what the numbers mean, and why they add up.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
@@ -12,65 +13,29 @@ Entry = tuple[str, Budget, int]
 """What was spent: on what, the cost of one release, and of how many."""
 
 
-class Account:
-    """Record what is spent of one budget, and refuse what would exceed it.
+def check_total(budget: Budget, entries: Sequence[Entry]) -> None:
+    """Refuse entries that together cost more than the budget.
 
-    Whatever was spent through one account is, together, within its budget: sums are exact
-    rationals, so ten costs of Fraction(1, 10) fit into an epsilon of 1 and an eleventh does
-    not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10, and
-    its exact value counts.
+    Sums are exact rationals, so ten costs of Fraction(1, 10) fit into an epsilon of 1 and an
+    eleventh does not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10,
+    and its exact value counts. A budget of rho counts a cost of (epsilon, delta) as epsilon^2 / 2,
+    and its delta; one of epsilon refuses a cost of rho.
 
     What it does not count: that two texts, as ids of people, share a hash, at most n 2^-127 for one
     person among n (see `numerics.hashing`).
 
-    Edge cases: nothing is ever given back, for a failed job may have released something.
-
     Args:
         budget: the most that may be spent.
+        entries: what is spent.
 
-    Attributes:
-        entries: what was spent, in order.
-        amount: what was spent so far, in the measure of the budget; it may be 0.
-        delta: the delta that was spent so far.
+    Raises:
+        ValueError: if the total would exceed the budget.
     """
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self.entries: tuple[Entry, ...] = ()
-        self.amount = self.delta = Fraction(0)
-
-    def spend(self, label: str, cost: Budget, times: int = 1) -> Budget:
-        """Check and record `times` releases of `cost` each; return `cost`.
-
-        An account of rho counts a cost of (epsilon, delta) as epsilon^2 / 2, and its delta.
-        An account of epsilon refuses a cost of rho.
-
-        Args:
-            label: what it is spent on: public text, shown in messages.
-            cost: what each release costs.
-            times: how many releases.
-
-        Raises:
-            ValueError: if the total would exceed the budget; then nothing is recorded.
-        """
-        times = checks.positive_integer("Account.spend", "times", times)
-        self._record((label, cost, times), counted(self._budget, cost) * times, cost.delta * times)
-        return cost
-
-    def _record(self, entry: Entry, amount: Fraction, delta: Fraction) -> None:
-        """Check, then record: an exception leaves the account as it was."""
-        amount, delta = self.amount + amount, self.delta + delta
-        checks.require(
-            amount <= self._budget.amount and delta <= self._budget.delta,
-            "Account.spend",
-            "the total",
-            f"be at most {self._budget}, not {readable(amount)} with delta {readable(delta)} "
-            f"after {entry[0]!r}",
-            "Take shares with budget.split(weights): they sum exactly to the whole (ten times the "
-            "float 0.1 is more than 1).",
-        )
-        self.amount, self.delta = amount, delta
-        self.entries = (*self.entries, entry)
+    amount = sum((counted(budget, cost) * times for _, cost, times in entries), Fraction(0))
+    delta = sum((cost.delta * times for _, cost, times in entries), Fraction(0))
+    rule = f"be at most {budget}, not {readable(amount)} with delta {readable(delta)}"
+    fits = amount <= budget.amount and delta <= budget.delta
+    checks.require(fits, "account", "the total", rule)
 
 
 def counted(whole: Budget, cost: Budget) -> Fraction:
@@ -88,9 +53,8 @@ def counted(whole: Budget, cost: Budget) -> Fraction:
         return cost.amount
     checks.require(
         whole.is_zcdp,
-        "Account.spend",
+        "account",
         "cost",
         f"be an (epsilon, delta) as the budget {whole} is, not {cost}",
-        "Convert the whole first: Account(budget.to_zcdp()).",
     )
     return cost.amount**2 / 2

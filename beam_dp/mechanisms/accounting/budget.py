@@ -85,7 +85,11 @@ class Budget:
         Args:
             weights: positive numbers; [1, 1, 2] gives a quarter, a quarter and a half.
         """
-        exact = _checked_weights(weights)
+        owner, mend = "Budget.split", "Write budget.split([1, 1])."
+        given = checks.sequence(owner, "weights", weights, "numbers", mend)
+        checks.require(len(given) > 0, owner, "weights", "have at least one number", mend)
+        name = "each weight"
+        exact = [checks.fraction_between(owner, name, weight, 0, math.inf) for weight in given]
         whole = sum(exact)
         return tuple(self.scaled(weight / whole) for weight in exact)
 
@@ -172,20 +176,6 @@ def _checked_delta(owner: str, value: object) -> Fraction:
         "Write delta=1e-6.",
     )
     return exact
-
-
-def _checked_weights(weights: object) -> tuple[Fraction, ...]:
-    if isinstance(weights, str) or not isinstance(weights, Sequence) or not weights:
-        raise checks.ParameterTypeError(
-            "Budget.split",
-            "weights",
-            f"be a list of numbers, not {checks.shown(weights)}",
-            "Write budget.split([1, 1]).",
-        )
-    return tuple(
-        checks.fraction_between("Budget.split", "each weight", weight, 0, math.inf)
-        for weight in weights
-    )
 
 
 MOST_EPSILON = 10

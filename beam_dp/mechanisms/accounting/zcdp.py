@@ -21,7 +21,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import log_interval
 
 # Orders from 1 + 2^-64 to 1 + 2^128. The error of a logarithm is at most 2^-128 when multiplied by
@@ -30,7 +29,7 @@ _LOWEST, _HIGHEST = -64.0, 128.0
 _LOG_BITS = 256
 
 
-def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
+def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest rho whose conversion is within (epsilon, delta), rounded down.
 
     Every rho-zCDP release with this rho is (epsilon, delta)-DP: the bound, solved for rho,
@@ -45,10 +44,8 @@ def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
 
     Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
     """
-    target = checks.fraction_between("zcdp_rho", "epsilon", epsilon, 0, math.inf)
-    exact_delta = checks.fraction_between("zcdp_rho", "delta", delta, 0, 1)
-    log_target = _ln_below(exact_delta)
-    floats = _approximate(target), float(log_target)
+    log_target = _ln_below(delta)
+    floats = _approximate(epsilon), float(log_target)
 
     def slope(b: float) -> float:
         rho = (floats[0] + math.log1p(1 / b)) / (1 + 2 * b)
@@ -58,7 +55,7 @@ def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
     # ln delta >= b ((1 + b) rho - epsilon) - b ln(1 + 1/b) - ln(1 + b), solved for rho: a smaller
     # value of any of the three logarithms gives a smaller rho.
     slack = (log_target + _ln_below(1 + b)) / b + _ln_below(1 + 1 / b)
-    return _round_down((target + slack) / (1 + b))
+    return _round_down((epsilon + slack) / (1 + b))
 
 
 def _zero(increasing: Callable[[float], float]) -> Fraction:

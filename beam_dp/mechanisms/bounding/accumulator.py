@@ -69,10 +69,10 @@ HELD_LINES = 1 << 20
 _BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
 _HARDLY_LESS = 0.9  # a batch that keeps more of its lines is returned: merging it would not pay
 _PASSED = 15  # so many batches after it are returned without being reduced
-_SLOTS = 1 << 20
-_SLOT_SHIFT = np.uint64(64 - 20)
-_NOTHING = np.uint64((1 << 64) - 1)
-_NO_SECOND = np.uint64(2)  # the second word of an integer is 0, that of a text is odd
+_SLOT_BITS = 20
+_SLOTS = 1 << _SLOT_BITS
+_TAIL, _HEAD = np.uint64(_SLOT_BITS), np.uint64(64 - _SLOT_BITS)
+_FREE = np.uint64((1 << 64) - 1)
 _SLICE_BOUNDS = np.arange(1, 16, dtype=np.uint64) << np.uint64(60)
 _ONE_SLICE = 1 << 16  # so few lines are merged at once: their columns stay in the cache
 
@@ -243,45 +243,33 @@ def _slices(tables: Sequence[Table], hashes: Sequence[np.ndarray]) -> Iterator[l
 class _Hopeless:
     """Recognise lines that cannot be among their person's lowest pairs.
 
-    For some people a slot holds the priority of their L0-th lowest pair seen so far: L0 pairs up to
-    there exist, so every later reduction drops a line above it anyway. To drop it before the sort
-    costs a look-up, and saves most of the sorting where people own many rows. People are compared
-    by their full identity, never by a hash.
+    For some people a slot holds the first bits of the priority of their L0-th lowest pair seen so
+    far: L0 pairs up to there exist, so every later reduction drops a line above it anyway. To drop
+    it before the sort costs a look-up, and saves most of the sorting where people own many rows.
 
-    Threads look up without a lock while others learn. A slot never changes its person, who is
-    written before the priority, and a priority that is not yet written drops nothing. The words of
-    a slot stand side by side, so that a look-up costs one access to memory; who reads a slot that
-    is half written finds words of `_free`, and so nobody whose slot it is. Slots are written by one
-    thread at a time: by the caller's, or while it waits by those that merge different people.
+    People are compared by their full identity. The first bits of a person's hash are the number of
+    the slot, the others stand in it, before those of the priority. The hash is one to one in the
+    first word of an identity, given the second one, which is kept beside where a person has one.
+
+    Threads look up without a lock while others learn. A slot never changes its person, whose second
+    word is written before the slot's one word; no priority is above that of a free slot. Slots are
+    written by one thread at a time: by the caller's, or while it waits by those that merge
+    different people.
     """
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
-        reach = bounder.bounds.reach
-        self._reach = None if bounder.by_row else reach
-        self._slots: np.ndarray | None = None  # a priority and a person's words in each
+        self._reach = None if bounder.by_row else bounder.bounds.reach
+        self._slots: tuple[np.ndarray, np.ndarray | None] | None = None
 
     def renew(self, words: int) -> None:
         """Make slots for people of so many words, or new ones where half are taken.
 
         Whoever is noted first keeps a slot.
         """
-        if self._reach is not None and (self._slots is None or _is_used_up(self._slots, words)):
-            self._slots = self._free(words)
-
-    def _free(self, words: int) -> np.ndarray:
-        """Return slots without people, 2 or 4 words in each: what numpy copies at once.
-
-        A free slot names a person who belongs in another slot: the integer 0, or in the slot of 0
-        another integer. Its second word is 2, which no person has.
-        """
-        slots = np.zeros((_SLOTS, 2 * words), np.uint64)
-        slots[:, 0] = _NOTHING
-        slots[:, 2:3] = _NO_SECOND
-        few = np.arange(64, dtype=np.uint64)[None]
-        theirs = _slot_of(self._bounder.person_hash(Table(few, few, few[0], [])))
-        slots[theirs[0], 1] = np.argmax(theirs != theirs[0])
-        return slots
+        if self._reach is not None and (self._slots is None or _is_used_up(*self._slots, words)):
+            seconds = np.zeros(_SLOTS, np.uint64) if words > 1 else None
+            self._slots = np.full(_SLOTS, _FREE), seconds
 
     def learn(self, merged: Table) -> None:
         """Note the people who have all of their L0 pairs in reduced lines (one line per pair)."""
@@ -289,51 +277,56 @@ class _Hopeless:
         if reach is None or slots is None or len(merged) < reach:
             return
         first = merged.person[:, : len(merged) - reach + 1]
-        full = np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
-        full += reach - 1
+        full = reach - 1 + np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
         person_hash, priority = pick(self._bounder.hashes(merged), full)
-        person = pick(merged.person, full)
-        _note(slots, person_hash, person, priority)
+        _note(*slots, person_hash, priority, pick(merged.person, full))
 
     def drop(self, rows: Table) -> Table:
         """Return the lines that may still count, with their hashes."""
         rows = self._bounder.hashed(rows)
         if self._slots is None:
             return rows
-        person_hash, priority = self._bounder.hashes(rows)
-        known = self._slots.take(_slot_of(person_hash), axis=0)
-        hopeless = (priority > known[:, 0]) & _is_of(known, rows.person)
+        words, seconds = self._slots
+        slot, word = _placed(*self._bounder.hashes(rows))
+        known = words.take(slot, mode="clip")  # the quickest mode
+        hopeless = (word > known) & _is_same(known, word) & _is_second(seconds, slot, rows.person)
         return rows.take(np.flatnonzero(~hopeless)) if hopeless.any() else rows
 
 
-def _slot_of(person_hash: np.ndarray) -> np.ndarray:
-    return (person_hash >> _SLOT_SHIFT).view(np.int64)
+def _placed(person_hash: np.ndarray, priority: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slot of each line, and the word that would stand in it."""
+    return (person_hash >> _HEAD).view(np.int64), person_hash << _TAIL | priority >> _HEAD
 
 
-def _is_of(known: np.ndarray, person: np.ndarray) -> np.ndarray:
-    """Return which slots have these people; a missing second word is 0."""
-    same = known[:, 1] == person[0]
-    second = person[1] if len(person) > 1 else 0
-    if known.shape[1] > 2:
-        return np.asarray(same & (known[:, 2] == second))
-    return np.asarray(same & (second == 0)) if len(person) > 1 else same
+def _is_same(known: np.ndarray, word: np.ndarray) -> np.ndarray:
+    """Return which words of slots have the same person hash."""
+    return np.asarray((known ^ word) >> _TAIL == 0)
 
 
-def _is_used_up(slots: np.ndarray, words: int) -> bool:
-    taken = np.count_nonzero(slots[:, 0] != _NOTHING)
-    return slots.shape[1] < 2 * words or bool(2 * taken > _SLOTS)
+def _is_second(seconds: np.ndarray | None, slot: np.ndarray, person: np.ndarray) -> np.ndarray:
+    """Return which slots have these second words; a missing one is 0."""
+    known = 0 if seconds is None else seconds.take(slot)
+    return np.asarray(known == (person[1] if len(person) > 1 else 0))
+
+
+def _is_used_up(words: np.ndarray, seconds: np.ndarray | None, needed: int) -> bool:
+    narrow = needed > 1 and seconds is None
+    return narrow or bool(2 * np.count_nonzero(words != _FREE) > _SLOTS)
 
 
 def _note(
-    slots: np.ndarray, person_hash: np.ndarray, person: np.ndarray, priority: np.ndarray
+    words: np.ndarray,
+    seconds: np.ndarray | None,
+    person_hash: np.ndarray,
+    priority: np.ndarray,
+    person: np.ndarray,
 ) -> None:
     """Write people, in the order of their hashes, into slots that are free or theirs."""
-    slot = _slot_of(person_hash)
-    known = slots.take(slot, axis=0)
-    theirs = _is_of(known, person)
-    theirs |= known[:, 0] == _NOTHING
+    slot, word = _placed(person_hash, priority)
+    known = words.take(slot)
+    theirs = _is_same(known, word) & _is_second(seconds, slot, person) | (known == _FREE)
     chosen = np.flatnonzero(theirs & changes(slot[None]))
-    slot, words = slot[chosen], slots.shape[1] // 2
-    whole = table.two_words(person) if len(person) < words else person
-    slots[slot, 1 : 1 + words] = pick(whole, chosen).T
-    slots[slot, 0] = np.minimum(known[chosen, 0], priority[chosen])
+    slot = slot[chosen]
+    if seconds is not None:
+        seconds[slot] = person[1, chosen] if len(person) > 1 else 0
+    words[slot] = np.minimum(known[chosen], word[chosen])

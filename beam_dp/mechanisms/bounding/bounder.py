@@ -103,12 +103,8 @@ class Bounder:
         hashes[1] = self.priority(table, hashes[0])
         return hashes
 
-    def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the order of the lines by pair, and where pairs begin."""
-        return ordering.order_pairs(table.person, table.partition, *self.hashes(table))
-
     def _reduce_pairs(self, table: Table) -> Table:
-        order, new_pair = self._order_pairs(table)
+        order, new_pair = ordering.order_pairs(table.person, table.partition, *self.hashes(table))
         starts = np.flatnonzero(new_pair)
         heads = order[starts]
         kept = np.flatnonzero(ordering.lowest(pick(table.person, heads), self.bounds.reach))
@@ -117,7 +113,7 @@ class Bounder:
         return Table(
             pick(table.person, heads),
             pick(table.partition, heads),
-            np.add.reduceat(table.rows[order], starts)[kept],
+            integers.segment_sums(table.rows[order], starts)[kept],
             [_merge(field, column[order], starts)[kept] for field, column in columns],
             table.names,
             pick(self.hashes(table), heads),
@@ -128,7 +124,7 @@ class Bounder:
         priority = self.hashes(table)[1]
         row_hash = ordering.row_hash(priority, sortable, hashing.salt(self.key, "row"))
         columns = [part for parts in sortable for part in parts]
-        order, new_pair = self._order_pairs(table)
+        order, new_pair = ordering.order_pairs(table.person, table.partition, *self.hashes(table))
         order, new_row = ordering.order_rows(order, new_pair, row_hash, columns)
         starts = np.flatnonzero(new_row)
         rows = np.add.reduceat(table.rows[order], starts)

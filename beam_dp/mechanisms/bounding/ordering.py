@@ -288,7 +288,8 @@ def numbered(people: np.ndarray) -> np.ndarray:
     """
     heads = changes(people)
     firsts = pick(people, heads)
-    order = np.lexsort(firsts[::-1])
+    # Any order of equal people will do: numpy sorts one word without a stable order far sooner.
+    order = np.lexsort(firsts[::-1]) if len(firsts) > 1 else np.argsort(firsts[0])
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(changes(pick(firsts, order))) - 1
     return np.asarray(numbers[np.cumsum(heads) - 1])

@@ -345,11 +345,12 @@ class LinearGrid(Candidates):
         guess = np.ceil((inside * self.divisor - self.start) / self.stride) - 4
         # The guess is at most 4 off.
         first: Indexes = np.clip(guess, 0, self.size).astype(np.int64)
-        low = (first < self.size) & ((self.start + first * self.stride) / self.divisor < inside)
-        while low.any():
+        while True:
+            emitted = (self.start + first * self.stride) / self.divisor
+            low = (first < self.size) & (emitted < inside)
+            if not low.any():
+                return first
             first += low
-            low = (first < self.size) & ((self.start + first * self.stride) / self.divisor < inside)
-        return first
 
 
 @dataclass(frozen=True, repr=False)

@@ -172,13 +172,11 @@ class MetricPart(abc.ABC):
     """One number per partition: a frozen record of all parameters of a release but its budget.
 
     Attributes:
-        word: its name in the account and in a plan.
-        shown_as: its name in the plan of a metric that has several parts; "" for `word`.
+        word: its name in the account, and in the plan of a metric that has several parts.
         whole: whether it counts something.
     """
 
     word: ClassVar[str]
-    shown_as: ClassVar[str] = ""
     whole: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -330,7 +328,10 @@ class Metric(MetricPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return its release, as `MetricPart` says; only of a metric that is a part of itself."""
-        raise TypeError(f"{type(self).__name__}: its parts are released.")
+        raise TypeError(
+            f"{type(self).__name__}: a metric defines `build`; or `parts` and `combine`, if it is "
+            "made of numbers that others release."
+        )
 
     def beside(self, asked: Sequence["Metric"]) -> "Metric":
         """Return it as it is released beside all that is asked for: by default the same."""

@@ -24,16 +24,8 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import (
-    Context,
-    OfNumbers,
-)
-from beam_dp.mechanisms.metrics.released import (
-    Description,
-    Release,
-    Released,
-    Spending,
-)
+from beam_dp.mechanisms.metrics.base import Context, OfNumbers
+from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -78,10 +70,8 @@ class Histogram(OfNumbers):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(_OWNER, "person_value", self.person_value, tuple(OPERATIONS))
-        if isinstance(self.edges, str) or not isinstance(self.edges, (Sequence, np.ndarray)):
-            rule = f"be a list of numbers, not {checks.shown(self.edges)}"
-            raise checks.ParameterTypeError(_OWNER, "edges", rule, _MEND)
-        edges = tuple(_edge(each) for each in self.edges)
+        given = checks.sequence(_OWNER, "edges", self.edges, "numbers", _MEND)
+        edges = tuple(map(_edge, given))
         _check_edges(edges)
         object.__setattr__(self, "edges", edges)
 
@@ -103,9 +93,7 @@ class Histogram(OfNumbers):
             count=context.field(column, "count"),
             mean=self.person_value == "mean",
         )
-        first = int(
-            isinstance(self.edges[0], Fraction)
-        )  # else a bin holds the numbers below all edges
+        first = int(self.edges[0] != -math.inf)  # else a bin holds the numbers below all edges
         return HistogramRelease(
             measure, first, len(self.edges) - 1, context.each(share), context.alpha
         )

@@ -160,8 +160,7 @@ class Distances(PooledPart):
         by_person: take the centre off once for each person, not for each row.
     """
 
-    word: ClassVar[str] = "distances"
-    shown_as: ClassVar[str] = "sum"
+    word: ClassVar[str] = "sum"
 
     ends: Ends
     by_person: bool
@@ -189,8 +188,7 @@ class Distances(PooledPart):
 class SquaredDistances(Distances):
     """The sum of the squared distances of a column's values from a centre."""
 
-    word: ClassVar[str] = "squares"
-    shown_as: ClassVar[str] = "sum of squares"
+    word: ClassVar[str] = "sum of squares"
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release about the same centre; a unit is a squared one."""
@@ -210,8 +208,7 @@ class SquaredDistances(Distances):
 class RowsWithValue(PooledPart):
     """The number of rows that have a value."""
 
-    word: ClassVar[str] = "valid"
-    shown_as: ClassVar[str] = "number of rows"
+    word: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:
@@ -224,8 +221,7 @@ class RowsWithValue(PooledPart):
 class PeopleWithValue(PooledPart):
     """The number of people who have a value."""
 
-    word: ClassVar[str] = "valid"
-    shown_as: ClassVar[str] = "number of people"
+    word: ClassVar[str] = "number of people"
     whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:

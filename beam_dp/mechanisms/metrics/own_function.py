@@ -32,10 +32,7 @@ from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.quantiles import MiddleRelease
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.user_functions import (
-    ProfileFunction,
-    check_callable,
-)
+from beam_dp.mechanisms.numerics.user_functions import ProfileFunction, check_callable
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
 from beam_dp.mechanisms.profiles.profile import GuardedProfile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch

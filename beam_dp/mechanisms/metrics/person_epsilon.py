@@ -38,12 +38,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.metrics.base import Context, Metric
-from beam_dp.mechanisms.metrics.preprocessed import (
-    FINE,
-    PreprocessedRelease,
-    Preprocessing,
-    grid,
-)
+from beam_dp.mechanisms.metrics.preprocessed import FINE, PreprocessedRelease, Preprocessing, grid
 from beam_dp.mechanisms.metrics.quantiles import MiddleRelease
 from beam_dp.mechanisms.metrics.released import Description, Release
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound
@@ -57,7 +52,7 @@ from beam_dp.mechanisms.summaries.person_value import TierRelation
 OWNER = "PreprocessSensitivity"
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
-_MEND = "It is released in another way here: see person_value and sensitivity."
+ANOTHER_WAY = "It is released in another way here: see person_value and sensitivity."
 _KEPT = ("person_value", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
@@ -258,12 +253,12 @@ class PersonalisedStatistic(Preprocessing):
 
 def _rising(epsilons: object) -> tuple[Fraction, ...]:
     """Return public epsilons in rising order, or refuse them."""
-    if not isinstance(epsilons, (list, tuple)) or not epsilons:
-        rule = f"be a list of the public epsilons that people may have, not {epsilons!r}"
-        raise checks.ParameterTypeError(OWNER, "epsilons", rule, "Write epsilons=[0.5, 1.0].")
-    tiers = {checks.decimal(OWNER, "epsilons", each) for each in epsilons}
+    of, mend = "the public epsilons that people may have", "Write epsilons=[0.5, 1.0]."
+    given = checks.sequence(OWNER, "epsilons", epsilons, of, mend)
+    checks.require(len(given) > 0, OWNER, "epsilons", "have at least one number", mend)
+    tiers = {checks.decimal(OWNER, "epsilons", each) for each in given}
     whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
-    rule = f"be positive multiples of 0.000001, not {list(epsilons)!r}"
+    rule = f"be positive multiples of 0.000001, not {list(given)!r}"
     checks.require(whole, OWNER, "epsilons", rule)
     return tuple(sorted(tiers))
 
@@ -303,7 +298,7 @@ def personalised(
     )
     fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
     others = [name for name in fields if name not in (*_PLAIN, *_KEPT)]
-    refuse(given, others, "for people with an epsilon of their own", _MEND)
+    refuse(given, others, "for people with an epsilon of their own", ANOTHER_WAY)
     kept = {name: value for name, value in fields.items() if name in _KEPT}
     chosen = {"person_value": of.person_value, **kept, **options, "name": given.output}
     return PersonalisedStatistic(fields["column"], of.statistic, person_epsilon, epsilons, **chosen)

@@ -219,8 +219,8 @@ class TrimmedMean(Preprocessing):
 def preprocessed(metric: OfNumbers) -> Preprocessed:
     """Return the preprocessed release of a metric that has another one.
 
-    Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
-    nothing private may be looked at to choose; so the user says.
+    Which errs less depends on the data, and nothing private may be looked at to choose; so the user
+    says.
 
     Args:
         metric: one that knows what it is `of_people`.

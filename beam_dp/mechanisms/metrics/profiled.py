@@ -1,13 +1,17 @@
 """Metrics that are released by their removal profile: by a search, in two phases, or by a price.
 
-A `Profiler` computes the removal profile of a statistic per partition; `DirectRelease` searches it.
-That is the shifted inverse mechanism.
+`Profiled.build`, at the end, chooses among the releases, which come first:
 
-*Two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
+* `DirectRelease` searches the removal profile of a statistic, which a `Profiler` computes for each
+  partition. That is the shifted inverse mechanism.
+* `TwoPhase` finds a floor by that search, chooses a price, and adds noise of its size.
+* `TwoPhaseDistinct` does so for the number of different values, without a floor.
+* `Priced` chooses a price for rows with several owners, which pack under it, and adds noise.
+
+*Why two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
 people. Where both signs of an error are alike, noise of the worth of one person errs by far less.
 The user does not have to say what that worth (the price) is: `PriceSearch` chooses it, on an
-extension of the statistic (`profiles.lipschitz_extension`). Rows with several owners pack under a
-price (`Priced`).
+extension of the statistic (`profiles.lipschitz_extension`).
 """
 
 import dataclasses
@@ -25,12 +29,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import (
     default_values,
     values_between,
 )
-from beam_dp.mechanisms.metrics.base import (
-    Context,
-    Metric,
-    OfNumbersBetween,
-    check_candidates,
-)
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbersBetween, check_candidates
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
@@ -70,12 +69,53 @@ SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
 """The parts of the budget for the floor, the price and the noise."""
 COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
 """The parts for a number of values; the first is for the number at D = 1."""
-PARTS = 64
+PER_VALUE = 64
 """Prices per value: the least price of a number of values is a 64th of one value."""
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which is then released."""
-_COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
+_COVER_TOP = index_of_price(PER_VALUE << 40)  # the largest price is 2^40 items
 _TOP = index_of_price(1 << 52)  # weights are floats up to there (`packed_rows`)
+
+
+def as_array(values: list[Number]) -> np.ndarray:
+    """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
+    large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
+    return np.array(values, object if large else None)
+
+
+def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> Released:
+    """Return numbers, each with how far the truth may be beyond it on the side that is known."""
+    values = as_array([value for value, _ in drawn])
+    return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
+
+
+def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return a number that a person moves by at most the price, plus noise."""
+    return int(adder.add(np.array([exact], object), price, noise)[0])
+
+
+def _scaled(units: int, unit: Fraction) -> Number:
+    """Return units in the user's scale."""
+    value: Number = scale(np.array([units], object), unit).tolist()[0]
+    return value
+
+
+def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
+    """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
+
+    More of the profile would be of no use: cut above the floor, the rest of it is the floor.
+    """
+    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
+
+
+def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
+    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
+
+    The result is rounded to the candidates anyway, and prices far below the gap would only be
+    chances to stop at a price where nothing but the floor is left.
+    """
+    gaps = 0 if given is None else int(given.gap / (8 * unit))
+    return unit * (1 << max(0, gaps.bit_length() - 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,36 +192,6 @@ class DirectRelease(OfProfile):
         return Description(mechanism, people(self.shift))
 
 
-def as_array(values: list[Number]) -> np.ndarray:
-    """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
-    large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
-    return np.array(values, object if large else None)
-
-
-def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> Released:
-    """Return numbers, each with how far the truth may be beyond it on the side that is known."""
-    values = as_array([value for value, _ in drawn])
-    return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
-
-
-def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
-    """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
-
-    More of the profile would be of no use: cut above the floor, the rest of it is the floor.
-    """
-    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
-
-
-def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
-    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
-
-    The result is rounded to the candidates anyway, and prices far below the gap would only be
-    chances to stop at a price where nothing but the floor is left.
-    """
-    gaps = 0 if given is None else int(given.gap / (8 * unit))
-    return unit * (1 << max(0, gaps.bit_length() - 1))
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PricedRelease(Release):
     """A release whose last steps are a price D, chosen privately, and noise of sensitivity D.
@@ -216,7 +226,7 @@ class PricedRelease(Release):
 class TwoPhase(PricedRelease, OfProfile):
     """A floor, then a price, then noise.
 
-    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
+    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most K people (`floor_removals`).
     2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
     3. The extension at D is released with noise of sensitivity D, cut to the span of the
        candidates, or rounded to the nearest candidate.
@@ -275,11 +285,6 @@ class TwoPhase(PricedRelease, OfProfile):
         return (self.search.cost,)
 
     @property
-    def removals(self) -> int:
-        """K, for the profile."""
-        return floor_removals(self.search, self.candidates)
-
-    @property
     def shift(self) -> int:
         """How many people may be cut."""
         return self.prices.shift(self._top(0) + 1)
@@ -324,11 +329,13 @@ class TwoPhase(PricedRelease, OfProfile):
         return from_below.draw_one(profile, noise)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
-        """Return the extension at a price with noise, and how far that is off."""
+        """Return the extension at a price with noise, within the candidates, and its error."""
         adder = AdditiveNoise(self.noise_cost)
         # Rounding down keeps the steps, as the price is whole.
         exact = math.floor(extension(Fraction(most)))
-        value = self._cut(_with_noise(exact, most, adder, noise))
+        value = _scaled(_with_noise(exact, most, adder, noise), self.unit)
+        low, high = self.candidates[0], self.candidates[-1]
+        value = low if value < low else min(value, high)
         bound = adder.bound(most, self.alpha) * self.unit
         if not self.listed:
             return value, float(bound)
@@ -341,12 +348,6 @@ class TwoPhase(PricedRelease, OfProfile):
         ends = self.candidates[0], self.candidates[-1]
         most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
         return index_of_price(most / self.unit)
-
-    def _cut(self, units: int) -> Number:
-        """Return units in the user's scale, cut to the span of the candidates."""
-        value = _scaled(units, self.unit)
-        low, high = self.candidates[0], self.candidates[-1]
-        return low if value < low else min(value, high)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -397,32 +398,21 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
-        packed = (PackedValues(lines.owners, lines.items, PARTS) for lines in view.owned(0))
+        packed = (PackedValues(lines.owners, lines.items, PER_VALUE) for lines in view.owned(0))
         return released_at_least([self.draw_one(each, noise) for each in packed])
 
     def draw_one(self, packed: Packed, noise: Noise) -> tuple[int, float]:
         """Return the number, from V of parts of values, and how far below it the truth may be."""
-        size = round(packed(Fraction(PARTS)) / PARTS)
+        size = round(packed(Fraction(PER_VALUE)) / PER_VALUE)
         most = max(1, _with_noise(size, 1, AdditiveNoise(self.size_cost), noise))
-        chosen = self.prices.choose(packed, _COVER_TOP, index_of_price(PARTS * most), noise)
+        chosen = self.prices.choose(packed, _COVER_TOP, index_of_price(PER_VALUE * most), noise)
         if chosen is None:
             return most, math.inf
         adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
         parts = _with_noise(math.ceil(packed(Fraction(price))), price, adder, noise)
-        value = round(Fraction(parts, PARTS))
-        bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
+        value = round(Fraction(parts, PER_VALUE))
+        bound = Fraction(adder.bound(price, self.alpha), PER_VALUE) + Fraction(1, 2)  # and rounding
         return value, float(bound)
-
-
-def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
-    """Return a number that a person moves by at most the price, plus noise."""
-    return int(adder.add(np.array([exact], object), price, noise)[0])
-
-
-def _scaled(units: int, unit: Fraction) -> Number:
-    """Return units in the user's scale."""
-    value: Number = scale(np.array([units], object), unit).tolist()[0]
-    return value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -541,8 +531,6 @@ class Profiled(Searched):
     monotone: ClassVar[bool] = True
     of_values: ClassVar[bool] = False
     """Whether it is one of the values, which may be below 0 (else a number of 0 or more)."""
-    priced: ClassVar[bool] = True
-    """Whether its packings are quick enough at every price."""
     words: ClassVar[tuple[str, ...]] = (TWO_PHASE,)
     """How it is released without a search."""
 
@@ -574,24 +562,19 @@ class Profiled(Searched):
         return outputs.mirrored() if self.sign < 0 else outputs
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the release by its removal profile: in two phases, or from below."""
+        """Return the release: by packings at a price, in two phases, or by a search from below."""
         each, candidates = context.each(share), self.grid
         if self.search in NO_SEARCHES:
-            return self._priced(context, each) or self._two_phase(context, each)
+            if context.several_owners and self.given is None:
+                packed = self.profiler(context, 1)
+                if isinstance(packed, PackedProfiler):
+                    return Priced.of(packed, each, context.alpha)
+            return self._two_phase(context, each)
         search = build_search(self.search, each, float(self.beta), candidates.size)
         if isinstance(search, AboveThreshold):
             search = dataclasses.replace(search, gate=self.blank)
         profiler = self.profiler(context, context.check_removals(search.cap(candidates.size)))
         return DirectRelease(profiler, search, candidates, self.blank)
-
-    def _priced(self, context: Context, each: Budget) -> Priced | None:
-        """Return the release by packings, where rows have several owners; None: there is none."""
-        if not (self.priced and context.several_owners and self.given is None):
-            return None
-        profiler = self.profiler(context, 1)
-        if not isinstance(profiler, PackedProfiler):
-            return None
-        return Priced.of(profiler, each, context.alpha)
 
     def _two_phase(self, context: Context, each: Budget) -> TwoPhase:
         """Return the release with a floor, a clip and noise."""

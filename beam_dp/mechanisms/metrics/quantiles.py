@@ -47,7 +47,6 @@ from beam_dp.mechanisms.search.quantiles.node import (
     RESOLUTION,
     Answer,
     Node,
-    check_share,
     increments,
     order_of,
 )
@@ -63,6 +62,7 @@ _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 _NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
 _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
+_FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
 """The parts of the budget for how many rows people have, the first walk, the choice of the clip,
@@ -176,10 +176,8 @@ class Quantiles(OfRanks):
 
     def __post_init__(self) -> None:
         owner = "Quantiles"
-        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence):
-            mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
-            rule = f"be a list of numbers, not {checks.shown(self.shares)}"
-            raise checks.ParameterTypeError(owner, "shares", rule, mend)
+        mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+        checks.sequence(owner, "shares", self.shares, "numbers", mend)
         checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
         for share in self.shares:
             _check_p(owner, "every p", share)
@@ -223,7 +221,9 @@ class Median(OfRanks):
 def _check_p(owner: str, name: str, p: checks.Real) -> None:
     """Refuse what is no share of rows."""
     checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
-    check_share(owner, p)
+    fine = checks.decimal(owner, "p", p).denominator <= _FINEST
+    rule = f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}"
+    checks.require(fine, owner, "p", rule, "Write p=0.001.")
 
 
 def stated(error: float, people: float) -> float:
@@ -446,11 +446,6 @@ class _Ranked(OfValues, Profiled):
         """The chance that a walk stops where nobody is."""
         return min(self.most_stray, float(self.beta))
 
-    def _buckets(self, context: Context, operation: str) -> Measure:
-        """Return one number per person, in buckets of the candidates."""
-        field, unit = context.field(self.source, operation), self.exact_unit
-        return Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Extreme(_Ranked):
@@ -475,8 +470,10 @@ class _Extreme(_Ranked):
         """Return the walk from the outside; two phases where rows have several owners."""
         if self.search != WALK or context.several_owners or self.grid.size >= WIDE:
             return super().build(context, share)
-        search = TailSearch(context.each(share), 0, 0, True, self._stray, 1)
-        return ExtremeRelease(self._buckets(context, self.word), search, self.grid)
+        search = TailSearch(context.each(share), stray=self._stray, resolution=1)
+        field, unit = context.field(self.source, self.word), self.exact_unit
+        number = Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
+        return ExtremeRelease(number, search, self.grid)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the extreme without the people who have most, or least."""
@@ -563,7 +560,7 @@ class KthLargest(_Ranked):
         if self.search != WALK:
             return super().build(context, share)
         each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
-        alone = TailSearch(each, 0, k, True, stray, 1)
+        alone = TailSearch(each, rank=k, stray=stray, resolution=1)
         lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
         # With one row each, or near the top, no clip above 1 comes nearer.

@@ -138,11 +138,8 @@ class Ratio(OfRowsOrPeople):
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
-        return (
-            (WEIGHT_OF_SHARE, 1)
-            if self._is_clipped and not self.by_person
-            else super().part_weights()
-        )
+        pays = self._is_clipped and not self.by_person
+        return (WEIGHT_OF_SHARE, 1) if pays else super().part_weights()
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
@@ -212,8 +209,7 @@ class Share(PooledPart):
         by_person: count the people instead of the rows.
     """
 
-    word: ClassVar[str] = "share"
-    shown_as: ClassVar[str] = "with the value"
+    word: ClassVar[str] = "with the value"
 
     by_person: bool
 
@@ -230,8 +226,7 @@ class Share(PooledPart):
 class Others(Share):
     """The rows, or people, of another kind."""
 
-    word: ClassVar[str] = "others"
-    shown_as: ClassVar[str] = "with another value"
+    word: ClassVar[str] = "with another value"
 
     def build(self, context: Context, share: Budget) -> ClippedShare:
         """Return the same for the others; for rows, with all of its share spent on noise.
@@ -286,7 +281,8 @@ class RatioRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one ratio per partition; there is no clip."""
-        ones, everything = self._counts(view, 0), self._counts(view, 1)
+        kept = 0 if self.by_person else 1  # of a histogram of one bucket: people, and totals
+        ones, everything = (view.histogram(at, 1)[kept][:, 0].astype(np.int64) for at in (0, 1))
         drawn = self.mechanism.release(ones, everything, noise, self.alpha)
         return Released.within(drawn.values, drawn.errors)
 
@@ -294,11 +290,6 @@ class RatioRelease(Release):
         """Return the ratios where pairs were cut: each moves by at most that `share`."""
         more = np.full(len(released.values), share)
         return Released.between(released.values, released.below + more, released.above + more)
-
-    def _counts(self, view: PartitionView, measure: int) -> np.ndarray:
-        if self.by_person:
-            return view.people(measure)
-        return np.array(view.totals(measure), np.int64)
 
     def describe(self) -> Description:
         """Describe the method, and the most rows of one person."""

@@ -120,8 +120,7 @@ class Count(Clippable):
     clip is searched up to it only.
     """
 
-    word: ClassVar[str] = "rows"
-    shown_as: ClassVar[str] = "number of rows"
+    word: ClassVar[str] = "number of rows"
     whole: ClassVar[bool] = True
 
     def clipped(self, context: Context, share: Budget) -> Release:
@@ -193,8 +192,7 @@ def _coarse(unit: Fraction) -> int:
 class PeopleCount(Metric):
     """Count the people of each partition, by noise alone: one person changes the number by 1."""
 
-    word: ClassVar[str] = "people"
-    shown_as: ClassVar[str] = "number of people"
+    word: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
 

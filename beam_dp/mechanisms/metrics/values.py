@@ -48,7 +48,6 @@ class DistinctCount(Clippable, OfColumn):
 
     word: ClassVar[str] = "distinct"
     whole: ClassVar[bool] = True
-    priced: ClassVar[bool] = False
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return it in two phases for one partition, unless a clip is given."""

@@ -8,7 +8,6 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import (
     Interval,
     exp_interval,
@@ -21,17 +20,12 @@ _ABOVE = 1e-9  # far above the rounding of floats
 
 
 @functools.lru_cache(maxsize=1024)
-def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
+def laplace_bound(rate: Fraction, alpha: Fraction) -> int:
     """Return how far discrete Laplace noise strays, except with probability alpha.
 
     It is the smallest t with P(|X| > t) <= alpha, where P(X = k) is proportional to
     e^(-rate |k|): exact for every rate > 0 and 0 < alpha < 1, no float is involved.
-
-    Raises:
-        ValueError: unless rate > 0 and 0 < alpha < 1.
     """
-    rate = checks.fraction_between("laplace_bound", "rate", rate, 0, math.inf)
-    alpha = checks.fraction_between("laplace_bound", "alpha", alpha, 0, 1)
 
     # With q = e^-rate, P(X = k) = (1 - q) / (1 + q) q^|k|, so P(|X| > t) = 2 q^(t+1) / (1 + q).
     # That is <= alpha iff t + 1 >= v = ln(2 / (alpha (1 + q))) / rate. v > 0, and v is no integer
@@ -46,7 +40,7 @@ def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
+def gaussian_bound(variance: Fraction, alpha: Fraction) -> int:
     """Return how far discrete Gaussian noise strays, except with probability alpha.
 
     P(|X| > t) <= alpha, where P(X = k) is proportional to e^(-k^2 / (2 variance)), for every
@@ -54,13 +48,8 @@ def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     2 Phi(-s / sqrt(variance)) = alpha. t is the first integer that is more than 10^-9 of a
     deviation above s.
 
-    Raises:
-        ValueError: unless variance > 0 and 0 < alpha < 1.
-
     Source: Canonne, Kamath, Steinke (2004.00010), tail bound of section 2.
     """
-    variance = checks.fraction_between("gaussian_bound", "variance", variance, 0, math.inf)
-    alpha = checks.fraction_between("gaussian_bound", "alpha", alpha, 0, 1)
     # For m = t + 1 >= 1: sum_{k >= m} e^(-k^2 / 2v) <= integral from m - 1 of e^(-x^2 / 2v), as the
     # density falls; the sum over all k is at least sqrt(2 pi v) by Poisson summation, whose other
     # terms are positive. The ratio says P(X >= t + 1) <= P(N(0, v) >= t) = Phi(-t / sqrt(v)).

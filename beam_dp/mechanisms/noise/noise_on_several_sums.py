@@ -90,17 +90,6 @@ class OneDraw:
     clips: tuple[int, ...]
     signed: tuple[bool, ...]
 
-    def __post_init__(self) -> None:
-        whole = all(type(clip) is int and clip >= 0 for clip in self.clips)
-        checks.require(whole, "OneDraw", "clips", f"be ints of at least 0, not {self.clips}")
-        said = len(self.clips) == len(self.signed) and all(type(x) is bool for x in self.signed)
-        checks.require(said, "OneDraw", "signed", "have True or False for each clip")
-
-    @property
-    def name(self) -> str:
-        """The distribution, for the plan."""
-        return "correlated discrete Gaussian" if self.budget.is_zcdp else "hull of the moves"
-
     def draw(self, noise: Noise, size: int = 1) -> list[Integers]:
         """Return an array of `size` independent draws for each number."""
         columns = iter(self._moving.draw(noise, size) if any(self.clips) else ())

@@ -129,6 +129,13 @@ def boolean(owner: str, name: str, value: object) -> None:
         raise ParameterTypeError(owner, name, f"be True or False, not {shown(value)}")
 
 
+def sequence(owner: str, name: str, value: Any, of: str, mend: str) -> Any:
+    """Return `value` if it is a list, an array or another sequence of things, but no text."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
+        raise ParameterTypeError(owner, name, f"be a list of {of}, not {shown(value)}", mend)
+    return value
+
+
 def column(owner: str, name: str, value: object) -> str:
     """Return `value` if it names a column: a string that is not empty."""
     if type(value) is not str or not value:
@@ -139,10 +146,9 @@ def column(owner: str, name: str, value: object) -> str:
 
 def columns(owner: str, name: str, values: object) -> tuple[str, ...]:
     """Return `values` as a tuple of different column names."""
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        rule = f"be a list of column names, not {shown(values)}"
-        raise ParameterTypeError(owner, name, rule, f'Write {name}=["day"] for one column.')
-    names = tuple(column(owner, name, value) for value in values)
+    mend = f'Write {name}=["day"] for one column.'
+    given = sequence(owner, name, values, "column names", mend)
+    names = tuple(column(owner, name, value) for value in given)
     require(
         len(set(names)) == len(names),
         owner,

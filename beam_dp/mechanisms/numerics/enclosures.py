@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from beam_dp.mechanisms.numerics import checks
-
 Interval = tuple[Fraction, Fraction]
 Bound = Callable[[int], Interval]
 
@@ -61,7 +59,6 @@ def log_interval(x: Fraction, bits: int) -> Interval:
 
     Source: `decimal.Decimal.ln` is correctly rounded, as its documentation promises.
     """
-    checks.require(x > 0, "log_interval", "x", "be above 0")
     # |ln x| <= size. Let u = 10^(1 - digits): rounding x moves the logarithm by at most 2 u and
     # rounding the result by at most (size + 1) u: together at most 2^-(bits + 2).
     size = max(x.numerator.bit_length(), x.denominator.bit_length())

@@ -70,7 +70,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 
 _MOST_BITS = 50  # bits of a guess in floats
-_NOBODY = np.zeros(0)
 
 
 class PackingBounds(NamedTuple):
@@ -88,7 +87,7 @@ class PackingBounds(NamedTuple):
     high: Fraction
     stays: Fraction
     removed: Fraction
-    parts: np.ndarray = _NOBODY
+    parts: np.ndarray = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,30 +234,31 @@ def of_rows(
 
 
 def of_values(
-    price: Fraction, owners: np.ndarray, values: np.ndarray, each: int, known: int = 0
+    price: Fraction, owners: np.ndarray, values: np.ndarray, weights: np.ndarray, known: int = 0
 ) -> Packing:
     """Return the program of the most that rows pack where those of a value share a room.
 
-        max { sum of u_t : 0 <= u_t, sum of u_t over the rows of v <= w for each value v,
+        max { sum of u_t : 0 <= u_t, sum of u_t over the rows of v <= w_v for each value v,
                            sum of u_t over the rows of i <= D for each person i }.
 
     Args:
         price: D; everything is counted in its denominator.
         owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
         values: the value of each row, numbered from 0.
-        each: w.
+        weights: w_v.
         known: what else counts in full.
     """
     top, parts = price.as_integer_ratio()
-    people, size, rows = int(owners.max()) + 1, int(values.max()) + 1, len(values)
+    people, size, rows = int(owners.max()) + 1, len(weights), len(values)
+    rooms = weights * parts
     return _packing(
         price,
         owners,
-        np.full(rows, min(top, each * parts)),
+        np.minimum(rooms[values], top),
         columns=np.arange(rows),
         lines=people + values,
         numbers=np.ones(rows, np.int64),
-        rooms=np.full(size, each * parts),
+        rooms=rooms,
         worth=np.ones(size, np.int64),
         line_sizes=np.full(size, top),
         blocks=(people + size,),
@@ -291,22 +291,14 @@ def _packing(price: Fraction, owners: np.ndarray, limit: np.ndarray, **more: Any
 _FLOW_MOST = 1 << 30  # the solver has integers of 32 bits, and adds those of opposite arcs
 
 
-@functools.cache
-def _sparse() -> Any:
-    """Return `scipy.sparse`, which takes a third of a second to load, and is not always needed."""
-    import scipy.sparse.csgraph
-
-    return scipy.sparse
-
-
-def guess(packing: Packing) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return x and r, whole numbers; None where numbers are too large for the solver.
+def guess(packing: Packing) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and r, whole numbers: the best where no number is too large for the solver.
 
     Args:
         packing: a flow, whose columns are different.
     """
-    if max(packing.rooms.tolist()) > _FLOW_MOST:
-        return None
+    from scipy.sparse import csgraph, csr_matrix
+
     size, people, rows = len(packing.rooms), packing.people, len(packing.most)
     source, sink = size, size + 1
     ends = np.empty((2, rows), np.int64)
@@ -316,12 +308,13 @@ def guess(packing: Packing) -> tuple[np.ndarray, np.ndarray] | None:
     tails = np.concatenate([np.full(people, source), owner, np.arange(people, size)])
     heads = np.concatenate([np.arange(people), value, np.full(size - people, sink)])
     rooms = packing.rooms
-    limits = np.concatenate([rooms[:people], packing.most, rooms[people:]]).astype(np.int32)
-    graph = _sparse().csr_matrix((limits, (tails, heads)), (size + 2, size + 2))
-    flow = _sparse().csgraph.maximum_flow(graph, source, sink, method="dinic").flow
+    limits = np.concatenate([rooms[:people], packing.most, rooms[people:]])
+    limits = np.minimum(limits, _FLOW_MOST).astype(np.int32)
+    graph = csr_matrix((limits, (tails, heads)), (size + 2, size + 2))
+    flow = csgraph.maximum_flow(graph, source, sink, method="dinic").flow
     left = graph - flow
     left.eliminate_zeros()
-    reached = _sparse().csgraph.breadth_first_order(left, source, return_predecessors=False)
+    reached = csgraph.breadth_first_order(left, source, return_predecessors=False)
     removed = np.ones(size + 2, np.int64)
     removed[reached] = 0
     return np.asarray(flow[owner, value], np.int64).ravel(), removed[:people]
@@ -423,42 +416,6 @@ _FLOATS = 52  # bits of a float
 _FAR = 2.0**33  # what is further is no solution: it would take many rounds to take it back
 
 
-class Solution(NamedTuple):
-    """A guess at the best: integers over 2^bits.
-
-    Attributes:
-        columns: x.
-        prices: y.
-        bits: the precision.
-    """
-
-    columns: np.ndarray
-    prices: np.ndarray
-    bits: int
-
-
-@functools.cache
-def highs() -> Any:
-    """Return `highspy`, which takes a quarter of a second to load, and is not always needed."""
-    import highspy
-
-    return highspy
-
-
-def solutions(program: Packing) -> Iterator[Solution]:
-    """Yield guesses that come as close to the best as one likes.
-
-    The first one is by "ipx", which is quick where many values are nearly equal.
-    """
-    refined, asked = _Refined(program.wide), 1
-    while True:
-        turn, solver = divmod(asked, len(SOLVERS))
-        best = refined.round(SOLVERS[solver], min(_PIVOTS << turn, _MOST_PIVOTS))
-        yield Solution(refined.columns, refined.prices, refined.bits)
-        refined.scale += _MORE if best else 0
-        asked = 0 if best else asked + 1
-
-
 class _Refined:
     """A solution in integers over 2^bits, and the program of what is missing.
 
@@ -473,6 +430,9 @@ class _Refined:
     """
 
     def __init__(self, program: Packing) -> None:
+        import highspy
+
+        self._highs: Any = highspy
         self._program = program
         self.columns = np.zeros(len(program.gains), object)
         self.spare, self.prices = (np.zeros(len(program.rooms), object) for _ in range(2))
@@ -486,7 +446,7 @@ class _Refined:
             numbers << more for numbers in (self.columns, self.spare, self.prices)
         )
         self.bits += more
-        asked = highs().Highs()
+        asked = self._highs.Highs()
         options = {**_OPTIONS, "solver": solver, "simplex_iteration_limit": pivots}
         for name, option in options.items():
             asked.setOptionValue(name, option)
@@ -503,7 +463,7 @@ class _Refined:
             prices = _whole(found.row_dual) * program.price.numerator
             self.prices = self.prices - prices // program.line_sizes
             self._basis = asked.getBasis()
-        return bool(asked.getModelStatus() == highs().HighsModelStatus.kOptimal)
+        return bool(asked.getModelStatus() == self._highs.HighsModelStatus.kOptimal)
 
     def _missing(self) -> Any:
         """Return the program of what is missing, for HiGHS."""
@@ -515,7 +475,7 @@ class _Refined:
             most = self._seen(asked.most * (1 << self.bits) - self.columns) / columns
         left = asked.rooms * (1 << self.bits) - asked.needed(self.columns) - self.spare
         sizes = np.append(columns, lines)
-        program = highs().HighsLp()
+        program = self._highs.HighsLp()
         program.num_col_, program.num_row_ = size + line_count, line_count
         costs = np.append(-gains, self._seen(self.prices))
         program.col_cost_ = costs * sizes / asked.price.numerator
@@ -526,7 +486,7 @@ class _Refined:
         counts = np.append(np.bincount(asked.columns, minlength=size), np.ones(line_count, int))
         numbers = asked.numbers.astype(float) * columns[asked.columns] / lines[asked.lines]
         matrix = program.a_matrix_
-        matrix.format_ = highs().MatrixFormat.kColwise
+        matrix.format_ = self._highs.MatrixFormat.kColwise
         matrix.start_ = np.append(0, np.cumsum(counts)).astype(np.int32)
         matrix.index_ = np.append(asked.lines[order], np.arange(line_count)).astype(np.int32)
         matrix.value_ = np.append(numbers[order], np.ones(line_count))
@@ -543,12 +503,41 @@ def _whole(numbers: Sequence[float]) -> np.ndarray:
     return np.array([int(number) for number in scaled.tolist()], object)
 
 
-PARTS = 32
-EDGE = Fraction(4142, 10_000) + Fraction(int(Noise().words(1)[0]), 10_000 << 64)
-"""c."""
+def refined(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds by HiGHS, as close as one likes.
+
+    The first ones are by "ipx", which is quick where many values are nearly equal.
+    """
+    found, asked = _Refined(packing.wide), 1
+    while True:
+        turn, solver = divmod(asked, len(SOLVERS))
+        is_best = found.round(SOLVERS[solver], min(_PIVOTS << turn, _MOST_PIVOTS))
+        yield packing.bounds(found.columns, found.prices[: packing.people], found.bits)
+        found.scale += _MORE if is_best else 0
+        asked = 0 if is_best else asked + 1
+
+
 _SMALL = 30_000  # rows of a program that HiGHS is asked for first
 _ROWS = 3_000_000  # and of one that it is asked for soon
 _FEW, _MANY = 1_000, 20_000  # steps of the first-order method before HiGHS has its turn
+
+
+def bounds(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds: of a flow where rows have one owner, then of HiGHS.
+
+    Large programs of several owners have a first-order method before.
+    """
+    if packing.is_flow:
+        yield packing.bounds(*guess(packing), 0)
+    elif len(packing.gains) > _SMALL:
+        steps = _FEW if len(packing.gains) <= _ROWS else _MANY
+        yield from PackingProposals(packing).bounds(steps)
+    yield from refined(packing)
+
+
+PARTS = 32
+EDGE = Fraction(4142, 10_000) + Fraction(int(Noise().words(1)[0]), 10_000 << 64)
+"""c."""
 
 
 def cell(prices: Fraction) -> int:
@@ -590,23 +579,3 @@ class CellSearch:
         while self.low < self.high:
             self.step()
         return self.high
-
-
-def bounds(packing: Packing) -> Iterator[PackingBounds]:
-    """Yield bounds: of a flow where rows have one owner, of HiGHS for programs of its size.
-
-    Larger programs have a first-order method before.
-    """
-    flow = guess(packing) if packing.is_flow else None
-    if flow is not None:
-        yield packing.bounds(*flow, 0)
-    elif len(packing.gains) > _SMALL:
-        steps = _FEW if len(packing.gains) <= _ROWS else _MANY
-        yield from PackingProposals(packing).bounds(steps)
-    yield from refined(packing)
-
-
-def refined(packing: Packing) -> Iterator[PackingBounds]:
-    """Yield bounds by HiGHS, as close as one likes."""
-    for guess in solutions(packing):
-        yield packing.bounds(guess.columns, guess.prices[: packing.people], guess.bits)

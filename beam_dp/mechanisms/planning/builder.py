@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.accounting.account import Entry
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
@@ -66,21 +66,21 @@ def build(
     asked: Sequence[Metric],
     shares: Mapping[MetricPart, Budget],
     context: Context,
-    account: Account,
-) -> tuple[Step, ...]:
-    """Return the steps of a program, and enter their costs in the account.
+) -> tuple[tuple[Step, ...], list[Entry]]:
+    """Return the steps of a program, and the entries of their costs.
 
     Args:
         asked: the metrics.
         shares: what each part may spend, over all partitions of a person.
         context: the parameters of the pipeline.
-        account: the account of the whole budget.
     """
     users: dict[MetricPart, list[Metric]] = {part: [] for part in shares}
     for metric in asked:
+        _check_parts(metric, context.columns)
         for part in metric.parts():
             users[part].append(metric)
     steps: list[Step] = []
+    entries: list[Entry] = []
     choices, first = 0, 1  # the first measure counts the people
     for part, share in shares.items():
         using = users[part]
@@ -93,18 +93,42 @@ def build(
             output=using[0].output,
         )
         release = part.build(own, share)
+        if not release.spends:  # else rows of people would be read, and nothing be paid
+            rule = "name what each draw costs"
+            raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
         words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
         for cost, purpose, once in release.spends:
             entry = f"{label}: {purpose}" if purpose else label
-            account.spend(entry, cost, 1 if once else context.reach)
+            entries.append((entry, cost, 1 if once else context.reach))
         choices += release.chooser is not None
         # Who borrows a clip stands behind its lender.
         has_clip = release.chooser is not None or _borrows(release)
         shared = choices - 1 if has_clip else None
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
-    return _pooled(steps, (context.partitions or 1) if context.jointly else 1)
+    return _pooled(steps, (context.partitions or 1) if context.jointly else 1), entries
+
+
+def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
+    """Refuse what only the author of a metric can mend, before any row is read.
+
+    Args:
+        metric: the metric.
+        columns: all columns that are read.
+
+    Raises:
+        TypeError: where it makes no number of its parts, or does not read what they read.
+    """
+    name, parts = type(metric).__name__, metric.parts()
+    if len(parts) > 1 and type(metric).combine is Metric.combine:
+        raise TypeError(f"{name}: `combine` must make its number of its {len(parts)} parts.")
+    for column in (column for part in parts for column in part.columns()):
+        if column not in columns:
+            raise TypeError(
+                f"{name}: `columns` must name every column that its parts read, with their unit; "
+                f"it lacks {column.name!r}, or gives it another unit."
+            )
 
 
 def _borrows(release: Release) -> bool:

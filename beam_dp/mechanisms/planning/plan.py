@@ -31,13 +31,13 @@ SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
 _KNOWN = (
-    "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
-    "--bounds partitions=3"
+    "The search costs nothing if you know a bound without the data, as 3: "
+    "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "
+    "intervals miss the truth"
 )
 
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _EXPLAINED = (
     (
         "expected error: how far a number is from the true one, on average; at most N people: in 95 of "
@@ -144,10 +144,11 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         return Plan(_rows(program), f"{total_of(program.budget)}; {said}")
     least, most = program.edges[0], program.edges[-1]
     shown = min(SHOWN, most)
-    total = (
-        f"{total_of(program.budget)}; one person in at most {least} to {most} partitions, "
-        f"chosen privately; the figures are for {shown} of them"
-    )
+    said, figures = f"in at most {least} to {most}", f"; the figures are for {shown} of them"
+    if not program.metrics:
+        said, figures = f"counts in at most {_reach(program)}", ""
+    chosen = f"one person {said} partitions, chosen privately{figures}"
+    total = f"{total_of(program.budget)}; {chosen}"
     return Plan((_search_row(program), *_rows(program.at_bound(shown))), total)
 
 
@@ -176,7 +177,7 @@ def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
         return ""
     *others, last = person
     return (
-        f"each row has {_NUMBERS[len(person)]} owners: {', '.join(others)} and {last}; each of "
+        f"each row has {len(person)} owners: {', '.join(others)} and {last}; each of "
         "them is a person, protected with all rows that have them. If that is not meant, name one "
         "column as the person" + (f". {meant(person)}" if meant(person) else "")
     )
@@ -192,8 +193,14 @@ def _composition(program: Program) -> str:
     kind = "zCDP" if program.composed.is_zcdp else "pure"
     if program.composed.is_zcdp and not program.budget.is_zcdp:
         kind = f"spent as rho {float(program.composed.amount):.4g} by zCDP"
-    several = "s" * (program.reach != 1)
-    return f"{kind} composition, one person in at most {program.reach} partition{several}"
+    several = "s" * (_reach(program) != 1)
+    return f"{kind} composition, one person in at most {_reach(program)} partition{several}"
+
+
+def _reach(program: Program) -> int:
+    """Return in how many partitions one person counts; for names alone the selection decides it."""
+    apart = program.searches and not program.metrics
+    return min(program.counted, program.edges[-1]) if apart else program.reach
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -216,7 +223,7 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
 
 def _uses_of(step: Step) -> str:
     """Return the output columns that use a release; with its name where they use several."""
-    name = f" ({step.part.shown_as or step.part.word})"
+    name = f" ({step.part.word})"
     return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
 
 
@@ -295,7 +302,7 @@ def record_of(
         "spent": [
             {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
         ],
-        "partitions_of_one_person": program.reach,
+        "partitions_of_one_person": _reach(program),
         "partitions_chosen": None if program.chosen is None else program.chosen.told(),
         "selection": None if selection is None else selection.certainty,
         "releases": releases,

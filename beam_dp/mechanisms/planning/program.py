@@ -8,7 +8,7 @@ first (`first_choices`) is part of what the whole budget pays for:
 * each centre costs a part of what its metrics may spend;
 * what they leave is shared out (`allocation`) among the parts of the metrics for the bound that
   was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
-  cost of every release in one account.
+  cost of every release, and `account` checks that they fit.
 
 Together they cost the whole. If (epsilon, delta) is spent as zCDP for every bound, the search is
 counted in rho too. Else it spends epsilon, and the chosen bound decides whether what is left of
@@ -25,19 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Account, Entry
+from beam_dp.mechanisms.accounting.account import Entry, check_total
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice
-from beam_dp.mechanisms.metrics.base import (
-    CENTRE,
-    CentreRequest,
-    Context,
-    Metric,
-    MetricPart,
-)
+from beam_dp.mechanisms.metrics.base import CENTRE, CentreRequest, Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.released import Profiler, Release, Released
 from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
 from beam_dp.mechanisms.noise.partition_selection import (
@@ -381,13 +375,13 @@ def _compiled(asked: Program) -> dict[str, object]:
     for metric in asked.metrics:
         metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
     composed, shares = share_out(budget, weights_of(asked.metrics), asked.reach, asked.selecting)
-    account = Account(composed)
     selection = None
+    entries: list[Entry] = []
     if asked.selecting is not None:
         most = min(asked.counted, asked.edges[-1]) if asked.searches else asked.reach
         selection = best_selection(shares[None], most, asked.selecting.pre_threshold)
         times = 1 if isinstance(selection, WeightedThreshold) else most
-        account.spend(SELECTION, shares[None].scaled(Fraction(1, times)), times)
+        entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
     costs = asked.centre_costs
     context = Context(
         columns_of(asked.metrics, asked.others),
@@ -399,7 +393,9 @@ def _compiled(asked: Program) -> dict[str, object]:
         centres=dict(zip(costs, asked.centres, strict=False)),
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
-    steps = build(asked.metrics, wanted, context, account)
+    steps, of_steps = build(asked.metrics, wanted, context)
+    entries += of_steps
+    check_total(composed, entries)
     first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
     first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     return {
@@ -408,7 +404,7 @@ def _compiled(asked: Program) -> dict[str, object]:
         "steps": steps,
         "share": shares.get(None),
         "selection": selection,
-        "entries": (*first, *account.entries),
+        "entries": (*first, *entries),
         "composed": composed,
     }
 

@@ -31,7 +31,7 @@ another with ten rows of the same item.)
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.profiles.packed.packed_rows import pairs
+from beam_dp.mechanisms.profiles.packed.packed_rows import alike
 
 
 def max_profile(
@@ -80,7 +80,8 @@ def _left(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (k, b_v[k]) for every item v and 0 <= k <= removals, n_v; beyond n_v it is 0."""
     codes = np.unique(items, return_inverse=True)[1]
-    item, owned = pairs(codes[:, None], people, counts)
+    rows, pairs = alike(codes, people[:, None])
+    item, owned = codes[rows], integers.sums_at(pairs, counts, len(rows))
     owned = owned[np.lexsort((-owned, item))]
     starts = np.flatnonzero(np.diff(item, prepend=-1))
     sizes, totals = np.diff(starts, append=len(item)), integers.segment_sums(owned, starts)

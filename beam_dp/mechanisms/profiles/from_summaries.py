@@ -101,6 +101,16 @@ class OwnerProfiler(abc.ABC):
         """Return B[0..K] of one partition, in units."""
 
 
+class DistinctItems(OwnerProfiler):
+    """The number of different items, each of which is packed by its rows together.
+
+    Programs at low prices are hard, so that only the profile is used, which looks at high ones.
+    """
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        return by_price.profile(PackedValues(lines.owners, lines.items), self.removals)
+
+
 class PackedProfiler(OwnerProfiler):
     """A statistic that is known at every price.
 
@@ -118,14 +128,6 @@ class PackedProfiler(OwnerProfiler):
     @abc.abstractmethod
     def packed(self, lines: Lines) -> Packed:
         """Return the statistic of one partition at every price, in units."""
-
-
-class DistinctItems(PackedProfiler):
-    """The number of different items."""
-
-    def packed(self, lines: Lines) -> Packed:
-        """Return how many items can be packed, each by its rows together."""
-        return PackedValues(lines.owners, lines.items)
 
 
 class MostFrequentItem(PackedProfiler):

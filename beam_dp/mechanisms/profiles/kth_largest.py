@@ -33,7 +33,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.packing.packing_program import PARTS
 from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
@@ -60,7 +60,6 @@ def profile(
         k: from 1 on.
         removals: how many people are removed at most.
     """
-    checks.positive_integer("kth_largest.profile", "k", k)
     kept = np.flatnonzero((owners >= 0).any(axis=0))
     order = kept[np.argsort(-items[kept], kind="stable")]
     owners, items, counts = owners[:, order], items[order], counts[order]

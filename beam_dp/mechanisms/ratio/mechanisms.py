@@ -161,7 +161,7 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
     """Return the cost of the bound (with all of delta), and the cost of the value.
 
     A budget of rho is spent as epsilon = sqrt(2 rho), rounded down: (epsilon, delta)-DP is
-    delta-approximate epsilon^2 / 2-zCDP (see `Account`). The theorem itself does not hold for zCDP:
+    delta-approximate epsilon^2 / 2-zCDP (see `account`). The theorem itself does not hold for zCDP:
     the Renyi divergence of conditioned distributions is not bounded by that of the whole.
     """
     part = checks.fraction_between(owner, "share", share, 0, 1)

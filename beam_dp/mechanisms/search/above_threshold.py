@@ -11,7 +11,6 @@ import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range, log_ratio
 
@@ -90,7 +89,6 @@ class AboveThreshold(Search):
         By a union bound over N candidates that chance is at most
         N sum_r P(rho = r) e^(-eps2 (K + 1 - theta + r)); a gate adds e^(eps2 m) to N.
         """
-        checks.positive_integer("AboveThreshold", "n", n)
         if n == 1:
             return 0
         chosen = self._thresholds(n)

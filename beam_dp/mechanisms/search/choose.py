@@ -59,11 +59,6 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
     return sorted(searches, key=lambda search: search.shift(n))  # stable
 
 
-def named(search: SearchKind) -> SearchKind:
-    """Return the class of a search that was asked for by its word; all else as it is."""
-    return BY_WORD.get(search, search) if isinstance(search, str) else search
-
-
 def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
     """Return the search, by its class if it has one; refuse what is neither a word nor a class.
 
@@ -74,7 +69,7 @@ def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,))
     """
     words = ("auto", *more)
     if type(search) is str and search in (*words, *BY_WORD):
-        return named(cast(SearchKind, search))
+        return BY_WORD.get(search, search)
     if search not in _SEARCHES:
         names = ", ".join(
             f'{kind.__name__} ("{word}")'
@@ -92,10 +87,9 @@ def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> 
     """Return the search with its budget.
 
     Args:
-        search: the class or the word that a metric named.
+        search: the class that a metric named; a word is "auto".
         budget: what one choice may spend.
         beta: the failure probability of the shift.
         size: the number of candidates.
     """
-    kind = named(search)
-    return alternatives(budget, size, beta)[0] if isinstance(kind, str) else kind(budget, beta)
+    return alternatives(budget, size, beta)[0] if isinstance(search, str) else search(budget, beta)

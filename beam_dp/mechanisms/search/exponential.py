@@ -5,7 +5,6 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -77,14 +76,6 @@ def _enclosed(sizes: list[int], scores: list[int], rate: Fraction, uniform: Lazy
         bits *= 2
 
 
-class _Group(NamedTuple):
-    """A run of `size` candidates from `start` on that share one score l*."""
-
-    score: int
-    start: int
-    size: int
-
-
 @dataclass(frozen=True)
 class ExponentialMechanism(Search):
     """Choose y_i with probability proportional to e^(-epsilon l*_i / 2).
@@ -131,10 +122,10 @@ class ExponentialMechanism(Search):
 
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         groups = _groups(profile, candidates, self._tau(candidates.size))
-        sizes = np.array([group.size for group in groups], object)
-        scores = np.array([group.score for group in groups])
-        chosen = groups[draw_run(sizes, scores, bounded_range(self.budget) / 2, noise)]
-        return chosen.start + draw_below(chosen.size, noise)
+        sizes = np.array([stop - start for _, start, stop in groups], object)
+        scores = np.array([score for score, _, _ in groups])
+        run = draw_run(sizes, scores, bounded_range(self.budget) / 2, noise)
+        return groups[run].start + draw_below(sizes[run], noise)
 
     def _tau(self, n: int) -> int:
         """Return the smallest tau with both failures at most beta.
@@ -151,14 +142,14 @@ class ExponentialMechanism(Search):
         return max(1, math.ceil(2 * slack * max(two, step) / epsilon))
 
 
-def _groups(profile: Profile, candidates: Candidates, tau: int) -> list[_Group]:
-    """Return the candidates by score, the first of a plateau by itself: its lbar is larger."""
+def _groups(profile: Profile, candidates: Candidates, tau: int) -> list[Plateau]:
+    """Return the candidates by score l*, the first of a plateau by itself: its lbar is larger."""
     before = 2 * tau  # any lbar >= 2 tau gives l* = l - tau, as for the infinite one of y_0
     groups = []
     for loss, start, stop in _rounded_up(list(profile.plateaus(candidates))):
-        groups.append(_Group(max(loss - tau, tau - before), start, 1))
+        groups.append(Plateau(max(loss - tau, tau - before), start, start + 1))
         if stop - start > 1:
-            groups.append(_Group(abs(loss - tau), start + 1, stop - start - 1))
+            groups.append(Plateau(abs(loss - tau), start + 1, stop))
         before = loss
     return groups
 

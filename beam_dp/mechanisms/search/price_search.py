@@ -8,7 +8,6 @@ from functools import cache
 from typing import Protocol, runtime_checkable
 
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
@@ -39,7 +38,6 @@ ALARM = 1e-3
 _MISSED = 0.01  # the chance to pass over a price whose eighth clips nobody
 _RARER = 1e-4  # of that: for prices beyond the usual ones
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
-_OWNER = "PriceSearch"
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,6 @@ class PriceSearch(Paid):
 
     def shift(self, prices: int) -> int:
         """Return how many people the chosen one of `prices` prices may clip, but for `ALARM`."""
-        checks.positive_integer(_OWNER, "prices", prices)
         first, second = map(float, self._rates)
         beyond = math.log(prices / ALARM) + log_ratio(first, second)
         beyond = beyond / second * (1 + _SLACK)

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search.common import Search, bounded_range
+from beam_dp.mechanisms.search.common import Search, bounded_range, log_ratio
 from beam_dp.mechanisms.search.exponential import draw_run
 
 _SLACK = 1 + 1e-12  # above the rounding of the logarithms
@@ -265,9 +265,8 @@ def scales_for(epsilon: Fraction, delta: Fraction, n: int, beta: float) -> Scale
 
 def _gaps(first: float, second: float, scale_count: int, log_failure: float) -> tuple[int, int]:
     """Return g1 and g2, at least 1."""
-    log_both = math.log(-math.expm1(-first - second))
-    alarm = math.log(scale_count) + math.log(-math.expm1(-first)) - log_both - log_failure
-    miss = math.log(-math.expm1(-second)) - log_both - log_failure
+    alarm = math.log(scale_count) + log_ratio(first, second) - log_failure
+    miss = log_ratio(second, first) - log_failure
     return max(1, _up(alarm / second)), max(1, _up(miss / first))
 
 

@@ -129,13 +129,6 @@ class PartitionView:
         higher = self._summary.bucket[lines] > last[partition]
         return integers.sums_at(partition[higher], total[higher], self.size)
 
-    def people(self, measure: int) -> np.ndarray:
-        """Return the number of people per partition."""
-        lines = self._places(measure)
-        return np.bincount(self._indexes[lines], self._summary.people[lines], self.size).astype(
-            np.int64
-        )
-
     def largest(self, measure: int, size: int) -> list[list[int]]:
         """Return per partition the `size` largest numbers of single people, in falling order."""
         lines = self._places(measure)[::-1]
@@ -152,11 +145,9 @@ class PartitionView:
 
     def totals(self, measure: int) -> list[int]:
         """Return the exact total per partition."""
-        totals = [0] * self.size
         lines = self._places(measure)
-        amounts = self._summary.total[lines].tolist()
-        for partition, amount in zip(self._indexes[lines].tolist(), amounts, strict=True):
-            totals[partition] += amount
+        sums = integers.sums_at(self._indexes[lines], self._summary.total[lines], self.size)
+        totals: list[int] = sums.tolist()
         return totals
 
 

@@ -27,32 +27,38 @@ class FieldLists:
     A row is read when it is added: later changes of the row have no effect.
 
     Args:
-        names: the names of the fields, plain text.
+        names: the names of the fields, plain text; at least one.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        self._lists: list[list[object]] = [[] for _ in names]
+        self._cells: list[object] = []  # row by row
+        self._keys: tuple[Any, ...] = ()  # those of the last dict that was looked at: text
 
     def __len__(self) -> int:
-        return len(self._lists[0])
+        return len(self._cells) // len(self._names)
 
-    def add(self, row: object) -> bool:
+    def add(self, row: Any) -> bool:
         """Take one row; return whether there are so many that it is time to drain."""
-        fields = row if type(row) is dict and _are_text(row) else _fields(row)
-        for name, cells in zip(self._names, self._lists, strict=True):
-            cells.append(fields.get(name))
-        return len(self._lists[0]) >= FULL
+        known = type(row) is dict and len(row) == len(self._keys)
+        fields = row if known and all(map(operator.is_, row, self._keys)) else self._looked_at(row)
+        self._cells.extend(map(fields.get, self._names))
+        return len(self._cells) >= FULL * len(self._names)
+
+    def _looked_at(self, row: Any) -> dict[Any, object]:
+        if type(row) is not dict or not _are_text(row):
+            return _fields(row)
+        self._keys = tuple(row)
+        return row
 
     def extend(self, columns: Iterable[list[object]]) -> None:
         """Take rows that are columns already, in the order of the names."""
-        for cells, column in zip(self._lists, columns, strict=True):
-            cells.extend(column)
+        self._cells.extend(itertools.chain.from_iterable(zip(*columns, strict=True)))
 
     def drain(self) -> list[list[object]]:
         """Return a list per name, and begin new lists."""
-        drained, self._lists = self._lists, [[] for _ in self._names]
-        return drained
+        cells, self._cells = self._cells, []
+        return [cells[place :: len(self._names)] for place in range(len(self._names))]
 
 
 def _are_text(keys: Iterable[object]) -> bool:

@@ -115,12 +115,16 @@ class Format(abc.ABC):
         """Yield the rows of a part, with exactly the wanted columns.
 
         Raises:
-            ValueError: for a file that is damaged.
+            ValueError: for a file that is damaged, by `open_files.guarded`: what a parser says
+                of it quotes cells.
         """
 
     @abc.abstractmethod
     def write(self, file: BinaryIO, table: pa.Table) -> None:
-        """Write a table, in the order of its rows."""
+        """Write a table, in the order of its rows; never fail, as its budget is spent.
+
+        A type that the format lacks becomes text; a column of an empty table may be of nulls.
+        """
 
 
 def cells_of(elements: Sequence[Any], name: str) -> list[Any]:

@@ -1,9 +1,4 @@
-"""Find and open files, and turn all errors that a file's content causes into one without content.
-
-*How far the input is read* (`bars`) is for the terminal of who started this process. The
-share of a file's bytes that was read counts no rows and no people, and a runner shows as well when
-they are read. It goes nowhere else: into no log, no file, no result, no message.
-"""
+"""Find and open files, and turn all errors that a file's content causes into one without content."""
 
 import contextlib
 import gzip
@@ -57,22 +52,6 @@ def count(size: float) -> None:
         bar.update(min(size, bar.total - bar.n))
 
 
-class _Counted(io.RawIOBase):
-    """A file whose bytes are counted as they are read."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._file.read(len(buffer))
-        buffer[: len(part)] = part
-        count(len(part))
-        return len(part)
-
-
 @contextlib.contextmanager
 def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
     """Open `path` (local or remote) to read its bytes; `.gz` is unpacked as it is read.
@@ -81,12 +60,20 @@ def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
     """
     # A GzipFile does not close the file that it reads, so both are closed here.
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
-        counted = io.BufferedReader(_Counted(raw), LOOKED)
+        buffered = io.BufferedReader(raw, LOOKED)  # not all file systems return what can peek
         if not path.endswith(".gz"):
-            yield counted
+            yield buffered
             return
-        with gzip.GzipFile(fileobj=counted) as unpacked:
+        with gzip.GzipFile(fileobj=buffered) as unpacked:
             yield unpacked
+
+
+def seekable(path: str) -> pa.NativeFile:
+    """Open `path` (local or remote) for formats that read here and there."""
+    if is_local(path):
+        # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
+        return pa.OSFile(path)
+    return pa.PythonFile(FileSystems.open(path), mode="r")
 
 
 def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
@@ -110,8 +97,8 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
         "ReadRows",
         f"every file of {pattern!r}",
         f"be text in UTF-8, and one of them is not, in its first {LOOKED >> 10} KiB",
-        "CSV may have another encoding, like cp1252 of Windows; save other files as UTF-8, as iconv "
-        "-f WINDOWS-1252 -t UTF-8 old.jsonl > new.jsonl does.",
+        "CSV may have another one: give --encoding cp1252 (of Windows) or latin-1. Save other files "
+        "as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.jsonl > new.jsonl does.",
     )
     return start
 

@@ -11,12 +11,11 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
-from apache_beam.io.filesystems import FileSystems
 
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
 from beam_dp.transforms.io.file_format import Format, Wanted
+from beam_dp.transforms.io.schemas import check_kinds, check_names, types_of
 
 SLICE = 131_072
 # Batches of more would leave the cache, and their memory would be mapped anew for each of them.
@@ -33,17 +32,10 @@ FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
 
 _RULE = "a Parquet file"
-_KINDS = {
-    "an integer": (pt.is_integer,),
-    "a float": (pt.is_floating,),
-    "a decimal": (pt.is_decimal,),
-    "text": (pt.is_string, pt.is_large_string, pt.is_string_view),
-    "bytes": (pt.is_binary, pt.is_large_binary, pt.is_binary_view),
-}
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
-class Range(NamedTuple):
+class RowGroups(NamedTuple):
     """Some consecutive row groups of one file, and the listing of files that it is from."""
 
     path: str
@@ -64,29 +56,24 @@ class Parquet(Format):
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
         schemas = list(_guarded((_schema(path, listing, wanted) for path in paths), wanted))
-        _check_kinds(schemas, wanted)
-        typed = {name: [schema.field(name).type for schema in schemas] for name in wanted.columns}
-        # A column of nulls fits any other: the type is that of the others, if there are any.
-        return {
-            name: without_view(max(types, key=lambda kind: not pt.is_null(kind)))
-            for name, types in typed.items()
-            if types
-        }
+        check_kinds(schemas, wanted)
+        types = types_of(schemas, wanted)
+        return {name: without_view(kind) for name, kind in types.items()}
 
-    def parts(self, paths: Sequence[str], wanted: Wanted) -> list[Range]:
+    def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
         """Return the row groups of all files in ranges of about a million rows."""
         listing = uuid.uuid4().hex
 
-        def of_file(path: str) -> tuple[pa.Schema, list[Range]]:
+        def of_file(path: str) -> tuple[pa.Schema, list[RowGroups]]:
             [(schema, ranges)] = _guarded(_ranges(path, listing, wanted), wanted)
             return schema, ranges
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
             files = list(threads.map(of_file, paths))
-        _check_kinds([schema for schema, _ in files], wanted)
+        check_kinds([schema for schema, _ in files], wanted)
         return list(itertools.chain.from_iterable(ranges for _, ranges in files))
 
-    def rows(self, part: Range, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def rows(self, part: RowGroups, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Yield batches of at most 131,072 rows.
 
         A batch takes about 4 MiB as the file encodes it, before compression; values that repeat
@@ -110,30 +97,11 @@ def footer_of(path: str, listing: str) -> pq.FileMetaData:
     A footer lists all row groups, so that its size grows with the file: without a memory, who reads
     a large file in ranges would spend more time on its footer than on a range's rows.
     """
-    with _opened(path) as source, pq.ParquetFile(source) as file:
+    with open_files.seekable(path) as source, pq.ParquetFile(source) as file:
         return file.metadata
 
 
-def _check_kinds(schemas: Sequence[pa.Schema], wanted: Wanted) -> None:
-    """Refuse a column that has two kinds of values in the files."""
-    for column in wanted.columns:
-        kinds = {_kind_of(schema.field(column).type) for schema in schemas} - {"null"}
-        checks.require(
-            len(kinds) <= 1,
-            "ReadRows",
-            f"column {column!r}",
-            f"have one type in all files of {wanted.pattern!r}, not {' and '.join(sorted(kinds))}",
-            "Write the files again with one type.",
-        )
-
-
-def _kind_of(kind: pa.DataType) -> str:
-    stored = kind.value_type if pt.is_dictionary(kind) else kind
-    fitting = (name for name, tests in _KINDS.items() if any(fits(stored) for fits in tests))
-    return next(fitting, str(stored))
-
-
-def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[tuple[pa.Schema, list[Range]]]:
+def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[tuple[pa.Schema, list[RowGroups]]]:
     """Yield the schema of a file and its ranges, once."""
     schema = _schema(path, listing, wanted)
     footer = footer_of(path, listing)
@@ -141,7 +109,7 @@ def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[tuple[pa.Schema
     for group in range(footer.num_row_groups):
         rows += footer.row_group(group).num_rows
         if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
-            ranges.append(Range(path, first, group, listing))
+            ranges.append(RowGroups(path, first, group, listing))
             first, rows = group + 1, 0
     yield schema, ranges
 
@@ -161,14 +129,10 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _schema(path: str, listing: str, wanted: Wanted) -> pa.Schema:
     """Return the schema of a file, in which each wanted column stands once."""
-    schema = footer_of(path, listing).schema.to_arrow_schema()
-    for column in wanted.columns:
-        if schema.names.count(column) != 1:
-            raise open_files.absent(wanted.pattern, column, checks.listed(schema.names))
-    return schema
+    return check_names(footer_of(path, listing).schema.to_arrow_schema(), wanted)
 
 
-def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     groups = range(part.first, part.last + 1)
     metadata = footer_of(part.path, part.listing)
     schema = metadata.schema.to_arrow_schema()
@@ -180,7 +144,7 @@ def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     # A power of two, which mostly divides row groups evenly.
     fitting = BATCH_BYTES * rows // max(sum(sizes.values()), 1)
     most = min(SLICE, 1 << max(fitting.bit_length() - 1, 0))
-    with _opened(part.path) as source:
+    with open_files.seekable(part.path) as source:
         each = source.size() / max(metadata.num_rows, 1)
         with pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file:
             for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
@@ -228,10 +192,3 @@ def without_view(kind: pa.DataType) -> pa.DataType:
     if pt.is_dictionary(kind):
         return pa.dictionary(kind.index_type, without_view(kind.value_type))
     return _PLAIN.get(kind, kind)
-
-
-def _opened(path: str) -> pa.NativeFile:
-    if open_files.is_local(path):
-        # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
-        return pa.OSFile(path)
-    return pa.PythonFile(FileSystems.open(path), mode="r")

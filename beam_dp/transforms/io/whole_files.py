@@ -13,6 +13,8 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io import open_files
 
+_LONGEST = 250  # bytes of a name: file systems allow 255, and a record has .json behind it
+
 
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
@@ -61,18 +63,19 @@ def check(owner: str, path: str) -> None:
     if not open_files.is_local(path):
         return
     folder = os.path.dirname(os.path.abspath(path))
+    is_short = len(os.fsencode(os.path.basename(path))) <= _LONGEST
+    is_free = os.path.isdir(folder) and os.access(folder, os.W_OK) and not os.path.isdir(path)
     checks.require(
-        os.path.isdir(folder) and os.access(folder, os.W_OK) and not os.path.isdir(path),
+        is_short and is_free,
         owner,
         "path",
         f"be one that can be written, not {path!r}",
-        "Name a file in a folder that exists, and where you may write.",
+        f"Name a file in a folder that exists, and where you may write, by {_LONGEST} bytes at most.",
     )
 
 
 def _prefix(path: str) -> str:
     name = os.path.basename(path)
-    # File systems allow 255 bytes for a name. Its start is kept, and a hash of the whole name tells
-    # names apart that differ further on.
+    # Its start is kept, and a hash of the whole name tells names apart that differ further on.
     whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
     return f"{path[: len(path) - len(name)]}{name[:40]}.{whole}."

@@ -170,10 +170,8 @@ class Collect(quick_steps.QuickStep):
             yield from self._pack(full)
 
     def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
-        shift = np.uint64(64 - self._shards.bit_length() + 1)
-        shard = np.zeros(len(table), np.uint16)
-        if self._shards > 1:
-            shard = (self._bounder.hashes(table)[0] >> shift).astype(np.uint16)
+        shift = np.uint64(64 - self._shards.bit_length())  # and 1: no word is shifted by 64
+        shard = (self._bounder.hashes(table)[0] >> shift >> np.uint64(1)).astype(np.uint16)
         if (shard[1:] < shard[:-1]).any():  # reduced lines are in order already
             order = np.argsort(shard, kind="stable")
             table, shard = table.take(order), shard[order]

@@ -173,3 +173,26 @@ def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):
     list(pool.map(abs, range(9)))  # threads let go of their last task when they take another
     gc.collect()
     assert kept() is None
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_a_line_is_dropped_for_pairs_of_its_own_person_alone(words):
+    """Many share a slot with somebody who is noted; of two words, also all bits of the hash."""
+    size, bounder = 1 << 17, Bounder(ContributionBounds(1), (), b"key")
+    person = np.arange(2 * size, dtype=np.uint64)[None]
+    if words == 2:
+        first, second = person // np.uint64(3), person % np.uint64(3)
+        first -= second * (hashing.salt(b"key", "person") | np.uint64(1))  # what `condense` adds
+        person = np.concatenate([first, second])
+    hashes = np.unique(bounder.person_hash(Table(person, person, person[0], [])))
+    assert len(hashes) == -(-2 * size // (1 if words == 1 else 3))
+    person = person[:, np.random.default_rng(1).permutation(2 * size)]
+    partition, ones = np.full((1, 2 * size), 5, np.uint64), np.ones(2 * size, np.int64)
+    noted = bounder.hashes(rows := Table(person, partition, ones, []))[1]
+    lines = Table(person, partition + np.uint64(1), np.arange(2 * size), [])
+    filter_ = accumulator._Hopeless(bounder)
+    filter_.renew(words)
+    filter_.learn(bounder.reduce(rows.take(slice(size))))
+    dropped = np.setdiff1d(lines.rows, filter_.drop(lines).rows)
+    assert len(dropped) > size // 16 and dropped.max() < size
+    assert (bounder.hashes(lines)[1][dropped] > noted[dropped]).all()

@@ -83,13 +83,8 @@ def test_geometric_ends_with_high(low, high, ratio, expected):
 
 
 def test_of_sorts_and_drops_equal_values():
-    assert list(Candidates.of([3, 1.5, 1, 1.0, np.int64(7), np.float64(2.5)])) == [
-        1,
-        1.5,
-        2.5,
-        3,
-        7,
-    ]
+    candidates = Candidates.of([3, 1.5, 1, 1.0, np.int64(7), np.float64(2.5)])
+    assert list(candidates) == [1, 1.5, 2.5, 3, 7]
     assert [type(value) for value in Candidates.of(np.array([2, 1]))] == [int, int]
 
 

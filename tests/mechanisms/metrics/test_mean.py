@@ -275,9 +275,3 @@ def test_a_clip_that_is_one_too_small_is_noticed(monkeypatch) -> None:
     whole = sums._clip
     monkeypatch.setattr(sums, "_clip", lambda *place: whole(*place[:-1], place[-1] + 1))
     assert not moves_by_at_most_the_clips()
-
-
-def test_the_account_is_the_budget() -> None:
-    for budget in (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 3))):
-        program = dp.PrivateAggregate("p", [dp.Variance("x"), dp.Ratio("y")], budget)._program
-        assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount

@@ -1,10 +1,11 @@
 """A metric is one file and one line of the registry: here is a new one, and nothing else.
 
-`Range` stands for a user's own file. Where something is released, epsilon is 10,000 or more: noise
+`Width` stands for a user's own file. Where something is released, epsilon is 10,000 or more: noise
 moves a number by more than 1 with a chance below e^-40.
 """
 
 import csv
+import dataclasses
 import json
 import math
 import pickle
@@ -12,6 +13,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import apache_beam as beam
 import numpy as np
@@ -19,14 +21,18 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
-from beam_dp.mechanisms.metrics.base import Metric, MetricPart, OfNumbers
-from beam_dp.mechanisms.metrics.released import ALPHA, Released
+from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart, OfNumbers
+from beam_dp.mechanisms.metrics.released import ALPHA, Description, Release, Released, Spending
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from pipelines import aggregate
 from tests.hostile import support
 
 
-class Range(OfNumbers):
+class Width(OfNumbers):
     """The largest value of a column minus the smallest."""
 
     def parts(self) -> tuple[MetricPart, ...]:
@@ -60,11 +66,11 @@ def released(
 
 
 def test_it_is_released_near_the_truth() -> None:
-    first, second = released(Range("minutes"))
+    first, second = released(Width("minutes"))
     assert (first.day, second.day) == ("a", "b")
-    assert abs(first.range_minutes - 49) < 1 and abs(second.range_minutes - 9) < 1
-    assert 48 < first.range_minutes_low <= 49 and 8 < second.range_minutes_low <= 9
-    assert first.range_minutes_high == second.range_minutes_high == math.inf  # as of both ends
+    assert abs(first.width_minutes - 49) < 1 and abs(second.width_minutes - 9) < 1
+    assert 48 < first.width_minutes_low <= 49 and 8 < second.width_minutes_low <= 9
+    assert first.width_minutes_high == second.width_minutes_high == math.inf  # as of both ends
 
 
 def test_its_interval_is_that_of_both_ends() -> None:
@@ -72,47 +78,109 @@ def test_its_interval_is_that_of_both_ends() -> None:
 
     At epsilon 300 neither is NaN: fewer than 10 of 1,000 people are passed over but for e^-40.
     """
-    asked = Range("minutes"), dp.Max("minutes"), dp.Min("minutes")
+    asked = Width("minutes"), dp.Max("minutes"), dp.Min("minutes")
     rows = [{"person": n, "day": "ab"[n % 2], "minutes": n} for n in range(2000)]
     for row in released(*asked, budget=dp.Budget(300.0), rows=rows):
         assert math.isfinite(row.max_minutes) and math.isfinite(row.min_minutes)
-        assert row.range_minutes == row.max_minutes - row.min_minutes
+        assert row.width_minutes == row.max_minutes - row.min_minutes
         assert row.min_minutes_low == -math.inf and row.max_minutes_high == math.inf
-        assert row.range_minutes_low == pytest.approx(row.max_minutes_low - row.min_minutes_high)
-        assert row.range_minutes_low <= 1998  # of each day's truth
+        assert row.width_minutes_low == pytest.approx(row.max_minutes_low - row.min_minutes_high)
+        assert row.width_minutes_low <= 1998  # of each day's truth
 
 
 def test_its_intervals_hold_together() -> None:
     """Each end fails with less than half of the chance to be further off."""
-    program = compile_program([Range("minutes")], dp.Budget(1.0), 1)
+    program = compile_program([Width("minutes")], dp.Budget(1.0), 1)
     assert all(step.release.search.stray < ALPHA / 2 for step in program.steps)
     mixed = [Released.within(np.array([9.0, math.nan]), np.array([1.0, 1.0]))] * 2
-    found = Range("minutes").combine(mixed)
+    found = Width("minutes").combine(mixed)
     assert found.values[0] == 0 and math.isnan(found.values[1])
     assert found.low.tolist() == [-2, -math.inf] and found.high.tolist() == [2, math.inf]
 
 
 def test_equal_parts_are_paid_once() -> None:
-    asked = [Range("x"), dp.Max("x")]
+    asked = [Width("x"), dp.Max("x")]
     rows = dp.PrivateAggregate("p", asked, dp.Budget(1.0)).plan().rows
-    assert [row.metric for row in rows] == ["range_x (max), max_x", "range_x (min)"]
+    assert [row.metric for row in rows] == ["width_x (max), max_x", "width_x (min)"]
     assert [row.epsilon for row in rows] == pytest.approx([3 / 4, 1 / 4])
 
 
 def test_what_it_cannot_do_is_refused_by_name() -> None:
     budget = dp.Budget(1.0)
     for build in (
-        lambda: dp.RemovalLoss(Range("x"), "p"),
-        lambda: dp.ShiftedInverse(Range("x"), "p", budget),
-        lambda: dp.PreprocessSensitivity(Range("x"), "p", budget),
-        lambda: dp.PrivateAggregate(["a", "b"], [Range("x")], budget),
+        lambda: dp.RemovalLoss(Width("x"), "p"),
+        lambda: dp.ShiftedInverse(Width("x"), "p", budget),
+        lambda: dp.PreprocessSensitivity(Width("x"), "p", budget),
+        lambda: dp.PrivateAggregate(["a", "b"], [Width("x")], budget),
     ):
-        with pytest.raises(TypeError, match=r"not Range \(output column range_x\)"):
+        with pytest.raises(TypeError, match=r"not Width \(output column width_x\)"):
             build()
     with pytest.raises(ValueError, match="^Max: unit must be the same for all metrics of 'x'"):
-        dp.PrivateAggregate("p", [Range("x"), dp.Max("x", unit=1)], budget)
-    metric = Range("x", unit=Fraction(1, 2))
+        dp.PrivateAggregate("p", [Width("x"), dp.Max("x", unit=1)], budget)
+    metric = Width("x", unit=Fraction(1, 2))
     assert pickle.loads(pickle.dumps(metric)) == metric
+
+
+class Unmade(OfNumbers):
+    """A metric that says neither `build` nor `parts`."""
+
+    word: ClassVar[str] = "unmade"
+
+
+class Uncombined(OfNumbers):
+    """Parts, and nothing that is made of them."""
+
+    parts = Width.parts
+
+
+class OtherUnit(Width):
+    """Parts that read another column than it says: one of whole numbers."""
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        return (dp.Max(self.column, unit=1), dp.Min(self.column, unit=1))
+
+
+class Free(OfNumbers):
+    """A number whose release says of no draw what it costs."""
+
+    word: ClassVar[str] = "free"
+
+    def build(self, context: Context, share: dp.Budget) -> Release:
+        return FreeRelease(dp.Sum(self.column).build(context, share))
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeRelease(Release):
+    """A release that claims to cost nothing."""
+
+    true: Release
+    spends: ClassVar[tuple[Spending, ...]] = ()
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        return self.true.measures
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        return self.true.draw(view, noise)
+
+    def describe(self) -> Description:
+        return self.true.describe()
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        (Unmade, "^Unmade: a metric defines `build`; or `parts` and `combine`"),
+        (Uncombined, "^Uncombined: `combine` must make its number of its 2 parts"),
+        (OtherUnit, "^OtherUnit: `columns` must name every column .* it lacks 'x', or gives"),
+        (Free, "^Free: spends of FreeRelease must name what each draw costs"),
+    ],
+)
+def test_what_its_author_forgot_is_said_before_a_row_is_read(
+    metric: type[OfNumbers], said: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        dp.PrivateAggregate("p", [metric("x")], dp.Budget(1.0)).plan()
 
 
 # ------------------------------------------------------------------------- the command line
@@ -121,7 +189,7 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add the one line of the registry."""
-    monkeypatch.setitem(metrics.REGISTRY, "range", Range)
+    monkeypatch.setitem(metrics.REGISTRY, "width", Width)
 
 
 @pytest.mark.usefixtures("registered")
@@ -131,28 +199,28 @@ def test_the_job_releases_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     source.write_text("\n".join(lines) + "\n")
     words = ["--input", str(source), "--output", str(out), "--person", "person"]
     words += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
-    asked = {"range": "minutes", "unit": 1, "weight": 2}
+    asked = {"width": "minutes", "unit": 1, "weight": 2}
     (tmp_path / "release.json").write_text(json.dumps({"metrics": [asked]}))
     words += ["--config", str(tmp_path / "release.json")]
     assert aggregate.main([*words, "--epsilon", "30000", "--runner", "FnApiRunner"]) == 0
     first, second = csv.DictReader(out.open())
-    assert list(first) == ["day", "range_minutes", "range_minutes_low", "range_minutes_high"]
-    assert abs(float(first["range_minutes"]) - 49) < 2
-    assert abs(float(second["range_minutes"]) - 9) < 2
+    assert list(first) == ["day", "width_minutes", "width_minutes_low", "width_minutes_high"]
+    assert abs(float(first["width_minutes"]) - 49) < 2
+    assert abs(float(second["width_minutes"]) - 9) < 2
     said = capfd.readouterr().out
-    assert "range_minutes" in said
+    assert "width_minutes" in said
 
 
 def test_the_help_tells_of_it_where_it_has_its_line(
     capfd: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    words = ["--person", "p", "--range", "minutes", "--epsilon", "2", "--plan"]
+    words = ["--person", "p", "--width", "minutes", "--epsilon", "2", "--plan"]
     with pytest.raises(SystemExit) as left:
         aggregate.main(words)
-    assert left.value.code == 2 and "unrecognized argument: --range" in capfd.readouterr().err
+    assert left.value.code == 2 and "unrecognized argument: --width" in capfd.readouterr().err
     request.getfixturevalue("registered")
-    assert aggregate.main(words) == 0 and "range_minutes (min)" in capfd.readouterr().out
+    assert aggregate.main(words) == 0 and "width_minutes (min)" in capfd.readouterr().out
     with pytest.raises(SystemExit):
         aggregate.main(["--help"])
     said = " ".join(capfd.readouterr().out.split())
-    assert re.search(r"Also [\w, ]*, range\b", said)
+    assert re.search(r"Also [\w, ]*, width\b", said)

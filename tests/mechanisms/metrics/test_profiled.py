@@ -20,7 +20,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import profiled
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import (
-    PARTS,
+    PER_VALUE,
     DirectRelease,
     Priced,
     TwoPhase,
@@ -55,6 +55,11 @@ SEARCHES = [
 ]
 
 
+def removals_of(release):
+    """K of a release in two phases."""
+    return profiled.floor_removals(release.search, release.candidates)
+
+
 @pytest.mark.parametrize("search", SEARCHES[:-1], ids=str)
 @pytest.mark.parametrize("candidates", [None, LINEAR], ids=["any", "given"])
 def test_the_release_keeps_what_its_search_looks_at(search, candidates):
@@ -65,7 +70,7 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
     [(cost, _, once)] = release.spends
     assert cost == dp.Budget(2.0) and not once
     if search == "two_phase":
-        assert release.removals + 1 == release.profiler.measure.keep
+        assert removals_of(release) + 1 == release.profiler.measure.keep
         assert release.listed == (candidates is not None)
     else:
         size = release.candidates.size
@@ -166,8 +171,8 @@ def test_the_extension_is_the_least_of_its_terms(seed):
 def cover(rows):
     """The packing of values in parts, as a function of prices in whole values."""
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    packed = PackedValues(people[None], items, PARTS)
-    return lambda price: packed(price * PARTS) / PARTS
+    packed = PackedValues(people[None], items, PER_VALUE)
+    return lambda price: packed(price * PER_VALUE) / PER_VALUE
 
 
 def pairs():
@@ -307,7 +312,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     """1,000 values that 60 people each have: nobody need count for more than one."""
     people = np.repeat(np.arange(20_000), 3)
     values = (people * 7 + np.tile(np.arange(3), 20_000)) % 1000
-    twin = PackedValues(people[None], values, PARTS)
+    twin = PackedValues(people[None], values, PER_VALUE)
     _, release = release_of(dp.DistinctCount("x"))
     drawn = np.array([release.draw_one(twin, Noise()) for _ in range(15)])
     # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance
@@ -324,7 +329,7 @@ def test_the_lower_end_of_the_interval_holds(metric, people):
     counts = isinstance(metric, dp.SumOfSquares)
     _, release = release_of(metric)
     values = [*range(1001, 1001 + people)]
-    levels = (sum_profile if counts else max_profile)(values, release.removals)
+    levels = (sum_profile if counts else max_profile)(values, removals_of(release))
     profile = Profile([level or release.candidates[0] for level in levels])
     runs = 100
     drawn = [release.draw_one(profile, Noise()) for _ in range(runs)]
@@ -422,7 +427,7 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
     floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
     release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
     # More people are passed over with a chance below e^-50.
-    people = 1 if few else 8 * release.removals
+    people = 1 if few else 8 * removals_of(release)
     release.draw_one(Profile([900.0] * people + [-math.inf] * 2000), Noise())
     # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
     assert len(spent) == (2 if few else 3)
@@ -438,7 +443,7 @@ def test_given_candidates_are_what_comes_out():
     ages = Candidates.linear(0, 120, 1)
     _, release = release_of(dp.Max("x", candidates=ages, search="two_phase"))
     assert release.unit == Fraction(1, 1_000_000) * (1 << 16)  # up to an eighth of a year
-    profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
+    profile = Profile([97.3 - k / 100 for k in range(removals_of(release) + 1)])
     for _ in range(30):
         value, error = release.draw_one(profile, Noise())
         assert value in set(ages)

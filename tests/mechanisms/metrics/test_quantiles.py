@@ -8,11 +8,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
-from beam_dp.mechanisms.metrics.quantiles import (
-    ExtremeRelease,
-    KthRelease,
-    RankRelease,
-)
+from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.relations import Row, as_dicts, views

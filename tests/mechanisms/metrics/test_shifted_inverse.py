@@ -32,12 +32,14 @@ from tests.doubles import ZeroNoise, choices
 from tests.relations import (
     KEY,
     STATISTICS,
+    Patch,
     Row,
     Rows,
     Statistic,
     as_dicts,
     brute,
     by_day,
+    check_noticed,
     data_of,
     views,
 )
@@ -45,7 +47,6 @@ from tests.relations import (
 GRID = Candidates.linear(-3, 40, 1)
 SURE: dict[str, Any] = {"candidates": GRID, "beta": 1e-12}
 HUGE = dp.Budget(1e4)
-Patch = pytest.MonkeyPatch
 
 
 def program_of(statistic: Statistic, **changes: Any) -> Program:
@@ -307,11 +308,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_noticed(name: str) -> None:
-    check, mutate = MUTANTS[name]
-    with Patch.context() as patch:
-        mutate(patch)
-        with pytest.raises(AssertionError):
-            check()
+    check_noticed(*MUTANTS[name])
 
 
 # ------------------------------------------------- exact audit of a program of two partitions

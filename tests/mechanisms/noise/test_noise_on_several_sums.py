@@ -400,10 +400,3 @@ class TestRecord:
         assert [draw.bound(j, ALPHA) for j in (1, 3)] == [alone.bound(j, ALPHA) for j in (0, 1)]
         still = OneDraw(budget, (0,), (UP,))
         assert still.draw(Noise(), 3)[0].tolist() == [0, 0, 0]
-
-    @pytest.mark.parametrize("clips", [(-1, 2), (1.5, 2), (True, 2), (1,)])
-    def test_wrong_parameters_are_refused(self, clips):
-        with pytest.raises(ValueError, match="OneDraw: (clips|signed) must "):
-            OneDraw(Budget(1), clips, (UP, BOTH))
-        with pytest.raises(ValueError, match="OneDraw: signed must "):
-            OneDraw(Budget(1), (1, 2), (UP, 2))

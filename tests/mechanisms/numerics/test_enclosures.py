@@ -83,11 +83,6 @@ def test_log_of_huge_and_tiny_numbers():
     assert low <= -100_000 * two[0] and -100_000 * two[1] <= high
 
 
-def test_log_of_zero_is_refused():
-    with pytest.raises(ValueError, match="log_interval: x must be above 0."):
-        log_interval(Fraction(0), 64)
-
-
 def test_leading_bits_are_those_of_the_known_digits():
     # The digits of 1 / e.
     known = Fraction("0.36787944117144232159552377016146086744581113103176783450783680169746149574")

@@ -112,38 +112,4 @@ def test_63_bits_of_an_identity_are_two_copies_of_multilinear_hashing(size: int)
     assert not np.isin(hashing._shorteners(KEY), hashing._multipliers(KEY)).any()
 
 
-def slow_mix(word: int, constant: int) -> int:
-    """Return the finaliser of splitmix64 with the constant xored in."""
-    word ^= constant
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % WORD
-    word = (word ^ word >> 27) * 0x94D049BB133111EB % WORD
-    return word ^ word >> 31
-
-
 WORDS = [0, 1, 2, WORD - 1, 1 << 63, 12345678901234567890]
-
-
-@pytest.mark.parametrize("purpose", ["person", "pair"])
-def test_mix_equals_the_formula_and_leaves_its_argument(purpose):
-    words, constant = np.array(WORDS, np.uint64), hashing.salt(KEY, purpose)
-    mixed = hashing.mix(words, constant)
-    assert mixed.tolist() == [slow_mix(word, int(constant)) for word in WORDS]
-    assert words.tolist() == WORDS
-
-
-def test_fold_mixes_one_word_after_the_other():
-    rows, constant = np.array([WORDS, WORDS[::-1]], np.uint64), hashing.salt(KEY, "x")
-    expected = [
-        slow_mix((slow_mix(a, int(constant)) + b) % WORD, int(constant))
-        for a, b in zip(WORDS, WORDS[::-1], strict=True)
-    ]
-    assert hashing.fold(rows, constant).tolist() == expected
-
-
-def test_condense_takes_a_missing_second_word_for_0():
-    one, constant = np.array([WORDS], np.uint64), hashing.salt(KEY, "x")
-    padded = np.concatenate([one, np.zeros_like(one)])
-    assert (hashing.condense(one, constant) == hashing.condense(padded, constant)).all()
-    both = np.array([WORDS, WORDS[::-1]], np.uint64)
-    expected = [(a + b * (int(constant) | 1)) % WORD for a, b in zip(*both.tolist(), strict=True)]
-    assert hashing.condense(both, constant).tolist() == expected

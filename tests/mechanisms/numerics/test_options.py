@@ -17,11 +17,6 @@ def make(request):
     return request.param
 
 
-def test_a_clip_is_refused_where_the_output_is_searched_for(make):
-    with pytest.raises(ValueError, match="clip must be left out with a search .* Leave one"):
-        make(clip=5, search=dp.ExponentialMechanism)
-
-
 @pytest.mark.parametrize("option", [{"candidates": GRID}, {"beta": 0.01}], ids=str)
 def test_options_of_a_search_are_refused_without_one(make, option):
     [name] = option
@@ -47,10 +42,3 @@ def test_the_shifted_inverse_takes_a_search_and_no_clip(make):
     assert dp.ShiftedInverse(make(search="auto"), "p", budget)
     with pytest.raises(ValueError, match="clip must be left out with a search"):
         dp.ShiftedInverse(make(clip=5), "p", budget)
-
-
-@pytest.mark.parametrize("kind", [dp.Median, lambda column, **o: dp.Quantile(column, 0.5, **o)])
-@pytest.mark.parametrize("per", ["person", "row"])
-def test_quantiles_have_no_search_to_choose(kind, per):
-    with pytest.raises(TypeError, match="search"):
-        kind("a", per=per, search="auto")

@@ -25,7 +25,7 @@ def some_packing(generator, kind, roles=3, people=6, most=10, price=None):
         if roles == 1:
             owners, values = np.unique(np.column_stack([owners, values]), axis=0).T
             owners, values = owners[:, None], np.unique(values, return_inverse=True)[1]
-        return of_values(price, owners, values, int(generator.integers(1, 9)))
+        return of_values(price, owners, values, generator.integers(1, 9, int(values.max()) + 1))
     values = values if kind == "rows of several values" else np.zeros(size, np.int64)
     free = generator.integers(0, 3, int(values.max()) + 1)
     return of_rows(price, owners, generator.integers(1, 9, size), values, free)

@@ -138,14 +138,14 @@ def test_a_reach_that_nobody_bound_is_named():
 def test_several_owners_are_named_in_one_line():
     budget = {"epsilon": "1"}
     assert protected(["who"], None, budget) == "" == plan(Budget(1.0)).owners
-    two = "each row has two owners: VisitorId and {0}; each of them is a person, protected with all rows "
+    two = "each row has 2 owners: VisitorId and {0}; each of them is a person, protected with all rows "
     two += "that have them. If that is not meant, name one column as the person"
     assert protected(["VisitorId", "Payee"], None, budget) == two.format("Payee")
     meant = ". For one person's rows of one Day, write --period Day"
     assert protected(["VisitorId", "Day"], None, budget) == two.format("Day") + meant
     columns = [f"c{number}" for number in range(worker_limits.OWNERS)]
     assert protected(columns, None, budget).startswith(
-        "each row has eight owners: c0, c1, c2, c3, c4, c5, c6 an"
+        "each row has 8 owners: c0, c1, c2, c3, c4, c5, c6 an"
     )
     made = PrivateAggregate(["VisitorId", "Day"], [sums.Count()], Budget(1.0))
     assert str(made.plan()).splitlines()[-1] == protected(["VisitorId", "Day"], None, budget)
@@ -201,6 +201,12 @@ def test_figures_are_those_of_one_bound(limit, shown):
     assert len(made.rows) == 3
 
 
+def test_for_names_alone_the_selection_says_where_a_person_counts():
+    asked = compile_program([], Budget(1.0, 1e-6), edges_up_to(None), selection=REQUEST)
+    said = "one person counts in at most 64 partitions, chosen privately"
+    assert describe(asked).total.endswith(said)
+
+
 def line(metric, budget, reach=1):
     return describe(compile_program([metric], budget, reach)).rows[0]
 
@@ -243,11 +249,7 @@ def test_a_given_sensitivity_is_told_in_numbers():
 
 
 METRICS = [dp.Count(), dp.Sum("spent"), dp.Max("minutes"), dp.PeopleCount()]
-BUDGETS = {
-    "pure": dp.Budget(1.0),
-    "zCDP": dp.Budget.zcdp(0.5),
-    "with delta": dp.Budget(1.0, 1e-6),
-}
+BUDGETS = {"pure": dp.Budget(1.0), "zCDP": dp.Budget.zcdp(0.5), "with delta": dp.Budget(1.0, 1e-6)}
 
 
 def recorded(program: Program) -> dict[str, Any]:

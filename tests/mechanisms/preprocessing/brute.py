@@ -97,10 +97,7 @@ def by_windows(f, values, sensitivity, empty):
     found = [empty] * (len(ordered) + 1)
     for size in range(1, len(ordered) + 1):
         found = [
-            max(
-                min(f(ordered[i : i + size]), found[i] + sensitivity),
-                found[i + 1] - sensitivity,
-            )
+            max(min(f(ordered[i : i + size]), found[i] + sensitivity), found[i + 1] - sensitivity)
             for i in range(len(ordered) - size + 1)
         ]
     return found[0]

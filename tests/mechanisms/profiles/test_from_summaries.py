@@ -30,6 +30,7 @@ from tests.relations import (
     Statistic,
     brute,
     by_day,
+    check_noticed,
     data_of,
     moves,
     profiles,
@@ -188,8 +189,4 @@ MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_noticed(name: str) -> None:
-    check, mutate = MUTANTS[name]
-    with Patch.context() as patch:
-        mutate(patch)
-        with pytest.raises(AssertionError):
-            check()
+    check_noticed(*MUTANTS[name])

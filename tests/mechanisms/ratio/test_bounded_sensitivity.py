@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.accounting.account import check_total
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.ratio.mechanisms import GridLaplace, shares
 
@@ -38,7 +38,7 @@ def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
     first, second = shares("Test", budget, Fraction(1, 10))
     whole = first.epsilon + second.epsilon
     assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**60)) ** 2 / 2
-    Account(budget).spend("both", Budget(whole, first.delta))
+    check_total(budget, [("both", Budget(whole, first.delta), 1)])
 
 
 def laplace(rate: float, reach: int) -> np.ndarray:

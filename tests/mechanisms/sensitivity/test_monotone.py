@@ -217,10 +217,7 @@ def test_a_profile_that_keeps_its_claim_comes_through(name, removals):
 
 @pytest.mark.parametrize(
     "record",
-    [
-        Monotone(total, [(1,), (2,)], limit=50),
-        GuardedProfile(top_profile, 4, 1),
-    ],
+    [Monotone(total, [(1,), (2,)], limit=50), GuardedProfile(top_profile, 4, 1)],
     ids=["Monotone", "GuardedProfile"],
 )
 def test_records_survive_pickling_and_cannot_be_changed(record):

@@ -194,25 +194,6 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
             assert (cut[0].tolist()[place], cut[1].tolist()[place]) == (below, above)
 
 
-def test_magnitudes_are_seen_from_both_sides():
-    rows = [
-        Row((place, 0), (0, 0), (value,)) for place, value in enumerate((-5, 5, 0, None, 1 << 90))
-    ]
-    table = settled(rows, (Field(0, "sum"),))
-    both = Measure(0, 0, GRID)
-    index, numbers = both.of(table)
-    assert sorted(numbers.tolist()) == [-5, 5, 1 << 90]
-    assert len(index) == 3
-    # The buckets of numbers below 0 follow those of the others.
-    for signed, same in ((-5, 5), (-(1 << 90), 1 << 90), (-1, 1)):
-        for kind in (np.int64, object):
-            if kind is np.int64 and same > 1 << 62:
-                continue
-            found = both.buckets(np.array([signed, same], kind)).tolist()
-            assert found == [found[1] + len(GRID) + 1, found[1]] and found[1] <= len(GRID)
-            assert found[1] == Measure(0, 1, GRID).buckets(np.array([same], kind))[0]
-
-
 def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
     """Return people per bucket of each person's largest number."""
     summary = histograms.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])

@@ -14,11 +14,10 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.summaries import owner_lines, wire
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
-from tests.relations import owners_of, people_of
+from tests.relations import Patch, check_noticed, owners_of, people_of
 
 KEY = bytes(range(32))
 Line = tuple[Any, ...]
-Patch = pytest.MonkeyPatch
 EMPTY = 1 << 63
 EXTREMES = (0, -1, 1, (1 << 62) - 1, -(1 << 62), 5, 5, 5)
 
@@ -337,11 +336,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_noticed(name: str) -> None:
-    check, mutate = MUTANTS[name]
-    with Patch.context() as patch:
-        mutate(patch)
-        with pytest.raises(AssertionError):
-            check()
+    check_noticed(*MUTANTS[name])
 
 
 def test_the_hash_of_an_owner_is_not_that_of_the_shards() -> None:

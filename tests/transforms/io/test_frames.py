@@ -148,12 +148,7 @@ def test_a_cell_decides_about_its_own_row_only(name: str, beside: bool) -> None:
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])
 def test_numbers_are_the_same_beside_objects(beside: bool) -> None:
-    data = pd.DataFrame(
-        {
-            "who": [1, 2, 3],
-            "value": pd.Series([0.1, None, 3], dtype="float32"),
-        }
-    )
+    data = pd.DataFrame({"who": [1, 2, 3], "value": pd.Series([0.1, None, 3], dtype="float32")})
     if beside:
         data = data.astype({"who": object})
     asked = (Column("value", Role.VALUE, Fraction(1, 10**9)),)

@@ -2,34 +2,62 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import pyarrow as pa
 import pytest
 from pyarrow import feather
 
 import beam_dp as dp
-from beam_dp.transforms.io import formats
+from beam_dp.transforms.io import formats, open_files, schemas
 from beam_dp.transforms.io.file_format import Format, Wanted
 from pipelines import aggregate
+from tests.transforms.io import test_every_format
+
+Item = TypeVar("Item")
 
 
 class Feather(Format):
     """Arrow's own files."""
 
     def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
-        return {}
+        found = [next(guarded(schema_of(path), wanted)) for path in paths]
+        schemas.check_kinds([schemas.check_names(schema, wanted) for schema in found], wanted)
+        return schemas.types_of(found, wanted)
+
+    def parts(self, paths: Sequence[str], wanted: Wanted) -> Sequence[str]:
+        self.look(paths, wanted)  # of all files, also of those that no pipeline looks at
+        return paths
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        yield from feather.read_table(part, list(wanted.columns)).to_batches()
+        return guarded(batches_of(part, wanted.columns), wanted)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         feather.write_feather(table, file)
 
 
-def test_a_job_reads_and_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def guarded(items: Iterator[Item], wanted: Wanted) -> Iterator[Item]:
+    return open_files.guarded(items, open_files.unreadable(wanted.pattern, "a Feather file"))
+
+
+def schema_of(path: str) -> Iterator[pa.Schema]:
+    with open_files.seekable(path) as file:
+        yield pa.ipc.open_file(file).schema
+
+
+def batches_of(path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    with open_files.seekable(path) as file:
+        yield from feather.read_table(file, list(columns)).to_batches()
+
+
+def added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add the one line of the table, and what follows from it."""
     for table in (formats.FORMATS, formats.READ):
         monkeypatch.setitem(table, ".feather", Feather())
+
+
+def test_a_job_reads_and_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added(monkeypatch)
     visits, keys = tmp_path / "in.feather", tmp_path / "keys.feather"
     feather.write_feather(pa.table({"who": range(3000), "day": [1, 2, 3] * 1000}), str(visits))
     feather.write_feather(pa.table({"day": [1, 2]}), str(keys))
@@ -41,3 +69,20 @@ def test_a_job_reads_and_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     table = dp.Released.read(out).table
     assert table["day"].to_pylist() == [1, 2]
     assert all(900 < count < 1100 for count in table["count"].to_pylist())
+
+
+def test_it_keeps_what_every_format_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added(monkeypatch)
+    test_every_format.test_every_released_table_is_written_and_read(".feather", tmp_path)
+    test_every_format.test_a_table_of_nobody_is_written(".feather", tmp_path)
+    test_every_format.test_no_error_quotes_a_file(".feather", tmp_path)
+
+
+def test_a_column_of_two_types_would_name_two_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added(monkeypatch)
+    for name, who in (("a", [1]), ("b", ["1"])):
+        feather.write_feather(pa.table({"who": who}), str(tmp_path / f"{name}.feather"))
+    with pytest.raises(ValueError, match="column 'who' must have one type in all files"):
+        dp.ReadRows(f"{tmp_path}/*.feather", ["who"]).here()

@@ -186,9 +186,7 @@ def test_a_bad_record_is_dropped_alone(
     assert captured.out + captured.err == ""
 
 
-def test_a_cell_beyond_the_look_gives_its_further_lines_as_rows(
-    tmp_path: Path,
-) -> None:
+def test_a_cell_beyond_the_look_gives_its_further_lines_as_rows(tmp_path: Path) -> None:
     inside = b'"q\n' + b"z,9\n" * 40 + b'",1\n'
     beyond = b'"q\n' + b"z,9\n" * 60 + b'",1\n'
     with readers.limits(50, 200, 16):

@@ -30,7 +30,7 @@ def written(path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("extension", [end[1:] for end in FORMATS])
 def test_a_released_file_is_read_back(tmp_path: Path, extension: str) -> None:
     released = dp.Released.read(written(tmp_path / f"out.{extension}"))
     assert released.record == {"columns": COLUMNS}
@@ -45,7 +45,7 @@ def test_a_released_file_is_read_back(tmp_path: Path, extension: str) -> None:
     assert released.table.schema.field("mean").type == pa.float64()
 
 
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("extension", [end[1:] for end in FORMATS])
 def test_keys_that_look_like_formulas_stay_different_keys(tmp_path: Path, extension: str) -> None:
     starts = ("=", "+", "-", "@", "＝", "＋", "－", "＠", " =", "\u3000=", "\t", "\r", "\n", "'a")
     keys = [f"{quotes}{start}1" for start in starts for quotes in ("", "'", "''")]
@@ -63,7 +63,7 @@ def test_keys_that_look_like_formulas_stay_different_keys(tmp_path: Path, extens
 def test_what_is_missing_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "out.csv")
     for wrong, said in (
-        ("out.txt", "path must end in .parquet, .csv, .tsv, .jsonl, not 'out.txt'"),
+        ("out.txt", f"path must end in {', '.join(FORMATS)}, not 'out.txt'"),
         (str(tmp_path / "no.csv"), "no.csv' is missing. A release by dp.release, "),
     ):
         with pytest.raises(ValueError, match="Released: path must") as refused:

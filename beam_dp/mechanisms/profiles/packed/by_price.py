@@ -18,6 +18,10 @@ So the loss has sensitivity 1, in one direction, for any number of owners: all t
 need (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). It rests on the exact E(D), and not on a solver:
 `packing_program` proves the step of E(D) in integers.
 
+*No value is safe because it has more than K owners*: with one K for all levels that is wrong. 100
+values with the same K owners leave nothing after K removals. A new owner of them all makes that
+100, and the level K - 1 without the new owner is 100 / K.
+
 *What it is.* Whole people are removed by parts 0 and 1, so that E(D) - k D is at most the exact
 profile, an integer, and so is B[k].
 
@@ -34,7 +38,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.packing.packing_program import PARTS, PackingBounds
 from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 
@@ -53,7 +56,6 @@ def profile(packed: Packed, removals: int) -> list[int]:
         packed: E of one database.
         removals: K, at least 1.
     """
-    checks.positive_integer("by_price.profile", "removals", removals)
     best = np.append(packed.total, np.zeros(removals, np.int64))
     enough = next(place for place, price in enumerate(PRICES) if price >= packed.enough())
     for place in range(enough, -1, -1):

@@ -1,7 +1,27 @@
-"""Rows, their weights, or the rows of the most frequent value, at any price.
+"""The most that rows of several owners pack, at any price: counts, sums, the most frequent value.
 
-A part l_v of each value v is chosen, and all parts add up to 1 at most. Row t packs u_t: at most
-its weight w_t times the part of its value (`packing_program.of_rows`):
+A row has an owner or several, a value and a weight. E(D) is the most that rows pack at a price D:
+row t packs u_t >= 0, at most its weight w_t, and the rows of each person pack D at most together.
+The statistics are
+
+* the number of rows, and the sum of their weights: `PackedRows`, all rows of one value;
+* the rows of the most frequent value: `MostFrequent`;
+* the number of different values, whose rows share a weight: `packed_values`.
+
+*A person adds 0 to D.* For x' = x + one person p, 0 <= E'(D) - E(D) <= D: what packs x packs x'
+too, with 0 for the rows of p; and what packs x' packs x without the rows of p, which pack D at
+most. E is 0 at D = 0 and concave (the mean of packings for two prices is one for their mean), never
+above the statistic, and equal to it at a price that pays for all.
+
+*What is released.* E is known in cells: q(E) = ceil(32 E / D - c), 0.4142 < c < 0.4143, which
+integers decide, and which moves by 0 to 32 for a person (`packing_program`). So the function
+
+    V(D) = D (q(E(D)) - 3/5) / 32,    E(D) - 1.02 D / 32 < V(D) < E(D),
+
+rises by 0 to D for a person more, as E does.
+
+*The most frequent value by parts.* A part l_v of each value v is chosen, and all parts add up to 1
+at most. Row t packs at most its weight times the part of its value (`packing_program.of_rows`):
 
     J(D) = max { sum of u_t : 0 <= u_t <= w_t l_v, sum of l_v <= 1, nobody carries more than D }.
 
@@ -9,29 +29,9 @@ J is never above the sum of l_v times the rows of v, and so never above the rows
 frequent value. J(D) - k D is at most what remains of these without any k people, who are the same k
 people for every value. Where all rows have one value, J is what they pack.
 
-*Why by parts.* The rows of one value may belong to few people. If four suppliers have all 57 order
-lines of an article, they carry 4 at a price of 1. A sixteenth of each of sixteen articles, which
-have 55 lines each and different suppliers, carries nearly 55 at that price.
-
-*Any packing.* A row has an owner or several, a value and a weight. `Packed` tells E(D): the most
-that rows pack at a price D, where a row may count in part and the rows of each person pack D at
-most together.
-
-* The number of rows, the sum of their weights, and the rows of the most frequent value: u_t is at
-  most the weight of row t, times a part of its value.
-* The number of distinct values (`packed_values`): the rows of a value share a capacity.
-
-For x' = x + one person p, 0 <= E'(D) - E(D) <= D: what packs x packs x' too, with 0 for the rows of
-p; and what packs x' packs x without the rows of p, which pack D at most. E is 0 at D = 0 and
-concave (the mean of packings for two prices is one for their mean), never above the statistic, and
-equal to it at a price that pays for all.
-
-E is known in cells: q(E) = ceil(32 E / D - c), 0.4142 < c < 0.4143, which integers decide, and
-which moves by 0 to 32 for a person (`packing_program`). So the function that is released,
-
-    V(D) = D (q(E(D)) - 3/5) / 32,    E(D) - 1.02 D / 32 < V(D) < E(D),
-
-rises by 0 to D for a person more, as E does.
+The rows of one value may belong to few people. If four suppliers have all 57 order lines of an
+article, they carry 4 at a price of 1. A sixteenth of each of sixteen articles, which have 55 lines
+each and different suppliers, carries nearly 55 at that price.
 
 *Whose row is it.* The same person in two roles of a row is one owner. An empty role (-1) is
 nobody's. A row whose roles are all empty is left out, of x and x' alike: it belongs to nobody, so
@@ -50,18 +50,53 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.packing import packing_program
-from beam_dp.mechanisms.packing.packing_program import (
-    PARTS,
-    CellSearch,
-    Packing,
-    PackingBounds,
-    of_rows,
-)
+from beam_dp.mechanisms.packing.packing_program import PARTS, CellSearch, Packing, PackingBounds
 
-_GUESSES = 4  # between two looks at what is known
 _CELLS, _FINEST = 1 << 22, 1000  # numbers of a table, and of thresholds in it
+_FIRST, _SMALL = 8, 20_000  # values and rows of the first program
+_PARTS_UP_TO = 1000  # M
 NOTHING = PackingBounds(Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 SLACK = 1e-7  # relative: n floats above 0 add up to it but for n 2^-53, and n is below 10^8
+
+
+def different(owners: np.ndarray) -> np.ndarray:
+    """Return the owners of each row, each once, falling, -1 beyond the last one.
+
+    Args:
+        owners: shape (rows, roles), -1 for nobody.
+    """
+    falling = -np.sort(-owners, axis=1)
+    twice = falling[:, 1:] == falling[:, :-1]
+    if twice.any():
+        falling[:, 1:][twice] = -1
+        falling = -np.sort(-falling, axis=1)
+    return np.asarray(falling)
+
+
+def renumbered(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the people among the owners, rising, and `different` owners by their place there."""
+    people, numbers = np.unique(np.append(-1, different(owners)), return_inverse=True)
+    return people[1:], numbers[1:].reshape(owners.shape) - 1
+
+
+def alike(keys: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return one row of each kind, and the kind of each row: its key and its owners.
+
+    Args:
+        keys: numbers from 0, by which kinds are in order.
+        owners: shape (rows, roles), -1 for nobody.
+    """
+    size, kinds = int(owners.max(initial=-1)) + 2, keys
+    for role in owners.T:
+        kinds = np.unique(kinds * size + role + 1, return_inverse=True)[1]
+    rows = np.zeros(int(kinds.max(initial=-1)) + 1, np.int64)
+    rows[kinds] = np.arange(len(kinds))
+    return rows, kinds
+
+
+def value_at(number: int, price: Fraction) -> Fraction:
+    """Return V for a cell."""
+    return price * (5 * number - 3) / (5 * PARTS)
 
 
 class Packed(abc.ABC):
@@ -73,8 +108,10 @@ class Packed(abc.ABC):
 
     total: int
 
-    def __init__(self) -> None:
-        self._searches: dict[Fraction, CellSearch] = {}
+    @functools.cached_property
+    def _searches(self) -> dict[Fraction, CellSearch]:
+        """What is known so far, by price."""
+        return {}
 
     def __call__(self, price: Fraction) -> Fraction:
         """Return V(D)."""
@@ -93,11 +130,8 @@ class Packed(abc.ABC):
         return value_at(search.low, price), value_at(search.high, price)
 
     def closer(self, price: Fraction) -> None:
-        """Take some guesses more for E(D)."""
-        search = self.search(price)
-        for _ in range(_GUESSES):
-            if search.low < search.high:
-                search.step()
+        """Take one guess more for E(D), which is not known yet."""
+        self.search(price).step()
 
     @abc.abstractmethod
     def enough(self) -> Fraction:
@@ -116,79 +150,41 @@ class Glance:
     """Bounds of E / D of the group that counts most, at all prices at once.
 
     Upper bound, for any h: remove all people who have more than h, at D each; what none of them
-    owns is left. Lower bound: a share min(1, D / m_t) of the weight of each row, m_t being the most
-    that an owner of it has, packs at most D for everybody.
+    owns is left. Lower bound: a share min(1, D / m_t) of the weight of each row, m_t being at least
+    what an owner of it has in its group, packs at most D for everybody.
     """
 
     def __init__(
         self, groups: np.ndarray, weights: np.ndarray, heavy: np.ndarray, degrees: np.ndarray
     ) -> None:
-        """Take what can stay: its group, its weight, and the most that its owners have."""
+        """Take what can stay: its group, its weight, and the most that its owners have.
+
+        Args:
+            groups: numbers from 0.
+            weights: above 0.
+            heavy: above 0; counted as the next one of some hundreds of numbers.
+            degrees: what each person has.
+        """
         size, most = int(groups.max()) + 1, int(degrees.max())
         count = max(2, min(_FINEST, _CELLS // size))
         self._edges = np.unique(np.append(np.geomspace(1, most, count).astype(np.int64), [0, most]))
         places = groups * len(self._edges) + np.searchsorted(self._edges, heavy)
-        self._table, parts = (
-            np.bincount(places, part, size * len(self._edges)).reshape(size, -1)
-            for part in (weights, weights / heavy)
-        )
-        self._kept = np.cumsum(self._table, axis=1)
-        self._beyond = np.cumsum(parts[:, ::-1], axis=1)[:, ::-1]
+        table = np.bincount(places, weights, size * len(self._edges))
+        self._table = table.reshape(size, -1)
+        self._stays = np.cumsum(self._table, axis=1).max(axis=0)
         self._gone = len(degrees) - np.searchsorted(np.sort(degrees), self._edges, "right")
 
     def low(self, price: Fraction) -> Fraction:
         """Return a lower bound of E / D."""
-        at = float(price)
-        above = int(np.searchsorted(self._edges, at, "right"))
-        packed = self._kept[:, above - 1] / at
-        if above < len(self._edges):
-            packed += self._table[:, above] / self._edges[above]
-            packed += self._beyond[:, above + 1 :][:, :1].sum(axis=1)
+        packed = self._table @ (1 / np.maximum(self._edges, float(price)))
         return Fraction(float(packed.max()) * (1 - SLACK))
 
     def high(self, price: Fraction) -> PackingBounds:
         """Return an upper bound of E / D; the lower one is 0."""
-        left = self._kept.max(axis=0)
-        best = int((self._gone + left / float(price)).argmin())
-        stays = Fraction(float(left[best]) * (1 + SLACK))
+        best = int((self._gone + self._stays / float(price)).argmin())
+        stays = Fraction(float(self._stays[best]) * (1 + SLACK))
         gone = Fraction(int(self._gone[best]))
         return PackingBounds(Fraction(0), stays / price + gone, stays, gone)
-
-
-def value_at(number: int, price: Fraction) -> Fraction:
-    """Return V for a cell."""
-    return price * (5 * number - 3) / (5 * PARTS)
-
-
-def different(owners: np.ndarray) -> np.ndarray:
-    """Return the owners of each row, each once, falling, -1 beyond the last one.
-
-    Args:
-        owners: shape (rows, roles), -1 for nobody.
-    """
-    falling = -np.sort(-owners, axis=1)
-    twice = falling[:, 1:] == falling[:, :-1]
-    if twice.any():
-        falling[:, 1:][twice] = -1
-        falling = -np.sort(-falling, axis=1)
-    return np.asarray(falling)
-
-
-def pairs(
-    owners: np.ndarray, values: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the person of each pair of a person and a value, and the weight of its rows."""
-    row, role = np.nonzero(owners >= 0)
-    size = int(values.max(initial=-1)) + 1
-    codes = owners[row, role].astype(np.int64) * size + values[row]
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    sums = integers.segment_sums(weights[row[order]], starts)
-    return codes[order[starts]] // max(size, 1), sums
-
-
-_FIRST, _SMALL = 8, 20_000  # values and rows of the first program
-_PARTS_UP_TO = 1000  # M
 
 
 class PackedRows(Packed):
@@ -211,23 +207,30 @@ class PackedRows(Packed):
             values: any integer codes; None: all rows have the same.
             weights: integers of at least 0, one per row; None: 1 each.
         """
-        super().__init__()
-        size = owners.shape[1]
-        weights = np.ones(size, np.int64) if weights is None else weights.astype(np.int64)
+        weights = np.ones(owners.shape[1], int) if weights is None else weights.astype(np.int64)
         kept = np.flatnonzero((owners >= 0).any(axis=0) & np.asarray(weights > 0))
         codes = np.zeros(len(kept), np.int64)
         if values is not None:
             codes = np.unique(values[kept], return_inverse=True)[1]
             totals = integers.sums_at(codes, weights[kept], int(codes.max(initial=-1)) + 1)
-            place = np.empty(len(totals), np.int64)
-            place[np.argsort(-totals, kind="stable")] = np.arange(len(totals))
-            order = np.argsort(place[codes], kind="stable")
+            place = np.argsort(np.argsort(-totals, kind="stable"))
+            order = np.argsort(place[codes])
             kept, codes = kept[order], place[codes][order]
         self._values, self._weights = codes, weights[kept]
         self._owners = different(owners[:, kept].T)
         self.totals = integers.sums_at(codes, self._weights, int(codes.max(initial=-1)) + 1)
         self._ends = np.searchsorted(codes, np.arange(len(self.totals)), "right")
         self.total = int(self.totals.max(initial=0))
+
+    @functools.cached_property
+    def _owned(self) -> np.ndarray:
+        """What the owner in each role of each row has of the value of the row; 0 for nobody."""
+        size = int(self._owners.max(initial=-1)) + 2
+        codes = self._values[:, None] * size + self._owners + 1
+        codes = np.unique(codes, return_inverse=True)[1]
+        weights = np.repeat(self._weights, codes.shape[1])
+        sums = integers.sums_at(codes.ravel(), weights, int(codes.max(initial=-1)) + 1)
+        return np.where(self._owners < 0, 0, sums[codes])
 
     @functools.cached_property
     def _heaviest(self) -> np.ndarray:
@@ -237,20 +240,26 @@ class PackedRows(Packed):
             row, role = np.nonzero(self._owners >= 0)
             return integers.sums_at(self._owners[row, role], self._weights[row], size)
         heaviest = np.zeros(size, np.int64)
-        np.maximum.at(heaviest, *pairs(self._owners, self._values, self._weights))
+        np.maximum.at(heaviest, self._owners, self._owned)
         return heaviest
 
     @functools.cached_property
-    def _from_far(self) -> Glance:
+    def _by_person(self) -> Glance:
+        """By the most that owners have of any value: people are removed for all values at once."""
         heavy = self._heaviest[self._owners].max(axis=1)
         return Glance(self._values, self._weights, heavy, self._heaviest)
+
+    @functools.cached_property
+    def _by_value(self) -> Glance:
+        """By what owners have of the value of the row: the lower bound is higher, of one value."""
+        if len(self.totals) == 1:
+            return self._by_person
+        return Glance(self._values, self._weights, self._owned.max(axis=1), self._heaviest)
 
     def alone(self, place: int) -> PackedRows:
         """Return the rows of one value, by its place in the falling order of their weight."""
         rows = slice(*np.append(0, self._ends)[place : place + 2].tolist())
-        numbers = np.unique(np.append(-1, self._owners[rows]), return_inverse=True)[1]
-        owners = numbers[1:].reshape(-1, self._owners.shape[1]) - 1
-        return PackedRows(owners.T, None, self._weights[rows])
+        return PackedRows(renumbered(self._owners[rows])[1].T, None, self._weights[rows])
 
     @functools.cached_property
     def _roles(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -262,7 +271,7 @@ class PackedRows(Packed):
             found.append((codes // size, np.bincount(places, self._weights)))
         return found
 
-    def by_role(self, price: Fraction) -> np.ndarray:
+    def _by_role(self, price: Fraction) -> np.ndarray:
         """Return an upper bound of E / D per value: what people count for if none share a row."""
         high = self.totals / float(price)
         for values, owned in self._roles:
@@ -278,8 +287,8 @@ class PackedRows(Packed):
         if price >= self.enough():
             whole = Fraction(self.total)
             return PackingBounds(whole / price, whole / price, whole, Fraction(0))
-        known = self._from_far.high(price)
-        return known._replace(low=min(self._from_far.low(price), known.high))
+        known = self._by_person.high(price)
+        return known._replace(low=min(self._by_value.low(price), known.high))
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds by programs of more and more values."""
@@ -324,17 +333,15 @@ class PackedRows(Packed):
         owners = np.where(able[owners], owners, -1)
         weights, owned = self._weights[rows], (owners >= 0).any(axis=1)
         free = integers.sums_at(values[~owned], weights[~owned], len(chosen))
-        people, numbers = np.unique(np.append(-1, owners[owned]), return_inverse=True)
-        owners = -np.sort(1 - numbers[1:].reshape(-1, owners.shape[1]), axis=1)
-        codes = values[owned]
-        for role in owners.T:
-            codes = np.unique(codes * len(people) + role + 1, return_inverse=True)[1]
-        first, same = np.unique(codes, return_index=True, return_inverse=True)[1:]
+        people, owners = renumbered(owners[owned])
+        first, same = alike(values[owned], owners)
         sums = integers.sums_at(same, weights[owned], len(first))
-        return people[1:], of_rows(price, owners[first], sums, values[owned][first], free)
+        return people, packing_program.of_rows(
+            price, owners[first], sums, values[owned][first], free
+        )
 
 
-class MostFrequent(Packed):
+class MostFrequent(PackedRows):
     """The rows of the most frequent value: the most that those of one value pack, or, if few, J.
 
     E(D) is the largest of what the rows of each value alone pack, and, up to M = 1,000 rows, of J:
@@ -347,48 +354,38 @@ class MostFrequent(Packed):
     low. A value's bound is the least over roles of what the people of that role count for alone.
     """
 
-    def __init__(self, owners: np.ndarray, values: np.ndarray, weights: np.ndarray) -> None:
-        """Take the rows, as `PackedRows`."""
-        super().__init__()
-        self._by_parts = PackedRows(owners, values, weights)
-        self.total = self._by_parts.total
-        self._alone: dict[int, PackedRows] = {}
-
-    def enough(self) -> Fraction:
-        """Return the most that anybody has of one value, at least 1."""
-        return self._by_parts.enough()
-
     def _glance(self, price: Fraction) -> PackingBounds:
-        return self._by_parts.search(price).known
+        """Return bounds of J, the lower of which is of one value; or the upper one of roles and M."""
+        known = super()._glance(price)
+        if known.high * price <= _PARTS_UP_TO:
+            return known
+        high = max(_PARTS_UP_TO / price, Fraction(float(self._by_role(price).max())))
+        by_role = PackingBounds(known.low, high, high * price, Fraction(0))
+        return by_role if high < known.high else known
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds of J as far as M, then of the values."""
-        low, most = self._glance(price).low, _PARTS_UP_TO / price
+        low, most = self.search(price).known.low, _PARTS_UP_TO / price
         if low < most:
-            for found in self._by_parts.bounds(price):
+            for found in super().bounds(price):
                 low = max(low, min(found.low, most))
                 yield found._replace(low=low)
                 if found.low >= most:
                     break
         searches: list[CellSearch] = []
-        most_of = self._by_parts.by_role(price)
+        most_of = self._by_role(price)
         order = np.argsort(-most_of, kind="stable").tolist()
         while True:
             others = Fraction(max(most_of[order[len(searches) :][:1]], default=0))
-            known = [search.best for search in searches]
-            high = max([others, *(found.high for found in known)])
-            stays = max([others * price, *(found.stays for found in known)])
-            removed = max([Fraction(0), *(found.removed for found in known)])
+            rest = PackingBounds(low, others, others * price, Fraction(0))
+            known = [rest, *(search.best for search in searches)]
             low = max([low, *(search.least for search in searches)])
-            yield PackingBounds(low, max(low, high), stays, removed)
+            high = max(low, *(found.high for found in known))
+            stays = max(found.stays for found in known)
+            yield PackingBounds(low, high, stays, max(found.removed for found in known))
             left = [search for search in searches if search.low < search.high]
             worst = max(left, key=lambda search: search.best.high, default=None)
             if worst is None or worst.best.high < others:
-                searches.append(self._of_value(order[len(searches)]).search(price))
+                searches.append(self.alone(order[len(searches)]).search(price))
             else:
                 worst.step()
-
-    def _of_value(self, place: int) -> PackedRows:
-        if place not in self._alone:
-            self._alone[place] = self._by_parts.alone(place)
-        return self._alone[place]

@@ -4,6 +4,10 @@ A value disappears when all of its rows do, and a row disappears with any of its
 D no person i is removed who owns rows of values of a weight d(i) <= D in all: to put back a part
 r_i of them brings back r_i d(i) at most, and saves r_i D. So their name leaves their rows. A value
 counts in full when one of its rows has no name left.
+
+Values of one row each, which have the same owners, are one value: of their weights together. What
+the row of the one packs can be shared evenly among theirs. So of a seller of thousands of articles
+that nobody else sells one row is left.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ import numpy as np
 
 from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.packing.packing_program import Packing, PackingBounds, of_values
-from beam_dp.mechanisms.profiles.packed.packed_rows import Glance, Packed, different, pairs
+from beam_dp.mechanisms.profiles.packed import packed_rows
+from beam_dp.mechanisms.profiles.packed.packed_rows import Glance, Packed, alike, renumbered
 
 
 class PackedValues(Packed):
@@ -32,10 +37,8 @@ class PackedValues(Packed):
             values: any integer codes.
             each: the weight of every value.
         """
-        super().__init__()
         kept = np.flatnonzero((owners >= 0).any(axis=0))
-        kept = kept[np.argsort(values[kept], kind="stable")]
-        self._owners, self._each = different(owners[:, kept].T), each
+        self._owners, self._each = packed_rows.different(owners[:, kept].T), each
         self._values = np.unique(values[kept], return_inverse=True)[1]
         self.total = each * (int(self._values.max(initial=-1)) + 1)
 
@@ -54,21 +57,23 @@ class PackedValues(Packed):
 
     @functools.cached_property
     def _degrees(self) -> np.ndarray:
-        people, _ = pairs(self._owners, self._values, np.zeros(len(self._values), np.int64))
-        size = int(self._owners.max(initial=-1)) + 2
-        return np.asarray(self._each * np.bincount(people, minlength=size))
+        """The weight of the values that each person owns rows of, and 0 for nobody."""
+        size = int(self._values.max(initial=-1)) + 1
+        pairs = np.sort((self._owners * size + self._values[:, None])[self._owners >= 0])
+        people = pairs[np.diff(pairs, prepend=-1) > 0] // size
+        counts = np.bincount(people, minlength=int(self._owners.max(initial=-1)) + 2)
+        return np.asarray(self._each * counts)
 
     @functools.cached_property
     def _by_shares(self) -> Glance:
-        groups = np.zeros(len(self._values), np.int64)
-        return Glance(groups, self._shares, self._heaviest, np.ceil(self._heaviest))
+        return Glance(0 * self._values, self._shares, self._heaviest, np.ceil(self._heaviest))
 
     @functools.cached_property
-    def _from_far(self) -> Glance:
-        starts = np.flatnonzero(np.diff(self._values, prepend=-1))
-        least = np.minimum.reduceat(self._degrees[self._owners].max(axis=1), starts)
-        groups = np.zeros(len(starts), np.int64)
-        return Glance(groups, np.full(len(starts), self._each), least, self._degrees)
+    def _by_person(self) -> Glance:
+        size = self.total // self._each
+        least = np.full(size, self._degrees.max())
+        np.minimum.at(least, self._values, self._degrees[self._owners].max(axis=1))
+        return Glance(np.zeros(size, int), np.full(size, self._each), least, self._degrees)
 
     def enough(self) -> Fraction:
         """Return a price at which even shares of the rows of values load nobody more."""
@@ -77,7 +82,7 @@ class PackedValues(Packed):
         return Fraction(math.ceil(most) + 1, 4096)
 
     def _glance(self, price: Fraction) -> PackingBounds:
-        known = self._from_far.high(price)
+        known = self._by_person.high(price)
         return known._replace(low=min(self._by_shares.low(price), known.high))
 
     def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
@@ -97,16 +102,19 @@ class PackedValues(Packed):
 def _program(
     price: Fraction, owners: np.ndarray, values: np.ndarray, each: int, known: int
 ) -> Packing:
-    """Return the program of rows of which each has an owner, who are numbered anew."""
+    """Return the program of rows of which each has an owner, who are numbered anew.
+
+    Values of one row each, of the same owners, are one value.
+    """
     most = int((owners >= 0).sum(axis=1).max())
-    owners = -np.sort(-owners, axis=1)[:, :most]
-    if most == 1:  # a flow has one way from a person to a value
-        pairs_of = values * (int(owners.max()) + 1) + owners[:, 0]
-        rows = np.unique(pairs_of, return_index=True)[1]
-        owners, values = owners[rows], values[rows]
-    numbers = np.unique(np.append(-1, owners), return_inverse=True)[1][1:] - 1
-    values = np.unique(values, return_inverse=True)[1]
-    return of_values(price, numbers.reshape(-1, most), values, each, known)
+    owners = renumbered(owners)[1][:, :most]
+    rows, _ = alike(values, owners)
+    owners, values = owners[rows], values[rows]
+    alone = np.bincount(values)[values] == 1
+    rows, kinds = alike(np.where(alone, 0, values + 1), owners)
+    rooms = np.where(alone[rows], each * np.bincount(kinds), each)
+    first, values = np.unique(values[rows], return_index=True, return_inverse=True)[1:]
+    return of_values(price, owners[rows], values, rooms[first], known)
 
 
 def covered(owners: np.ndarray, values: np.ndarray, price: int) -> int:
@@ -120,9 +128,6 @@ def covered(owners: np.ndarray, values: np.ndarray, price: int) -> int:
         price: D, at least 1.
     """
     price = min(price, len(values) + 1)  # which pays for everything too
-    packed = PackedValues(owners[None], values)
-    bounds = packed.bounds(Fraction(price))
-    found = next(bounds)
-    while math.ceil(found.low * price) < math.floor(found.high * price):
-        found = next(bounds)
-    return math.ceil(found.low * price)
+    found = PackedValues(owners[None], values).bounds(Fraction(price))
+    ends = ((math.ceil(each.low * price), math.floor(each.high * price)) for each in found)
+    return next(low for low, high in ends if low >= high)

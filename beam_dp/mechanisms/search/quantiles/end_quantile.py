@@ -46,7 +46,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.enclosures import ONE, ZERO, Interval, exp_interval
 from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
@@ -305,17 +305,12 @@ class TailSearch(Paid):
     behind costs nothing more, as a person is on one side of the answer.
     """
 
-    share: checks.Real = 0
+    share: Fraction = ZERO
     rank: int = 0
     upper: bool = True
     stray: float = STRAY
     resolution: int = RESOLUTION
     worth: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # 0.1 and Fraction(0.1) are equal but read differently: what is cached tells them apart.
-        object.__setattr__(self, "share", checks.decimal("TailSearch", "share", self.share))
 
     def floor(self, candidates: Candidates) -> int:
         """Return how many people must be at or above a candidate, about, for the walk to stop.
@@ -365,10 +360,6 @@ class TailSearch(Paid):
         )
 
     @property
-    def _share(self) -> Fraction:
-        return Fraction(self.share)
-
-    @property
     def _asked(self) -> float:
         """How many people shall be reached beside the share: with k - 1/2 the k-th is the first."""
         return max(0.0, self.rank - 0.5) / self.worth
@@ -416,7 +407,7 @@ class TailSearch(Paid):
     def _many(self, outer: int) -> float:
         """Return how many people are more than the floor by far."""
         rate, third = self._rates
-        few = _floor(rate / (1 + self._share), outer, self._walked)
+        few = _floor(rate / (1 + self.share), outer, self._walked)
         return few + max(0.0, -math.log(2 * _FEW)) / float(third)
 
     def _enough(self, outer: int) -> float:
@@ -428,13 +419,13 @@ class TailSearch(Paid):
         rate, third = self._rates
         early = math.log(outer) / (_EARLIER * float(rate))
         above = max(0.0, _floor(rate, outer, self._walked) - early - self._asked)
-        surely = (above + self.usual_error) / float(self._share) - _SURE / float(third)
-        return max(0.0, min(above / float(self._share), surely))
+        surely = (above + self.usual_error) / float(self.share) - _SURE / float(third)
+        return max(0.0, min(above / float(self.share), surely))
 
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
         begins = np.unique(np.concatenate([[0, levels.cut], line.indexes]).astype(np.int64))
-        parts = self._share.denominator * self._grain
+        parts = self.share.denominator * self._grain
         more, near, far = (
             math.ceil(each * levels.person) for each in (levels.more, levels.near, levels.far)
         )
@@ -465,7 +456,7 @@ class TailSearch(Paid):
         s n people asked for, s / (1 - s) of those behind at least, but for the noise of 4 / e2.
         """
         people = behind / self.resolution - _UNSURE / float(levels.rate)
-        share = float(self._share)
+        share = float(self.share)
         asked = self.rank / self.worth + max(0.0, share / (1 - share) * people)
         return max(self.usual_error, math.ceil(levels.floor_at(passed) - asked))
 
@@ -479,14 +470,14 @@ def _asked_at_first(search: TailSearch, outer: int) -> tuple[float, ...]:
     rate = float(search._rates[1])
     misled = float(search.stray * _MISLED)
     at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
-    asked = {search._enough(outer), search._many(outer)} if search._share else {search._many(outer)}
+    asked = {search._enough(outer), search._many(outer)} if search.share else {search._many(outer)}
     return at_edge, *sorted(asked, reverse=True)
 
 
 @functools.lru_cache(maxsize=256)
 def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
     """Return the rates and levels after a first look."""
-    rate, share = search._rates[0], search._share
+    rate, share = search._rates[0], search.share
     if share and sight.edge is None and sight.people < search._enough(outer):
         share = Fraction(0)
     rate /= 1 + share
@@ -507,7 +498,7 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
         cut=max(0, edge - STEP),
         behind=behind,
         many=sight.edge is not None or sight.people >= search._many(outer),
-        person=search.resolution * search._share.denominator * search._grain,
+        person=search.resolution * search.share.denominator * search._grain,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.exponential import draw_below, draw_run
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
@@ -68,24 +68,20 @@ class CentralSearch(Paid):
 
     Args:
         budget: what one choice may spend.
-        p: the share of rows below, above 0 and below 1; a float is read as the decimal it prints.
+        p: the share of rows below, above 0 and below 1.
         resolution: D.
 
     Source: McSherry and Talwar 2007; quantiles by utilities of ranks: Smith 2011, "Privacy-
     preserving statistical estimation with optimal convergence rates".
     """
 
-    p: checks.Real = Fraction(1, 2)
+    p: Fraction = Fraction(1, 2)
     resolution: int = RESOLUTION
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "p", checks.decimal("CentralSearch", "p", self.p))
 
     @property
     def usual_error(self) -> int:
         """How far the rank is off in 95% of draws, in people, by measurement."""
-        most = max(self._share, 1 - self._share)
+        most = max(self.p, 1 - self.p)
         return math.ceil(_SPREAD * float(2 * most / bounded_range(self.budget)))
 
     def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
@@ -99,20 +95,15 @@ class CentralSearch(Paid):
         return Answer(index, self.usual_error)
 
     @property
-    def _share(self) -> Fraction:
-        return Fraction(self.p)
-
-    @property
     def _rate(self) -> Fraction:
         """epsilon / (2 m) per unit of loss."""
-        share = self._share
         return bounded_range(self.budget) / (
-            2 * max(share, 1 - share) * share.denominator * self.resolution
+            2 * max(self.p, 1 - self.p) * self.p.denominator * self.resolution
         )
 
     def _runs(self, node: Node, candidates: Candidates) -> _Runs:
         """Return the runs of equal loss: each bucket alone, and what lies between two of them."""
-        over, under = self._share.as_integer_ratio()
+        over, under = self.p.as_integer_ratio()
         sums, total = node.sums, int(node.sums[-1])
         target = alone(over * total)
         # Between buckets lt = le; at a bucket le is already larger.

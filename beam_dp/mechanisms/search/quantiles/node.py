@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
 
 RESOLUTION = 6_983_776_800
 """2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""
-_FINEST = 1 << 100
 
 
 def increments(
@@ -132,21 +131,6 @@ class Answer(NamedTuple):
     def value(self, candidates: Candidates) -> Number:
         """Return the candidate, NaN for none."""
         return math.nan if self.candidate is None else candidates[self.candidate]
-
-
-def check_share(owner: str, p: checks.Real) -> None:
-    """Refuse a p whose rates per unit no float could hold; 30 digits are fine.
-
-    Raises:
-        ValueError: for a denominator above 2^100.
-    """
-    checks.require(
-        checks.decimal(owner, "p", p).denominator <= _FINEST,
-        owner,
-        "p",
-        f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}",
-        "Write p=0.001.",
-    )
 
 
 def alone(value: int) -> np.ndarray:

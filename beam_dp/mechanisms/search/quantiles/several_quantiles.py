@@ -1,7 +1,6 @@
 """SplitSearch: several quantiles for the price of few, by recursive splitting."""
 
 import functools
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,13 +10,11 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, check_share
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
 
-_OWNER = "SplitSearch"
 TAIL = Fraction(1, 5)
 """Up to this share, and from 1 - TAIL on, a walk from outside errs less than weights."""
 
@@ -66,12 +63,9 @@ class SplitSearch(Paid):
 
     Args:
         budget: what all choices together may spend.
-        shares: every p, rising, above 0 and below 1; floats are read as decimals.
+        shares: every p, rising, above 0 and below 1.
         resolution: D.
         stray: of every `TailSearch`.
-
-    Raises:
-        ValueError: unless the shares rise between 0 and 1.
 
     Source: Kaplan, Schnapp, Stemmer 2022, "Differentially private approximate quantiles"
     (2110.05429), with other searches in the nodes.
@@ -80,16 +74,6 @@ class SplitSearch(Paid):
     shares: tuple[Fraction, ...]
     resolution: int = RESOLUTION
     stray: float = STRAY
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for share in self.shares:
-            checks.fraction_between(_OWNER, "a share", share, 0, 1)
-            check_share(_OWNER, share)
-        exact = tuple(checks.decimal(_OWNER, "a share", share) for share in self.shares)
-        rises = all(a < b for a, b in itertools.pairwise(exact))
-        checks.require(rises, _OWNER, "shares", f"rise, not be {list(self.shares)}")
-        object.__setattr__(self, "shares", exact)
 
     @property
     def levels(self) -> int:

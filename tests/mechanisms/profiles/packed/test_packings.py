@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from beam_dp.mechanisms.packing import packing_program
-from beam_dp.mechanisms.profiles.packed import packed_rows
+from beam_dp.mechanisms.profiles.packed import packed_rows, packed_values
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues, covered
 from tests.sizes import tries as sized
@@ -126,8 +126,7 @@ def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
                 assert 0 <= more - less <= price
 
 
-def test_more_work_brings_the_bounds_to_the_value(monkeypatch):
-    monkeypatch.setattr(packed_rows, "_GUESSES", 1)
+def test_more_work_brings_the_bounds_to_the_value():
     generator = np.random.default_rng(20)
     for made in KINDS.values():
         owners = generator.integers(0, 20, (3, 120))
@@ -182,6 +181,15 @@ def test_values_of_few_people_each_are_known_at_low_prices():
     owners = np.stack([2 * items + np.tile([0, 1], 480), 100 + np.arange(960)])
     packed = PackedRows(owners, items, np.ones(960, np.int64))
     assert packed.total == 24 and packed(Fraction(1)) > 23
+
+
+def test_values_of_one_row_of_the_same_owners_are_one_row():
+    """1,000 values of one seller, who carries 7 of them, and of two buyers."""
+    owners = np.stack([np.zeros(1000, int), 1 + np.arange(1000) % 2])
+    price, values = Fraction(7), np.arange(1000)
+    program = packed_values._program(price, owners.T, values, 1, 0)
+    assert program.most.tolist() == [7, 7] and program.rooms[-2:].tolist() == [500, 500]
+    assert 7 - price / 31 < PackedValues(owners, values)(price) < 7
 
 
 def test_of_values_that_are_nearly_as_frequent_few_programs_are_solved():

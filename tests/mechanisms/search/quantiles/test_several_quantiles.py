@@ -16,6 +16,7 @@ from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, i
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from tests import laws
 
+HALF = Fraction(1, 2)
 SIZE = 2_000
 # Hoeffding, two-sided, for one probability: above this with a chance of 1e-12 at most.
 TOLERANCE = math.sqrt(math.log(2e12) / (2 * SIZE))
@@ -30,8 +31,8 @@ def chosen(search: SplitSearch, node: Node, candidates: Candidates) -> list:
 
 def test_one_share_is_the_search_itself():
     node, candidates = Node.of(np.arange(9), np.full(9, 2), 9), Candidates.of(range(9))
-    found = laws.chances_at(SplitSearch(Budget(2), [0.5], 2), node, candidates)
-    alone = laws.chances_at(CentralSearch(Budget(2), 0.5, 2), node, candidates)
+    found = laws.chances_at(SplitSearch(Budget(2), (HALF,), 2), node, candidates)
+    alone = laws.chances_at(CentralSearch(Budget(2), HALF, 2), node, candidates)
     assert list(found.values()) == alone
     assert list(found) == [*((i,) for i in range(9)), (None,)]
 
@@ -39,9 +40,9 @@ def test_one_share_is_the_search_itself():
 @pytest.mark.parametrize(
     "shares",
     [
-        pytest.param((0.25, 0.5, 0.75), marks=pytest.mark.audit),
-        pytest.param((0.1, 0.5), marks=pytest.mark.audit),
-        (0.5, 0.9),
+        pytest.param((HALF / 2, HALF, 3 * HALF / 2), marks=pytest.mark.audit),
+        pytest.param((HALF / 5, HALF), marks=pytest.mark.audit),
+        (HALF, 1 - HALF / 5),
     ],
 )
 def test_choose_follows_the_distribution(shares):
@@ -63,13 +64,13 @@ def test_choose_follows_the_distribution(shares):
 def test_answers_rise_and_are_near():
     values = np.random.default_rng(4).lognormal(3, 1, 3000)
     node = Node.of(GRID.indexes(values), np.full(3000, RESOLUTION), GRID.size)
-    shares = (0.1, 0.25, 0.5, 0.75, 0.9)
+    shares = [Fraction(part, 20) for part in (2, 5, 10, 15, 18)]
     for _ in range(10):
-        found = chosen(SplitSearch(Budget(1), shares), node, GRID)
+        found = chosen(SplitSearch(Budget(1), tuple(shares)), node, GRID)
         assert found == sorted(found)
         ranks = np.searchsorted(np.sort(values), found, side="right")
         # Noise of e^-60 for each third of epsilon, 380,001 candidates: below 1e-15.
-        assert np.abs(ranks - 3000 * np.array(shares)).max() < 250
+        assert np.abs(ranks - 3000 * np.array(shares, float)).max() < 250
 
 
 def test_without_a_root_the_part_nearest_to_the_middle_goes_on(monkeypatch):
@@ -77,6 +78,6 @@ def test_without_a_root_the_part_nearest_to_the_middle_goes_on(monkeypatch):
     node = Node.of(np.arange(30), np.full(30, RESOLUTION), 30)
     candidates = Candidates.of(range(30))
     monkeypatch.setattr(TailSearch, "choose_at", lambda *_: Answer())
-    found = chosen(SplitSearch(Budget(40), (0.5, 0.9, 0.99)), node, candidates)
+    found = chosen(SplitSearch(Budget(40), (HALF, 1 - HALF / 5, 1 - HALF / 50)), node, candidates)
     assert abs(found[0] - 15) < 5  # a rank 5 off has a chance below e^-90
     assert math.isnan(found[1]) and math.isnan(found[2])

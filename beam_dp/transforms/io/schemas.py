@@ -1,0 +1,55 @@
+"""Compare the schemas of all files of a pattern, for formats whose columns have types."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io import open_files
+from beam_dp.transforms.io.file_format import Wanted
+
+_KINDS = {
+    "an integer": (pt.is_integer,),
+    "a float": (pt.is_floating,),
+    "a decimal": (pt.is_decimal,),
+    "text": (pt.is_string, pt.is_large_string, pt.is_string_view),
+    "bytes": (pt.is_binary, pt.is_large_binary, pt.is_binary_view),
+}
+
+
+def check_names(schema: pa.Schema, wanted: Wanted) -> pa.Schema:
+    """Return the schema of a file, in which each wanted column stands once."""
+    for column in wanted.columns:
+        if schema.names.count(column) != 1:
+            raise open_files.absent(wanted.pattern, column, checks.listed(schema.names))
+    return schema
+
+
+def check_kinds(schemas: Sequence[pa.Schema], wanted: Wanted) -> None:
+    """Refuse a column that has two kinds of values in the files: ids 1 and "1" are two people."""
+    for column in wanted.columns:
+        kinds = {_kind_of(schema.field(column).type) for schema in schemas} - {"null"}
+        checks.require(
+            len(kinds) <= 1,
+            "ReadRows",
+            f"column {column!r}",
+            f"have one type in all files of {wanted.pattern!r}, not {' and '.join(sorted(kinds))}",
+            "Write the files again with one type.",
+        )
+
+
+def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> dict[str, pa.DataType]:
+    """Return the types of the wanted columns; of nulls beside another type, the other."""
+    typed = {name: [schema.field(name).type for schema in schemas] for name in wanted.columns}
+    return {
+        name: max(types, key=lambda kind: not pt.is_null(kind))
+        for name, types in typed.items()
+        if types
+    }
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    stored = kind.value_type if pt.is_dictionary(kind) else kind
+    fitting = (name for name, tests in _KINDS.items() if any(fits(stored) for fits in tests))
+    return next(fitting, str(stored))

@@ -1,0 +1,400 @@
+"""Several tables of one run: shares of one budget, one read, one charge, files that are theirs."""
+
+import dataclasses
+import json
+import signal
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_dp as dp
+from beam_dp.results.card import card
+from beam_dp.testing import without_noise
+from beam_dp.transforms.io import whole_files
+from pipelines import aggregate, command_line, rehearse, releasing, running, stopping, tables
+from pipelines.description import Description
+from tests.row_files import read, write
+
+RUN = ["--runner", "FnApiRunner"]
+ASKED = ["--person", "visitor", "--count", "--sum", "spent", "--epsilon", "3"]
+DAYS = ["--partition", "day", "--public_partitions", "1,2,3"]
+BOTH = ["--partition", "day,store", "--public_partitions", "1/a,1/b,2/a,3/c"]
+SAID = (
+    "3 tables of one run, which costs epsilon 3.0, delta 1e-06 in all: by day; by store; all rows. "
+    f"{tables.APART}"
+)
+
+
+@pytest.fixture
+def rows(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The visits, each in one of three stores."""
+    return [{**row, "store": "abc"[number % 3]} for number, row in enumerate(rows)]
+
+
+@pytest.fixture
+def files(visits: str, tmp_path: Path) -> list[str]:
+    return ["--input", visits, "--output", str(tmp_path / "out.csv")]
+
+
+def described(*words: str) -> Description:
+    options, _ = aggregate.parser().read([*words])
+    return Description(command_line.described(options))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("out"))
+
+
+GIVEN: dict[str, Any] = {
+    "person": "visitor",
+    "metrics": ["count", {"sum": "spent"}],
+    "partition": ["day", "store"],
+    "partitions": [[1, "a"], [1, "b"], [2, "a"], [3, "c"]],
+    "budget": {"epsilon": 1, "delta": 1e-6},
+}
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}])
+@pytest.mark.parametrize("weights", [[1, 1], [0.1, 7], ["1e-3", 3]])
+def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list) -> None:
+    entries = zip(["store", "total"], weights, strict=True)
+    also_by = [{"partition": name, "weight": weight} for name, weight in entries]
+    asked = Description({**GIVEN, "budget": budget, "also_by": also_by})
+    shares = [table.release.cost() for table in asked.tables]
+    whole = asked.release.cost()
+    assert sum(share.amount for share in shares) == whole.amount
+    assert sum(share.delta for share in shares) == whole.delta
+    for share, weight in zip(shares[1:], weights, strict=True):
+        assert share.amount / shares[0].amount == Fraction(str(weight))
+        assert share.delta == whole.delta * share.amount / whole.amount
+
+
+def test_without_a_weight_shares_are_equal() -> None:
+    asked = Description({**GIVEN, "also_by": ["store", "total"]})
+    third = dp.Budget(Fraction(1, 3), Fraction(1, 3_000_000))
+    assert [table.release.cost() for table in asked.tables] == [third] * 3
+
+
+FORMS = {
+    "a column": ("store", ("store",)),
+    "columns": (["day", "hour"], ("day", "hour")),
+    "all rows": ("total", ()),
+    "no column": ([], ()),
+    "a column called total": (["total"], ("total",)),
+    "a mapping": ({"partition": "store"}, ("store",)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_entry_names_the_columns_of_a_table(form: str) -> None:
+    entry, columns = FORMS[form]
+    for also_by in ([entry], entry) if not isinstance(entry, list) else ([entry],):
+        [first, further] = Description({**GIVEN, "also_by": also_by}).tables
+        assert first.release.partition == ("day", "store")
+        assert further.release.partition == columns
+        ending = "_by_" + "_".join(columns) if columns else "_total"
+        assert further.file("a.b/out.csv") == f"a.b/out{ending}.csv"
+
+
+def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
+    own = {"partition": "hour", "partitions": [7, 8]}
+    also_by = ["store", ["year", "day"], "total", "shop", own]
+    keys = [[1, "a", 2025], [1, "b", 2025], [2, "a", 2025], [1, "c", 2025], [1, "a", 2026]]
+    by = {"partition": ["day", "store", "year"], "partitions": keys}
+    made = Description({**GIVEN, **by, "also_by": also_by}).tables
+    found = [table.release.partitions for table in made]
+    assert tuple(found[1].keys) == (("a",), ("b",), ("c",))
+    assert tuple(found[2].keys) == ((2025, 1), (2025, 2), (2026, 1))
+    assert found[3] is None and found[4] == dp.PrivatePartitions()
+    assert tuple(found[5].keys) == ((7,), (8,))
+    assert [table.release.batches for table in made] == [True, True, True, False, False, True]
+    private = {**GIVEN, "partitions": {"private": {"pre_threshold": 10}}}
+    selected = Description({**private, "also_by": ["store", "total"]}).tables
+    assert selected[1].release.partitions == dp.PrivatePartitions(10)
+
+
+def test_flags_and_a_file_describe_the_same_tables(tmp_path: Path) -> None:
+    words = [*ASKED, *BOTH, "--delta", "1e-6", "--also_by", "store", "--also_by", "shop,day"]
+    by_flags = described(*words, "--also_by", "total")
+    path = tmp_path / "r.yaml"
+    path.write_text("also_by: [store, [shop, day], total]\n")
+    by_file = described(*[*ASKED, *BOTH, "--delta", "1e-6"], "--config", str(path))
+    assert by_flags.given == by_file.given and by_flags.together == by_file.together
+    for one, other in zip(by_flags.tables, by_file.tables, strict=True):
+        assert one.ending == other.ending
+        assert parameters(one.release) == parameters(other.release)
+
+
+def parameters(release: dp.PrivateAggregate) -> list[object]:
+    """Return all that a release is made of: where it is the same, draws have the same laws."""
+    fields = [(field.name, getattr(release, field.name)) for field in dataclasses.fields(release)]
+    return [*fields, str(release.plan())]
+
+
+def trial(asked: Description) -> None:
+    """Run a job without its noise."""
+    with without_noise():
+        made = releasing.pipeline(asked, PipelineOptions(RUN), "trial", quiet=True)
+        made.run().wait_until_finish()
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
+@pytest.mark.parametrize("end", ["csv", "jsonl"])
+def test_each_table_is_that_of_a_job_alone_with_its_share(
+    end: str, rows: list[dict[str, object]], tmp_path: Path
+) -> None:
+    further = {"keep": {"at_least": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
+    given = {**GIVEN, **further, "input": write(tmp_path / f"visits.{end}", rows)}
+    entries = [{"partition": "store", "weight": 2}, "total", {"partition": "minutes"}]
+    several = {**given, "output": str(tmp_path / "out.csv"), "also_by": entries}
+    trial(Description(several))
+    alone: list[dict[str, Any]] = [
+        {},
+        {"partition": "store", "partitions": ["a", "b", "c"]},
+        {"partition": [], "partitions": None},
+        {"partition": "minutes", "partitions": None},
+    ]
+    for number, (table, changes) in enumerate(zip(Description(several).tables, alone, strict=True)):
+        share = Fraction(1 + (number == 1), 5)
+        budget = {"epsilon": share, "delta": share / 1_000_000}
+        output = str(tmp_path / f"alone{number}.csv")
+        single = Description({**given, **changes, "budget": budget, "output": output})
+        assert parameters(table.release) == parameters(single.release)
+        trial(single)
+        files = [table.file(several["output"]), output]
+        released = read(files[0])
+        assert released == read(output) and len(released) == [4, 3, 1, 1][number]
+        records = [json.loads(Path(f"{path}.json").read_text()) for path in files]
+        for record in records:
+            record.pop("job"), record.pop("date")
+        assert records[0] == records[1]
+
+
+def test_the_input_is_read_once(
+    rows: list[dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, read_files = write(tmp_path / "visits.csv", rows), []
+    opened = FileSystems.open
+
+    def noted(path: str, **options: Any) -> Any:
+        read_files.append(path)
+        return opened(path, **options)
+
+    asked = described("--input", source, *ASKED, *BOTH, "--also_by", "store", "--also_by", "total")
+    asked.given["output"] = str(tmp_path / "out.csv")
+    made = releasing.pipeline(asked, PipelineOptions(RUN), "job", quiet=True)
+    monkeypatch.setattr(FileSystems, "open", noted)
+    made.run().wait_until_finish()
+    assert read_files == [source]
+
+
+def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
+    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pages = ["--report", str(tmp_path / "out.html")]
+    also_by = ["--also_by", "store", "--also_by", "total", "--delta", "1e-6"]
+    assert aggregate.main([*files, *ASKED, *DAYS, *also_by, *pages, *RUN]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[-1] == SAID and lines.count(SAID) == 1
+    paths = [tmp_path / f"out{ending}.csv" for ending in ("", "_by_store", "_total")]
+    headings = [lines.index(f"{path.name}:") for path in paths]
+    assert headings == sorted(headings)
+    assert [lines[at + 1].split()[0] for at in headings] == ["day", "store", "count"]
+    share = "in all: epsilon 1.0, delta 3.3333333333333335e-07; "
+    assert sum(line.startswith(share) for line in lines) == 3
+    for path, which in zip(paths, ("by day", "by store", "all rows"), strict=True):
+        record = json.loads(Path(f"{path}.json").read_text())
+        assert record["budget"] == {"epsilon": "1", "delta": "1/3000000"}
+        assert record["job"]["tables"] == SAID
+        page = path.with_suffix(".html").read_text()
+        assert f"This table is one of {SAID}.</p>" in page
+        assert f"<h1>Released statistics: visits.csv, {which}</h1>" in page
+        assert f"One of {SAID}" in yaml.safe_dump(card(record), width=10_000)
+        releasing.show([str(path)])
+        assert capfd.readouterr().out.splitlines()[-1] == SAID
+
+
+def test_one_table_says_nothing_of_others(
+    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pages = ["--report", str(tmp_path / "out.html")]
+    assert aggregate.main([*files, *ASKED, *DAYS, *pages, *RUN]) == 0
+    record = json.loads((tmp_path / "out.csv.json").read_text())
+    page = (tmp_path / "out.html").read_text()
+    assert "tables" not in record["job"] and "One of" not in str(card(record))
+    assert "This table is one of" not in page and "visits.csv</h1>" in page
+    assert tables.APART not in capfd.readouterr().out
+
+
+def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> None:
+    words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total"]
+    assert aggregate.main([*words, "--plan"]) == 0
+    said = capfd.readouterr().out
+    plans = [f"{t.title}:\n{t.release.plan()}\n" for t in described(*words).tables]
+    assert said == "\n".join([*plans, f"{SAID}\n"])
+
+
+@pytest.mark.parametrize("words", [[], ["--plan"]])
+def test_a_budget_is_unusual_as_a_whole(
+    words: list[str], files: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = [word.replace("3", "12") if word == "3" else word for word in ASKED]
+    assert aggregate.main([*files, *asked, *DAYS, "--also_by", "total", *words, *RUN]) == 0
+    said = "".join(capfd.readouterr())
+    assert said.count("Warning: epsilon 12.0 is above 10") == 1
+
+
+def test_the_ledger_is_charged_once_and_for_the_whole(
+    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ledger = str(tmp_path / "l.jsonl")
+    words = [*files, *ASKED, *DAYS, "--also_by", "total", "--ledger", ledger, *RUN]
+    words += ["--period", "day", "--ledger_period", "1"]
+    assert aggregate.main([*words, "--total_epsilon", "5", "--plan"]) == 0
+    assert "after this run: 1 run: per person and day: epsilon 3 of 5" in capfd.readouterr().out
+    assert aggregate.main([*words, "--total_epsilon", "5"]) == 0
+    [charge] = dp.Ledger(ledger).balance.charges
+    assert charge.budget == dp.Budget(3) and charge.label == "aggregate: out.csv"
+    assert charge.person == ("visitor",) and charge.ledger_period == "1"
+    with pytest.raises(SystemExit) as stopped:
+        aggregate.main([*words, "--overwrite"])
+    assert stopped.value.code == 2 and len(dp.Ledger(ledger).balance.charges) == 1
+
+
+LONG = "d" * 250
+CLASHES = {
+    "an input": (["--also_by", "total"], "in_total.csv", "another file than input and ledger"),
+    "an output": (["--also_by", "total"], "out_total.csv", "another, or overwrite it"),
+    "a record": (["--also_by", "total"], "out_total.csv.json", "another, or overwrite it"),
+    "a page": (["--also_by", "total", "--report", "out.html"], "out_total.html", "another, or over"),
+    "the same table": (["--also_by", "day"], "", "other columns for each table"),
+    "the same columns": (
+        ["--also_by", "a,b", "--also_by", "b,a", "--delta", "1e-6"], "", "other columns for each table"
+    ),
+    "one file": (
+        ["--also_by", "a b", "--also_by", "A_b", "--delta", "1e-6"], "", "other columns for each table"
+    ),
+    "one file of other columns": (
+        ["--also_by", "c,a_b", "--also_by", "c_a,b", "--delta", "1e-6"], "", "the same file name"
+    ),
+    "all rows twice": (["--also_by", "total", "--also_by", "total"], "", "other columns for each table"),
+    "a long name": (["--also_by", LONG, "--delta", "1e-6"], "", "by 250 bytes at most"),
+    "no name": (["--also_by", ""], "", "also_by must have partition: name its columns, or write"),
+    "no delta": (
+        ["--also_by", "store"],
+        "",
+        "select the partitions by 'store' privately: give one, like 1e-6, or name them in a file",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASHES)
+def test_what_cannot_be_written_or_selected_is_refused_before_the_charge(
+    name: str,
+    rows: list[dict[str, object]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Callable[..., str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words, there, said = CLASHES[name]
+    source = write(Path("in_total.csv"), [{**row, LONG: 1} for row in rows])
+    output = "in.csv" if there == source else "out.csv"
+    if there.startswith("out"):
+        Path(there).write_text("mine")
+    ledger = ["--ledger", "l.jsonl", "--total_epsilon", "9"]
+    call = ["--input", source, "--output", output, *ASKED, *DAYS, *ledger, *words, *RUN]
+    assert said in refused(aggregate, *call)
+    assert {path.name for path in tmp_path.iterdir()} == {source, *filter(None, [there])}
+    assert not there.startswith("out") or Path(there).read_text() == "mine"
+
+
+def test_a_ledger_that_a_table_would_replace_is_refused(
+    files: list[str], tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    ledger = ["--ledger", str(tmp_path / "out_total.csv.json"), "--total_epsilon", "9"]
+    said = refused(aggregate, *files, *ASKED, *DAYS, "--also_by", "total", *ledger, "--overwrite")
+    assert "output must name another file than input and ledger" in said
+
+
+def test_all_files_are_replaced_where_that_is_asked_for(files: list[str], tmp_path: Path) -> None:
+    words = [*files, *ASKED, *DAYS, "--also_by", "total", *RUN]
+    assert aggregate.main(words) == 0
+    before = names(tmp_path)
+    for name in before:
+        (tmp_path / name).write_text("mine")
+    assert aggregate.main([*words, "--overwrite"]) == 0
+    assert names(tmp_path) == before
+    assert all((tmp_path / name).read_text() != "mine" for name in before)
+
+
+def test_which_files_there_are_does_not_depend_on_the_data(
+    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With delta 1e-300 stores of 200 people are named with a chance below 1e-200."""
+    words = ["--delta", "1e-300", "--also_by", "store", "--also_by", "total"]
+    assert aggregate.main([*files, *ASKED, *DAYS, *words, *RUN]) == 0
+    written = [
+        f"out{each}.csv{end}" for each in ("", "_by_store", "_total") for end in ("", ".json")
+    ]
+    assert names(tmp_path) == sorted(written)
+    assert read(tmp_path / "out_by_store.csv") == []
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last.startswith("out_by_store.csv: no partition was selected, so nothing was released")
+
+
+def test_the_best_partitions_of_each_table_come_out(
+    files: list[str], tmp_path: Path, config: Callable[..., list[str]]
+) -> None:
+    top = config(top_partitions={"by": "count", "k": 2}, also_by=["day", "total"])
+    assert aggregate.main([*files, *ASKED, *BOTH, *top, *RUN]) == 0
+    found = [len(read(tmp_path / f"out{end}.csv")) for end in ("", "_by_day", "_total")]
+    assert found == [2, 2, 1]
+
+
+def test_a_stopped_job_leaves_no_part_of_any_table(
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of the run each file begins, and the job is stopped."""
+    monkeypatch.setattr(stopping, "cleanings", [])
+
+    def halfway(*given: object) -> None:
+        for path in begun:
+            prefix = whole_files._prefix(str(tmp_path / path))
+            Path(f"{prefix}0.partial").write_text("half")
+        assert len(names(tmp_path)) == len(begun)
+        for clean in stopping.cleanings:
+            clean()
+        raise SystemExit(128 + signal.SIGTERM)
+
+    ends = ("", "_by_store", "_total")
+    begun = [f"out{each}.csv{end}" for each in ends for end in ("", ".json")]
+    monkeypatch.setattr(running, "run", halfway)
+    words = ["--delta", "1e-6", "--also_by", "store", "--also_by", "total"]
+    with pytest.raises(SystemExit):
+        aggregate.main([*files, *ASKED, *DAYS, *words, *RUN])
+    assert names(tmp_path) == []
+
+
+def test_a_rehearsal_is_of_every_table(
+    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [word.replace("3", "3000") for word in ASKED]  # errors are below 1
+    words = ["--input", visits, *asked, *BOTH, "--also_by", "store", "--also_by", "total"]
+    page = str(tmp_path / "out.html")
+    assert rehearse.main([*words, "--runs", "5", "--report", page]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    true = [line.split("±")[0].split() for line in lines if line.count("% hold)") == 2]
+    assert true == [
+        *([day, store, "67"] for day, store in (("1", "a"), ("1", "b"), ("2", "a"), ("3", "c"))),
+        *([store, "200"] for store in "abc"),
+        ["600"],
+    ]
+    assert names(tmp_path) == ["out.html", "out_by_store.html", "out_total.html"]
+    assert lines[-1] == f"report: {tmp_path / 'out_total.html'}"
