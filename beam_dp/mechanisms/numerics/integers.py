@@ -78,7 +78,8 @@ def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     if not len(starts) or column.dtype == object:
         return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
     # Where segments are short, this takes half the time of `reduceat`.
-    return np.diff(np.cumsum(column)[np.append(starts[1:], len(column)) - 1], prepend=0)
+    sums = np.cumsum(column)[np.append(starts[1:], len(column)) - 1]
+    return np.diff(sums, prepend=sums.dtype.type(0))
 
 
 def _sums_fit(column: np.ndarray) -> bool:
