@@ -10,7 +10,7 @@ from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, l
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
-_MOST, _LEAST = Fraction(1, 3), Fraction(1, 32)
+_MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
 WINDOWS = (1, 2, 4)
 """How many neighbouring buckets are taken together."""
 NOBODY = (1e-6, 3e-3)
@@ -26,9 +26,9 @@ _LEAST_CHANCE = 1e-300  # no chance is 0
 def share_of_clip(partitions: int | None, reach: int) -> Fraction:
     """Return the share of a number's budget that chooses its clip, by public parameters.
 
-    The clip of one partition decides about its number alone, and gets a third. That of P
+    The clip of one partition decides about its number alone, and gets two fifths. That of P
     partitions is chosen with the same draw for all of them, and what is lost by a clip that is a
-    little off is shared out: 0.8 / sqrt(P reach), between 1/32 and 1/3, measured best. Where P is
+    little off is shared out: 0.8 / sqrt(P reach), between 1/32 and 2/5, measured best. Where P is
     not known, an eighth errs by little for 10 to 1,000 of them.
 
     Args:

@@ -43,13 +43,13 @@ def histogram(buckets: int = 11, sides: int = 1, **people: int) -> np.ndarray:
 
 
 def test_the_shares_follow_the_partitions():
-    assert share_of_clip(1, 1) == Fraction(1, 3)
+    assert share_of_clip(1, 1) == Fraction(2, 5)
     assert share_of_clip(None, 1) == share_of_clip(None, 9) == Fraction(1, 8)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
         for reach in (1, 2, 7):
             share = share_of_clip(partitions, reach)
-            assert Fraction(1, 32) <= share <= Fraction(1, 3)
-            expected = min(1 / 3, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
+            assert Fraction(1, 32) <= share <= Fraction(2, 5)
+            expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
 
 
