@@ -174,7 +174,7 @@ class Query:
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
         used = list(_columns(node["where_clause"], known))
-        aliases = set()
+        aliases: set[str] = set()
         for item in items:
             found = list(_columns(item, known))
             plain = item.get("column_names", [""])[-1] in found
@@ -185,6 +185,12 @@ class Query:
             named[name] = found[0] if plain else None
             aliases |= {name} - {*found}
             used += found
+        # Rows may have a column of the same name, and SQL would mean that one.
+        plain_uses = {name for name in aliases & {*used} if named[name]} | aliases & {
+            *named.values()
+        }
+        rule = "give its columns other names than those that it reads, and"
+        _require(not plain_uses, f"{rule} {checks.listed(sorted(plain_uses))} is both")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         node["where_clause"] = _guard(node["where_clause"], items)
         [[guarded]] = engine.execute(
