@@ -87,7 +87,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
 
     The SQL is that of DuckDB, one `SELECT ... FROM rows WHERE ...`. A release of the rows that come
     out protects people as one of the rows that go in: see the module. `*` is all columns. Every
-    expression but a column needs a name (`AS day`). Times are in UTC.
+    expression but a column needs a name (`AS day`). The name of a computed column means that column,
+    in WHERE too, even if the rows have another one. Times are in UTC.
 
     Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches.
     A row in which an expression fails is dropped, even if an OR beside it is true already: write
@@ -185,12 +186,10 @@ class Query:
             named[name] = found[0] if plain else None
             aliases |= {name} - {*found}
             used += found
-        # Rows may have a column of the same name, and SQL would mean that one.
-        plain_uses = {name for name in aliases & {*used} if named[name]} | aliases & {
-            *named.values()
-        }
+        # Rows may have a column of the name too, which SQL would mean.
+        both = [name for name in aliases & {*used} if named[name] or name in named.values()]
         rule = "give its columns other names than those that it reads, and"
-        _require(not plain_uses, f"{rule} {checks.listed(sorted(plain_uses))} is both")
+        _require(not both, f"{rule} {checks.listed(sorted(both))} is both")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         node["where_clause"] = _guard(node["where_clause"], items)
         [[guarded]] = engine.execute(
