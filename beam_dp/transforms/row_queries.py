@@ -174,9 +174,11 @@ class Query:
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
         used = list(_columns(node["where_clause"], known))
-        aliases = set()
+        aliases: set[str] = set()
+        read: set[str] = set()
         for item in items:
             found = list(_columns(item, known))
+            read |= {*found} - aliases
             plain = item.get("column_names", [""])[-1] in found
             name = item["alias"] or (found[0] if plain else "")
             _require(bool(name), "name each expression, as in spent * 1.2 AS spent")
@@ -184,6 +186,11 @@ class Query:
             _require(unlike, f"give its columns different names, and {name!r} stands twice")
             named[name] = found[0] if plain else None
             aliases |= {name} - {*found}
+            once = name not in aliases & read
+            _require(
+                once,
+                f"not give an expression the name of a column that another one reads: {name!r}",
+            )
             used += found
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         node["where_clause"] = _guard(node["where_clause"], items)

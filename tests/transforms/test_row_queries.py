@@ -71,6 +71,7 @@ REFUSED = {
     "a database": "ATTACH 'a.db'",
     "an expression without a name": "SELECT x + 1 FROM rows",
     "a name that stands twice": "SELECT x, y AS X FROM rows",
+    "the name of a column that another one reads": "SELECT x AS y, y AS x FROM rows",
     "no SQL": "x > 1",
     "nothing": "",
 }
