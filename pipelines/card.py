@@ -14,9 +14,8 @@ from typing import Any
 import yaml
 from apache_beam.io.filesystems import FileSystems
 
-import beam_dp as dp
 from beam_dp.results.card import card
-from pipelines import command_line
+from pipelines import command_line, ledger
 
 
 class _Dumper(yaml.SafeDumper):
@@ -38,7 +37,7 @@ def main(given: Sequence[str] | None = None) -> int:
     line.add_argument("--ledger", metavar="FILE", help="the ledger that the release was charged to")
     options = line.parse_args(given)
     with line.refusing():
-        balance = dp.Ledger(options.ledger).balance if options.ledger else None
+        balance = ledger.balance_of(options.ledger) if options.ledger else None
         made = card(_record(options.path), balance)
     written = yaml.dump(made, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     sys.stdout.write(written)

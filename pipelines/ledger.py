@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import beam_dp as dp
 from beam_dp.beam_yaml.mappings import number
 from beam_dp.spending import ledger_file, schedule
+from beam_dp.spending.ledger import Balance
 from pipelines import command_line
 
 _ABOUT = "Print what each of several equal runs may spend, by pure, zCDP and PLD accounting."
@@ -33,10 +34,19 @@ def main(given: Sequence[str] | None = None) -> int:
     line.add_argument("path", help="the ledger")
     options = line.parse_args(words)
     with line.refusing():
-        if ledger_file.text_of(ledger_file.checked(options.path)) is None:
-            raise ValueError(f"there is no ledger {options.path!r}: a job with --ledger starts one")
-        sys.stdout.write(f"{dp.Ledger(options.path).balance}\n")
+        sys.stdout.write(f"{balance_of(options.path)}\n")
     return 0
+
+
+def balance_of(path: str) -> Balance:
+    """Return what a ledger holds that is there.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if ledger_file.text_of(ledger_file.checked(path)) is None:
+        raise ValueError(f"there is no ledger {path!r}: a job with --ledger starts one")
+    return dp.Ledger(path).balance
 
 
 def _schedule(words: Sequence[str]) -> int:

@@ -70,9 +70,11 @@ def main(given: Sequence[str] | None = None) -> int:
     columns = terminal.width()
     for table in asked.tables:
         view = rehearsed(asked, table.release, options.runs)
-        text = f"{view.cost}\n{view.text(columns)}\n{view.cost}\n"
+        which = table.title if asked.together else ""
+        text = f"{view.cost}{which and f'; {which}'}\n{view.text(columns)}\n{view.cost}\n"
         if page:
-            heading = f"{NOT_PRIVATE}. Rehearsal: {run_record.file_names(asked.input)}"
+            source = run_record.file_names(asked.input)
+            heading = f"{NOT_PRIVATE}. Rehearsal: {source}{which and f', {which}'}"
             with whole_files.written(table.file(page)) as file:
                 file.write(report.html(view, heading).encode())
             text += f"report: {table.file(page)}\n"

@@ -78,7 +78,7 @@ def tables_of(whole: dp.PrivateAggregate, also_by: Any) -> list[Table]:
         tables.append(Table(release, _ending(columns)))
     columns_of = {frozenset(table.release.partition) for table in tables}
     files = {table.ending.casefold() for table in tables}
-    rule = "name other columns for each table: two have the same ones, or the same file name"
+    rule = "be other columns for each table, and two have the same ones, or the same file name"
     checks.require(len(columns_of) == len(files) == len(tables), _OWNER, _NAME, rule)
     return tables
 

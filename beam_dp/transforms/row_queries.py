@@ -176,8 +176,10 @@ class Query:
         named: dict[str, str | None] = {}
         used = list(_columns(node["where_clause"], known))
         aliases: set[str] = set()
+        read: set[str] = set()
         for item in items:
             found = list(_columns(item, known))
+            read |= {*found} - aliases
             plain = item.get("column_names", [""])[-1] in found
             name = item["alias"] or (found[0] if plain else "")
             _require(bool(name), "name each expression, as in spent * 1.2 AS spent")
@@ -187,9 +189,9 @@ class Query:
             aliases |= {name} - {*found}
             used += found
         # Rows may have a column of the name too, which SQL would mean.
-        both = [name for name in aliases & {*used} if named[name] or name in named.values()]
-        rule = "give its columns other names than those that it reads, and"
-        _require(not both, f"{rule} {checks.listed(sorted(both))} is both")
+        read |= {name for name in used if named.get(name) or name in named.values()}
+        rule = "not give an expression the name of a column that another one reads"
+        _require(not aliases & read, f"{rule}: {checks.listed(sorted(aliases & read))}")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         node["where_clause"] = _guard(node["where_clause"], items)
         [[guarded]] = engine.execute(

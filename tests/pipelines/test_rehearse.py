@@ -19,6 +19,7 @@ PEOPLE = 300
 @pytest.fixture
 def held() -> Iterator[list[dict[str, object]]]:
     """300 people with rows in 1 to 6 partitions, of 1 to 3 rows there; one has far more."""
+    rehearsal.held.clear()
     numbers = np.random.default_rng(3)
     for person in range(PEOPLE):
         for key in numbers.permutation(6)[: 1 + person % 6].tolist():

@@ -398,3 +398,9 @@ def test_a_rehearsal_is_of_every_table(
     ]
     assert names(tmp_path) == ["out.html", "out_by_store.html", "out_total.html"]
     assert lines[-1] == f"report: {tmp_path / 'out_total.html'}"
+    for which, name in (("day, store", "out"), ("store", "out_by_store"), ("", "out_total")):
+        title = f"by {which}" if which else "all rows"
+        assert any(line.startswith("NOT PRIVATE") and line.endswith(f"; {title}") for line in lines)
+        text = (tmp_path / f"{name}.html").read_text()
+        assert f"<h1>NOT PRIVATE. Rehearsal: {Path(visits).name}, {title}</h1>" in text
+        assert "What a release would cost" in text and "the file of the release" not in text

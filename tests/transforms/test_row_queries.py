@@ -71,10 +71,11 @@ REFUSED = {
     "a database": "ATTACH 'a.db'",
     "an expression without a name": "SELECT x + 1 FROM rows",
     "a name that stands twice": "SELECT x, y AS X FROM rows",
-    "two columns that change names": "SELECT x AS y, y AS x FROM rows",
+    "the name of a column that another one reads": "SELECT x AS y, y AS x FROM rows",
     "another person under the old name": "SELECT friend AS who, who AS person FROM rows",
     "a condition on the new name of a column": "SELECT x AS y FROM rows WHERE y > 1",
     "a computed column that is renamed": "SELECT x + 1 AS y, y AS z FROM rows",
+    "the name of a column that is computed and read": "SELECT x + 1 AS y, y + 1 AS x FROM rows",
     "no SQL": "x > 1",
     "nothing": "",
 }

@@ -29,7 +29,7 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
-_JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
+_JOINTLY = "Where that errs less, all partitions share one draw of noise and nobody is cut. "
 _KNOWN = (
     "The search costs nothing if you know a bound without the data, as 3: "
     "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "

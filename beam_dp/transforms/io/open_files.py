@@ -21,8 +21,6 @@ DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 LOOKED = 1 << 16
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
 Item = TypeVar("Item")
-bars: list[Any] = []
-"""The bars of tqdm that show how many bytes this process has read."""
 
 
 def is_local(path: str) -> bool:
@@ -44,12 +42,6 @@ def size_of(pattern: str) -> int:
     Raises what file systems raise that cannot tell.
     """
     return sum(file.size_in_bytes for file in matched(pattern))
-
-
-def count(size: float) -> None:
-    """Count bytes that were read, where somebody watches."""
-    for bar in bars:
-        bar.update(min(size, bar.total - bar.n))
 
 
 @contextlib.contextmanager

@@ -144,12 +144,12 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
     # A power of two, which mostly divides row groups evenly.
     fitting = BATCH_BYTES * rows // max(sum(sizes.values()), 1)
     most = min(SLICE, 1 << max(fitting.bit_length() - 1, 0))
-    with open_files.seekable(part.path) as source:
-        each = source.size() / max(metadata.num_rows, 1)
-        with pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file:
-            for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
-                open_files.count(each * len(batch))
-                yield without_views(batch)
+    with (
+        open_files.seekable(part.path) as source,
+        pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
+    ):
+        for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
+            yield without_views(batch)
 
 
 def _sizes(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> dict[str, int]:
