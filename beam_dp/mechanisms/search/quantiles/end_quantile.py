@@ -147,6 +147,7 @@ STEP = 4096
 """How many candidates are between two edges: four digits have 9,000 in a decade."""
 EDGES = 1 << 12
 """So many edges at most: they are further apart where candidates are very many."""
+_FARTHER = 4  # by so much less each further stretch of candidates beyond an edge weighs
 _MISLED = Fraction(1, 100)  # the part of `stray` for edges where nobody is
 _NEAR = Fraction(3, 4)  # the part of the rest for candidates near an edge; what is left is for all
 _FEW = 0.01  # the chance to take so few people as the floor for many
@@ -216,9 +217,8 @@ class Levels:
         rate: e2.
         share: s, or 0 where the floor alone counts.
         more: max(0, rank - 1/2) / worth + h.
-        near: L near an edge that was seen, and everywhere where none was.
-        far: L of candidates before that.
-        cut: how many candidates have `far`.
+        floors: L of each stretch of candidates, from the data outwards.
+        cuts: how many candidates are passed before each stretch but the last, falling.
         behind: t.
         many: whether people are many.
         person: how many units of a level one person is worth.
@@ -227,16 +227,15 @@ class Levels:
     rate: Fraction
     share: Fraction
     more: float
-    near: float
-    far: float
-    cut: int
+    floors: tuple[float, ...]
+    cuts: tuple[int, ...]
     behind: float
     many: bool
     person: int
 
     def floor_at(self, passed: int) -> float:
         """Return L of the candidate before which so many are passed."""
-        return self.far if passed < self.cut else self.near
+        return self.floors[sum(passed < cut for cut in self.cuts)]
 
 
 @dataclass(frozen=True)
@@ -253,8 +252,8 @@ class TailSearch(Paid):
     Where it is reached, the answer has a lower rank than was asked for.
 
     A *first look* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
-    are at or above an edge, L is low up to `STEP` candidates above that edge: as the data's scale is
-    known, fewer people are enough. Else L is the same everywhere. Where
+    are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
+    on: as the data's scale is known, fewer people are enough. Else L is the same everywhere. Where
     it sees so few people that the floor is above s n + h, then s counts as 0.
 
     The answer is released if B = n - A(y) + eta >= t, with discrete Laplace noise eta of the rate
@@ -280,8 +279,9 @@ class TailSearch(Paid):
     M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
     where nobody is. Without an edge, if there are candidates on both sides of 0, M counts those on
     the outer side only: for data beyond 0 the chance is up to twice as large. With an edge, a
-    quarter of the chance is for these, and three quarters for the `STEP` candidates above the edge,
-    whose L is lower.
+    quarter of the chance is for these, and three quarters for stretches of candidates above the
+    edge: each is twice as long as the one before, and weighs a quarter for each candidate, so all
+    weigh twice as much as the first one. L is the lower one of both.
 
     *Few people.* A walk that has passed everybody may stop far from all data. With nobody behind,
     B >= t has a chance of 0.5%, t = ln(1 / (0.005 (1 + e^-e2))) / e2. Where nearly all have one
@@ -317,7 +317,7 @@ class TailSearch(Paid):
 
         It is fewer where the first look sees many people.
         """
-        return math.ceil(self._few(candidates).near)
+        return math.ceil(self._few(candidates).floors[0])
 
     @property
     def usual_error(self) -> int:
@@ -327,7 +327,7 @@ class TailSearch(Paid):
     def is_floored(self, candidates: Candidates) -> bool:
         """Return whether the floor is above `rank`, so that it alone says where the walk stops."""
         levels = self._few(candidates)
-        return levels.more <= levels.near
+        return levels.more <= levels.floors[0]
 
     def rank_error(self, candidates: Candidates, behind: int = 0) -> int:
         """Return how far the rank is off in 95% of draws, in people, by measurement.
@@ -424,13 +424,13 @@ class TailSearch(Paid):
 
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
-        begins = np.unique(np.concatenate([[0, levels.cut], line.indexes]).astype(np.int64))
+        cuts = np.array(levels.cuts, np.int64)
+        begins = np.unique(np.concatenate([[0], line.indexes, cuts]).astype(np.int64))
         parts = self.share.denominator * self._grain
-        more, near, far = (
-            math.ceil(each * levels.person) for each in (levels.more, levels.near, levels.far)
-        )
+        more, *floors = (math.ceil(each * levels.person) for each in (levels.more, *levels.floors))
         asked = int(levels.share * parts) * line.total + more
-        level = np.where(begins < levels.cut, alone(max(asked, far)), alone(max(asked, near)))
+        needs = integers.narrow(np.array([max(asked, floor) for floor in floors], object))
+        level = needs[np.searchsorted(-cuts, -begins, side="left")]
         reached = integers.product(line.reached(begins), alone(parts))
         lengths = np.diff(np.append(begins, line.size))
         return begins, WeightWalk(
@@ -481,11 +481,14 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
     if share and sight.edge is None and sight.people < search._enough(outer):
         share = Fraction(0)
     rate /= 1 + share
-    near = far = _floor(rate, outer, search._walked)
-    edge = 0 if sight.edge is None else sight.edge
-    if edge:
-        far = _floor(rate, outer, float(1 - _NEAR) * search._walked)
-        near = min(far, _floor(rate, min(STEP, edge), float(_NEAR) * search._walked))
+    cuts: tuple[int, ...] = ()
+    floors = [_floor(rate, outer, search._walked)]
+    if sight.edge is not None:
+        cuts, size = stretches(sight.edge)
+        most = _floor(rate, outer, float(1 - _NEAR) * search._walked)
+        nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
+        rise = math.log(_FARTHER) / float(rate)
+        floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
     early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
     # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
     behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
@@ -493,9 +496,8 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
         rate,
         share,
         more=search._asked + early,
-        near=near,
-        far=far,
-        cut=max(0, edge - STEP),
+        floors=tuple(floors),
+        cuts=cuts,
         behind=behind,
         many=sight.edge is not None or sight.people >= search._many(outer),
         person=search.resolution * search.share.denominator * search._grain,
@@ -522,3 +524,17 @@ def _edges(size: int) -> np.ndarray:
     """Return where edges are, from the outside: every `STEP` candidates, or `EDGES` in all."""
     step = max(STEP, -(-size // EDGES))
     return np.arange(step, size, step, dtype=np.int64)
+
+
+def stretches(edge: int) -> tuple[tuple[int, ...], int]:
+    """Return where the stretches beyond an edge end, and what all weigh in candidates of the first.
+
+    The first one has `STEP` candidates, each further one twice as many, of a quarter of the weight.
+    """
+    cuts, weight, index, length, part = [], 0.0, edge, STEP, 1.0
+    while index > 0:
+        weight += part * min(length, index)
+        index = max(0, index - length)
+        cuts.append(index)
+        length, part = 2 * length, part / _FARTHER
+    return tuple(cut for cut in cuts if cut), math.ceil(weight)

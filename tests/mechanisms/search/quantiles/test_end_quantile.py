@@ -172,13 +172,25 @@ def test_the_floor_and_the_stated_error():
 def test_with_an_edge_the_floor_is_lower_near_it():
     search = TailSearch(Budget(1))
     levels = end_quantile._levels(search, 190_000, Sight(180_000, Fraction(200)))
-    near = math.log(4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
-    assert levels.many and levels.near == pytest.approx(near)
-    assert levels.near + 2 < search.floor(GRID)
+    # All stretches weigh 2 of the first one.
+    near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
+    assert levels.many and near - 0.2 < levels.floors[0] <= near
+    assert levels.floors[0] + 2 < search.floor(GRID)
+    floors = [levels.floor_at(place) for place in range(0, 190_000, 10_000)]
+    assert floors == sorted(floors, reverse=True)
+    assert floors[-1] == levels.floors[0]
     far = math.log(190_000 / (2 * 0.25 * 0.99 * STRAY)) / 0.95
-    cut = 180_000 - 4096
-    found = [levels.floor_at(place) for place in (0, cut - 1, cut, 189_999)]
-    assert found == pytest.approx([far, far, near, near])
+    assert floors[0] == pytest.approx(far)
+    assert floors[17] == pytest.approx(levels.floors[0] + math.log(4) / 0.95)
+
+
+def test_stretches_beyond_an_edge_double_and_weigh_a_quarter():
+    first = end_quantile.STEP
+    cuts, weight = end_quantile.stretches(10 * first)
+    assert cuts == (9 * first, 7 * first, 3 * first)
+    assert weight == math.ceil(first * (1 + 2 / 4 + 4 / 16 + 3 / 64))
+    assert end_quantile.stretches(first - 1) == ((), first - 1)
+    assert end_quantile.stretches(10**9)[1] == 2 * first
 
 
 def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
