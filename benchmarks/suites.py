@@ -4,7 +4,7 @@ Every draw of data is seeded: the same question is asked of the same data each t
 the library never is.
 
 `SUITE` is what goals are stated on. `CHECKS` are kinds that no constant of the library was settled
-on; they are looked at, and have no goals. A file is asked about by `read`: which column is a
+on but those of false alarms in the choice of a clip; they are looked at, and have no goals. A file is asked about by `read`: which column is a
 person, which columns people would group by, and which are summed.
 """
 

@@ -44,7 +44,7 @@ def distribution(search: Search, profile: Profile, candidates: Candidates) -> li
 @functools.singledispatch
 def by_losses(search: Search, losses: list[int]) -> list[float]:
     """Return the probabilities of several candidates with these losses."""
-    raise NotImplementedError(type(search))
+    raise TypeError(f"{type(search).__name__}: its law stands nowhere here")
 
 
 # ---------------------------------------------------------------- walks with one-sided noise
