@@ -60,9 +60,10 @@ _VALUES = {
     "numbers": ("COLUMNS", ""),
     "delimiter": (
         "SIGN",
-        "between cells of CSV: , ; | or tab. Also --decimal , and --encoding latin-1",
+        "between cells of CSV: , ; | or tab. Also --decimal , --thousands . --encoding latin-1",
     ),
     "decimal": ("SIGN", ""),
+    "thousands": ("SIGN", ""),
     "encoding": ("NAME", ""),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
@@ -90,7 +91,7 @@ _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "overwrite", "nonnegative", "metrics"),
-    *("query", "delimiter", "decimal", "encoding", "also_by", *_UNIT),
+    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", *_UNIT),
 )
 
 

@@ -1,7 +1,7 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files; quotes, delimiter, decimal and encoding how the cells of CSV are written; query and
+which files; quotes, delimiter, decimal, thousands and encoding how CSV is written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
 also_by: [store, total] which further tables; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
@@ -27,7 +27,7 @@ from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 from pipelines.tables import tables_of, together
 
-DIALECT = ("quotes", "delimiter", "decimal", "encoding")
+DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")
 FILES = ("input", "output", "overwrite", "report", "query", "numbers", *DIALECT)
 KEYS = (*FILES, *mappings.RELEASE, "also_by", "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")

@@ -5,6 +5,7 @@ the advice what to give instead is in words that flags and files share.
 """
 
 import re
+import shlex
 
 from beam_dp.mechanisms.metrics import REGISTRY
 
@@ -25,7 +26,6 @@ _ADVICE = {
     "ScaleThenChoose.budget": "give an epsilon and a delta",
     "PreprocessSensitivity.budget": "give the largest of them as epsilon, without a delta",
     "budget": "give a larger one, a larger weight, fewer candidates or smaller bounds",
-    "decimal": "give the delimiter too, like ;",
     "delimiter": "give that one, or tab for a tab",
     "encoding": "give cp1252 for files of Windows, or save others as UTF-8",
     "also_by": "name its columns, or write total for all rows",
@@ -50,6 +50,7 @@ _NAMES = {
 _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
+_SIGNS = re.compile(r'\b(decimal|thousands)="(.)"')
 _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
 
 
@@ -61,6 +62,7 @@ def translated(text: str) -> str:
     owner, name, rule, mend = (part or "" for part in parts.groups())
     told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
+    mend = _SIGNS.sub(lambda found: f"--{found[1]} {shlex.quote(found[2])}", mend)
     if mend and not _PYTHON.search(mend):
         told += f". {mend}"
     elif advice:

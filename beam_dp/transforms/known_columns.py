@@ -16,7 +16,8 @@ their schema, and a batch without a column fails the job: see `columns.layout`.)
 
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import apache_beam as beam
@@ -29,7 +30,8 @@ from beam_dp.transforms.io.table_files import ARROW_TYPES
 
 _NO_ROWS = (bool, int, float, str, bytes)
 _BATCHES = (pa.RecordBatch, pa.Table)
-_Read = tuple[tuple[str, ...], dict[str, pa.DataType]]
+_Forms = Mapping[str, frozenset[str]]
+_Read = tuple[tuple[str, ...], dict[str, pa.DataType], _Forms]
 _read: weakref.WeakKeyDictionary[beam.PCollection[Any], _Read] = weakref.WeakKeyDictionary()
 
 
@@ -38,10 +40,20 @@ class UnknownColumns(UserWarning):
 
 
 def remember(
-    rows: beam.PCollection[Any], columns: Sequence[str], types: dict[str, pa.DataType]
+    rows: beam.PCollection[Any],
+    columns: Sequence[str],
+    types: dict[str, pa.DataType],
+    forms: _Forms = MappingProxyType({}),
 ) -> beam.PCollection[Any]:
-    """Return the collection, whose rows have these columns and no other, some of known types."""
-    _read[rows] = tuple(columns), types
+    """Return the collection, whose rows have these columns and no other.
+
+    Args:
+        rows: the collection.
+        columns: the columns.
+        types: the types of some of them.
+        forms: how the cells of some of them are written at the start of files (`written_forms`).
+    """
+    _read[rows] = tuple(columns), types, forms
     return rows
 
 
@@ -111,6 +123,11 @@ def types_of(rows: beam.PCollection[Any]) -> dict[str, pa.DataType]:
         return _read[rows][1]
     fields = fields_of(rows) or ()
     return {name: ARROW_TYPES[kind] for name, kind in fields if kind in ARROW_TYPES}
+
+
+def forms_of(rows: beam.PCollection[Any]) -> _Forms:
+    """Return how the cells of columns are written, by name, as far as it was looked at."""
+    return _read[rows][2] if rows in _read else {}
 
 
 def _compare(owner: str, wanted: Sequence[str], there: Sequence[str], whose: str) -> None:

@@ -54,7 +54,7 @@ _FAST = {
 _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UUIDS = 1 << 128
-_EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
+EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
 """By the bytes of a float: below this number, each integer has a whole float of its own."""
 _UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # read past the class: a UUID can hold anything in it
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
@@ -135,7 +135,7 @@ def known_dates(column: pa.Array) -> pa.Array:
 def whole(column: pa.Array) -> pa.Array:
     """Return a column of floats as int64; null where a float is no id."""
     floats = without_nulls(column.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
-    known = (np.abs(floats) < _EXACT[column.type.bit_width // 8]) & (floats == np.rint(floats))
+    known = (np.abs(floats) < EXACT[column.type.bit_width // 8]) & (floats == np.rint(floats))
     return pa.array(np.where(known, floats, 0).astype(np.int64), mask=~known)
 
 
@@ -220,7 +220,7 @@ def is_float(value: object) -> TypeGuard[SupportsFloat]:
 
 def whole_float(value: Any) -> int | None:
     """Return a float as the integer that it must have been made of; None for others."""
-    limit = _EXACT.get(np.dtype(type(value)).itemsize, 1 << 53)  # also of longer ones
+    limit = EXACT.get(np.dtype(type(value)).itemsize, 1 << 53)  # also of longer ones
     return int(value) if abs(value) < limit and value == int(value) else None
 
 

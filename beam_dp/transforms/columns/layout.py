@@ -18,7 +18,7 @@ schema=schema)`): one that is inferred would be an answer about the rows.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -35,6 +35,7 @@ from beam_dp.transforms.columns import (
     ids,
     partition_keys,
     public_keys,
+    written_forms,
 )
 
 BATCH_ROWS = 1 << 18
@@ -211,25 +212,67 @@ def _tiers(units: np.ndarray, epsilons: Sequence[Fraction]) -> np.ndarray:
 
 
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
-    """Refuse columns of Arrow types that do not fit their role.
+    """Refuse columns of Arrow types that do not fit their role, or equal one of the named keys.
 
     Args:
         layout: the role of each column.
         types: the types that are known, by column.
 
     Raises:
-        TypeError: names the column and its type, which are not data.
+        TypeError: names the column, its type, and a key: these are not data.
     """
     named = [(name, Role.OWNER) for name in (layout.person, *layout.partition, layout.period)]
     named += [(column.name, column.role) for column in layout.columns]
     for name, role in named:
         if name is None or name not in types:
             continue
-        kind, (fits, rule) = types[name], _RULES[role]
-        if not fits(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        kind, (fits, rule) = _stored(types[name]), _RULES[role]
+        if not fits(kind):
             raise TypeError(
-                f"column {name!r} must hold {rule}, not {kind}. Cast it before this transform."
+                f"column {name!r} must hold {rule}, not {types[name]}. Cast it before this "
+                "transform."
             )
+    for name, what, keys, part in _named_keys(layout):
+        kind = _stored(types.get(name, pa.null()))
+        key = keys.unlike(part, kind)
+        if key is not None:
+            raise TypeError(
+                f"column {name!r} must be able to hold {what} {key!r}, and none of its values, of "
+                f"type {kind}, is that. Name {written_forms.needed(kind)}."
+            )
+
+
+def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
+    """Refuse keys that are written otherwise than all cells that were looked at.
+
+    Args:
+        layout: the role of each column.
+        forms: the forms of the cells, by column, as far as known.
+
+    Raises:
+        ValueError: names the column and the forms.
+    """
+    for name, what, keys, part in _named_keys(layout):
+        found, named = forms.get(name), keys.forms[part]
+        if found and found.isdisjoint(named):
+            raise ValueError(
+                f"column {name!r} must be written as {what} is, {' and '.join(sorted(named))}, and "
+                f"the start of its files has {' and '.join(sorted(found))}. Write it as the file "
+                "does, or change the column by a query."
+            )
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _named_keys(layout: Layout) -> Iterator[tuple[str, str, public_keys.PublicKeys, int]]:
+    """Yield the columns of which keys are named, what these are called, and which part they are."""
+    if layout.public is not None:
+        for part, name in enumerate(layout.partition):
+            yield name, "the public key", layout.public, part
+    if layout.only is not None and layout.period is not None:
+        yield layout.period, "the ledger_period", layout.only, 0
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:

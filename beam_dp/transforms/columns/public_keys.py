@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks, hashing
-from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns import ids, written_forms
 from beam_dp.transforms.columns.partition_keys import Key, clean
 
 _SMALL_RANGE = 1 << 22
@@ -81,7 +82,8 @@ def plain_column(values: Sequence[object]) -> pa.Array:
 class PublicKeys:
     """The public list of partition keys, and the index in it of each row's key.
 
-    A key matches by its canonical form (`ids`), so that "1" in a CSV file is the public key 1. Rows
+    A key matches by its canonical form (`ids`), so that "1" in a CSV file is the public key 1. The
+    texts "true" and "false" are keys of booleans, as a released CSV file has them. Rows
     whose key is not in the list are dropped before bounding, so they use up nothing of a person's
     bounds. Pickled copies become one object in each process, however many steps hold a copy.
 
@@ -104,15 +106,42 @@ class PublicKeys:
         plain = pickle.dumps(self.keys)
         return pa.compress(plain, "zstd", asbytes=True), len(plain)
 
+    @functools.cached_property
+    def _truths(self) -> list[bool]:
+        """Of which parts "true" or "false" is a key."""
+        return [
+            ids.is_text(part.type) and pc.any(pc.is_in(part, written_forms.TRUTHS)).as_py()
+            for part in self.keys.columns
+        ]
+
+    @functools.cached_property
+    def forms(self) -> list[frozenset[str]]:
+        """How the keys are written, by part."""
+        return list(map(written_forms.of_keys, self.keys.columns))
+
     def __len__(self) -> int:
         return len(self.keys)
 
+    def unlike(self, part: int, kind: pa.DataType) -> object:
+        """Return a part of a key that no value of a type equals; None where there is none."""
+        return _unlike(self, part, kind)
+
     def indexes(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the index of each row's key in the list; -1 where it is not listed."""
+        parts = zip(columns, self._truths, strict=True)
+        columns = [
+            c.cast(pa.string()) if t and pa.types.is_boolean(c.type) else c for c, t in parts
+        ]
         identified = [ids.identify(encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
         indexes = _lookup(self, key).indexes([identity for identity, _ in identified])
         return indexes if valid.all() else np.where(valid, indexes, -1)
+
+
+@functools.lru_cache(_KEPT * 8)
+def _unlike(public: PublicKeys, part: int, kind: pa.DataType) -> object:
+    """Return what `PublicKeys.unlike` does, which each batch asks for."""
+    return written_forms.unlike(public.keys.columns[part], kind)
 
 
 @functools.lru_cache(_KEPT)

@@ -5,8 +5,9 @@ import csv
 import dataclasses
 import io
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +15,23 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.columns import plain_values
+from beam_dp.transforms.columns import plain_values, written_forms
 from beam_dp.transforms.io import open_files, records, table_files
-from beam_dp.transforms.io.file_format import DELIMITERS, UTF_8, Dialect, Format, Wanted
+from beam_dp.transforms.io.file_format import (
+    DELIMITERS,
+    THOUSANDS,
+    UTF_8,
+    Dialect,
+    Format,
+    Looked,
+    Wanted,
+)
 
+Item = TypeVar("Item")
 SLICE = 131_072
-# ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
-NUMBER = r"^[+-]?[0-9]+([{}][0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
+# A cell may be of no number; with a digit, it is one in another form. Spreadsheets write #DIV/0!.
+_DIGIT = r"^[^#]*\p{Nd}"
 _NO_HEADER = "none of the wanted columns in its first line, which must be a header with {!r}"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
@@ -58,8 +68,10 @@ class Csv(Format):
 
     Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8. A number is
     an optional sign, ASCII digits, optionally `.` (or the decimal comma of the dialect) and digits,
-    optionally an exponent, at most 1,000 characters; it becomes the nearest float64 (infinite beyond the largest), and any other
-    text in such a column becomes null. A file of 0 bytes has no rows. If a file was cut within
+    optionally an exponent, at most 1,000 characters; with the `thousands` of the dialect between
+    its digits, if between any, then three behind each (two behind the first ones, as in India). It
+    becomes the nearest float64 (infinite beyond the largest), and any other text in such a column
+    becomes null. A file of 0 bytes has no rows. If a file was cut within
     a record, that record is read as far as it is there.
 
     Args:
@@ -70,18 +82,16 @@ class Csv(Format):
     packed = True
     typed = False
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
-        """Refuse files for their headers, and for bytes in their first 64 KiB that are not UTF-8.
+    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+        """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
-        A file of 0 bytes is refused unless another one has a header.
+        That is bytes that are not UTF-8, a number in another form than the dialect says, and more
+        than one row in a hundred that would be dropped for its cells or quotes. A file of 0 bytes
+        is refused unless another one has a header.
         """
-        dialect, mend = wanted.dialect, 'Write delimiter=";".'
-        unlike = dialect.decimal != (dialect.delimiter or self.delimiter)
-        checks.require(unlike, "ReadRows", "decimal", "differ from delimiter", mend)
         utf8 = wanted.dialect.is_utf8
         filled = [path for path in paths if open_files.start_of(path, wanted.pattern, _RULE, utf8)]
-        for path in filled:
-            next(self.rows(path, wanted), None)
+        forms = [self._forms(path, wanted) for path in filled]
         checks.require(
             bool(filled) or not paths,
             "ReadRows",
@@ -89,7 +99,22 @@ class Csv(Format):
             f"name a file with a header, and {wanted.pattern!r} has 0 bytes",
         )
         numbers = wanted.numbers
-        return {name: pa.float64() if name in numbers else pa.string() for name in wanted.columns}
+        types = {name: pa.float64() if name in numbers else pa.string() for name in wanted.columns}
+        found = {name: frozenset[str]().union(*(each[name] for each in forms)) for name in types}
+        return Looked(types, found)
+
+    def _forms(self, path: str, wanted: Wanted) -> dict[str, frozenset[str]]:
+        """Refuse a file that would be misread; return how its cells are written, by column."""
+        delimiter = wanted.dialect.delimiter or self.delimiter
+        pieces = _guarded(_pieces(path, wanted, delimiter), path, wanted)
+        header, piece = next(pieces)
+        if not len(piece.ends):  # the first read of a file is short
+            header, piece = next(pieces, (header, piece))
+        good = _check_rows(path, piece, len(header), wanted)
+        texts = _texts(piece.only(good), header, wanted, delimiter)
+        for column in wanted.numbers:
+            _check_numbers(path, column, texts[column], wanted)
+        return {column: written_forms.of_texts(texts[column]) for column in wanted.columns}
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Yield batches of at most 131,072 rows.
@@ -100,7 +125,7 @@ class Csv(Format):
                 only the column, the pattern, and names in the header.
         """
         delimiter = wanted.dialect.delimiter or self.delimiter
-        return _guarded(_batches(part, wanted, delimiter), wanted)
+        return _guarded(_batches(part, wanted, delimiter), part, wanted)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
@@ -109,8 +134,8 @@ class Csv(Format):
         writer.writerows(table_files.lines(table, table_files.text))
 
 
-def _guarded(items: Iterator[Any], wanted: Wanted) -> Iterator[Any]:
-    return open_files.guarded(items, open_files.unreadable(wanted.pattern, _RULE))
+def _guarded(items: Iterator[Item], path: str, wanted: Wanted) -> Iterator[Item]:
+    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, _RULE))
 
 
 class _WithCommas(io.BufferedIOBase):
@@ -132,32 +157,48 @@ class _WithCommas(io.BufferedIOBase):
 
 
 def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBatch]:
-    places = bytes.maketrans(f",{delimiter}".encode(), f"{delimiter},".encode())
+    for header, piece in _pieces(path, wanted, delimiter):
+        rows = piece.only(piece.good & (piece.cells == len(header)))
+        if rows:
+            texts = _texts(rows, header, wanted, delimiter)
+            typed = [
+                to_numbers(texts[column], wanted.dialect)
+                if column in wanted.numbers
+                else texts[column]
+                for column in wanted.columns
+            ]
+            table = pa.Table.from_arrays(typed, names=list(wanted.columns))
+            yield from table.to_batches(max_chunksize=SLICE)
+
+
+def _pieces(path: str, wanted: Wanted, delimiter: str) -> Iterator[tuple[list[str], records.Piece]]:
+    """Yield the header with each piece of the rows below it; of 0 bytes nothing."""
+    places = _places(delimiter)
     with open_files.opened(path) as stream:
         if not stream.peek(1):
             return
         source = _WithCommas(stream, wanted.dialect, places)
         pieces = records.whole_records(source, wanted.dialect.quotes)
-        header, first = _header(pieces, wanted, delimiter, places)
-        indexes = [header.index(column) for column in wanted.columns]
+        header, first = _header(path, pieces, wanted, delimiter)
         for piece in chain(first, pieces):
-            rows = piece.only(piece.good & (piece.cells == len(header)))
-            if rows:
-                cells = _cells(rows, len(header), indexes, wanted.dialect.quotes, places)
-                table = _typed(cells, wanted)
-                yield from table.to_batches(max_chunksize=SLICE)
+            yield header, piece
+
+
+def _places(delimiter: str) -> bytes:
+    return bytes.maketrans(f",{delimiter}".encode(), f"{delimiter},".encode())
 
 
 def _header(
-    pieces: Iterator[records.Piece], wanted: Wanted, delimiter: str, places: bytes
+    path: str, pieces: Iterator[records.Piece], wanted: Wanted, delimiter: str
 ) -> tuple[list[str], list[records.Piece]]:
-    """Return the cells of the first record that is not blank, and the piece without that record.
+    """Return the cells of the first record that is not blank, and the piece behind that record.
 
     Raises:
         ValueError: names a column that does not stand once in it.
     """
     names: list[str] = []
     rest: list[records.Piece] = []
+    places = _places(delimiter)
     for piece in pieces:
         blank = len(piece.text) - len(piece.text.lstrip(b"\r\n"))
         index = int(np.searchsorted(piece.ends, blank, "right"))
@@ -167,23 +208,95 @@ def _header(
             if piece.good[index]:
                 cells = _cells(record, width, range(width), wanted.dialect.quotes, places)
                 names = [(column[0].as_py() or b"").decode() for column in cells.columns]
-            _check_delimiter(record.translate(places), names, wanted, delimiter)
+            _check_delimiter(path, record.translate(places), names, wanted, delimiter)
             if not piece.good[index]:
                 raise pa.ArrowInvalid("the header would be dropped as a row")
-            later = piece.good & (np.arange(len(piece.ends)) > index)
-            rest = [dataclasses.replace(piece, good=later)]
+            later = slice(index + 1, None)
+            ends = piece.ends[later] - end
+            rest = [records.Piece(piece.text[end:], ends, piece.good[later], piece.cells[later])]
             break
-    # The names are shown only if a wanted one is among them: the first line of a file without a
-    # header is a row, and its cells are data.
-    known = not set(wanted.columns).isdisjoint(names)
+    # The names are shown only if a wanted one, or one much like it, is among them: the first line
+    # of a file without a header is a row, and its cells are data.
+    cells = [name.casefold() for name in names]
+    known = any(get_close_matches(name.casefold(), cells, 1) for name in wanted.columns)
     for column in wanted.columns:
         if names.count(column) != 1:
             shown = checks.listed(names) if known else _NO_HEADER.format(delimiter)
-            raise open_files.absent(wanted.pattern, column, shown)
+            raise open_files.absent(path, wanted.pattern, column, shown)
     return names, rest
 
 
-def _check_delimiter(header: bytes, names: Sequence[str], wanted: Wanted, delimiter: str) -> None:
+def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> records.Flags:
+    """Return which rows of the first 1 MiB are good; refuse a file in which many are not.
+
+    Raises:
+        ValueError: says what is wrong with them, and how many cells the header has.
+    """
+    content = np.frombuffer(piece.text, np.uint8)
+    first = content[np.append(0, piece.ends)[:-1]]
+    blank = (first == records.LINE_FEED) | (first == records.CARRIAGE_RETURN)
+    rows = ~blank & (piece.ends <= open_files.LOOKED)
+    good: records.Flags = rows & piece.good & (piece.cells == width)
+    bad = rows & ~good
+    behind = content[piece.ends[bad] - 2]
+    behind = np.where(behind == records.CARRIAGE_RETURN, content[piece.ends[bad] - 3], behind)
+    longer = (piece.cells[bad] == width + 1) & (behind == records.COMMA)
+    mend = "End the header with a delimiter too."
+    if not longer.all():
+        mend = (
+            "A cell with a delimiter, a quote or a line end in it must stand in quotes, which are "
+            "doubled in it; where no cell is quoted, quotes: false stands in a file of --config."
+        )
+    which = open_files.named(path, wanted.pattern)
+    checks.require(
+        int(bad.sum()) * open_files.FEW <= int(rows.sum()),
+        "ReadRows",
+        f"every row of {wanted.pattern!r}",
+        f"have as many cells as the header, {width}, and quotes as in RFC 4180; {which} has others "
+        f"in {open_files.START}",
+        mend,
+    )
+    return good
+
+
+def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
+    """Refuse a column that has numbers in another form than the dialect says.
+
+    Raises:
+        ValueError: says how to read all of them, if they have one form.
+    """
+    given = wanted.dialect
+    held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
+    if not to_numbers(held, given).null_count:
+        return
+    signs = ((decimal, mark) for decimal in ".," for mark in (None, *THOUSANDS) if mark != decimal)
+    others = (dataclasses.replace(given, decimal=d, thousands=mark) for d, mark in signs)
+    ways = [
+        [
+            f'{name}="{getattr(other, name)}"'
+            for name in ("decimal", "thousands")
+            if getattr(other, name) not in (None, getattr(given, name))
+        ]
+        for other in others
+        if not to_numbers(held, other).null_count
+    ]
+    fewest = min(map(len, ways), default=0)
+    told = " or ".join(" and ".join(way) for way in ways if len(way) == fewest)
+    cell = column.replace('"', '""')
+    raise checks.ParameterError(
+        "ReadRows",
+        f"column {column!r} of {wanted.pattern!r}",
+        f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
+        f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
+        f"Write {told}."
+        if told
+        else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
+    )
+
+
+def _check_delimiter(
+    path: str, header: bytes, names: Sequence[str], wanted: Wanted, delimiter: str
+) -> None:
     """Refuse a header that has the wanted columns between other delimiters, and not between these.
 
     Raises:
@@ -195,8 +308,8 @@ def _check_delimiter(header: bytes, names: Sequence[str], wanted: Wanted, delimi
             set(wanted.columns) <= set(names) or not set(wanted.columns) <= cells,
             "ReadRows",
             "delimiter",
-            f"be the one of every file of {wanted.pattern!r}; one of them has its columns between "
-            f"{other!r}",
+            f"be the one of every file of {wanted.pattern!r}; "
+            f"{open_files.named(path, wanted.pattern)} has its columns between {other!r}",
             f"Write delimiter={other!r}.",
         )
 
@@ -238,13 +351,16 @@ def _translated(column: pa.BinaryArray, places: bytes) -> pa.BinaryArray:
     return pa.Array.from_buffers(column.type, len(column), [valid, offsets, content])
 
 
-def _typed(table: pa.Table, wanted: Wanted) -> pa.Table:
-    texts = [_text(column.combine_chunks()) for column in table.columns]
-    typed = [
-        to_numbers(text, wanted.dialect.decimal) if column in wanted.numbers else text
-        for column, text in zip(wanted.columns, texts, strict=True)
-    ]
-    return pa.Table.from_arrays(typed, names=list(wanted.columns))
+def _texts(
+    rows: bytes, header: list[str], wanted: Wanted, delimiter: str
+) -> dict[str, pa.StringArray]:
+    """Return the wanted cells of some rows as text, by column."""
+    if not rows:
+        return {column: pa.array([], pa.string()) for column in wanted.columns}
+    indexes = [header.index(column) for column in wanted.columns]
+    cells = _cells(rows, len(header), indexes, wanted.dialect.quotes, _places(delimiter))
+    texts = (_text(column.combine_chunks()) for column in cells.columns)
+    return dict(zip(wanted.columns, texts, strict=True))
 
 
 def _text(column: pa.BinaryArray) -> pa.StringArray:
@@ -254,9 +370,17 @@ def _text(column: pa.BinaryArray) -> pa.StringArray:
         return pa.array(list(map(plain_values.decoded, column.to_pylist())), pa.string())
 
 
-def to_numbers(text: pa.StringArray, decimal: str = ".") -> pa.DoubleArray:
-    """Return each text as the nearest float64, null unless it is a number of the grammar."""
+def to_numbers(text: pa.StringArray, dialect: Dialect) -> pa.DoubleArray:
+    """Return each text as the nearest float64, null unless it is a number of the grammar.
+
+    ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
+    """
+    whole, mark = "[0-9]+", dialect.thousands and THOUSANDS[dialect.thousands]
+    if mark:
+        whole = f"({whole}|[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}})"
+    grammar = rf"^[+-]?{whole}([{dialect.decimal}][0-9]+)?([eE][+-]?[0-9]+)?$"
     short = pc.less_equal(pc.binary_length(text), NUMBER_LIMIT)
-    number = pc.and_(short, pc.match_substring_regex(text, NUMBER.format(decimal)))
+    number = pc.and_(short, pc.match_substring_regex(text, grammar))
     known = pc.if_else(number, text, None)
-    return pc.replace_substring(known, decimal, ".").cast(pa.float64())
+    known = pc.replace_substring_regex(known, mark, "") if mark else known
+    return pc.replace_substring(known, dialect.decimal, ".").cast(pa.float64())

@@ -4,8 +4,9 @@ import abc
 import codecs
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, ClassVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -14,6 +15,9 @@ from beam_dp.mechanisms.numerics import checks
 UTF_8 = "utf-8"
 DELIMITERS = (",", ";", "\t", "|")
 _DELIMITERS = '"," or ";" or "\\t" or "|"'
+THOUSANDS = {",": ",", ".": r"\.", "'": "['\u2019]", " ": "[ \u00a0\u2009\u202f]"}
+"""What may stand between the thousands of numbers, each with its forms as a pattern."""
+_THOUSANDS = '"," or "." or "\'" or " "'
 _OWNER = "ReadRows"
 _PLAIN = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|cp437|cp85[0258]|koi8-[ru]|mac-roman")
 
@@ -26,6 +30,8 @@ class Dialect:
         quotes: whether `"` quotes cells; if not, it is an ordinary character.
         delimiter: what stands between cells; None: a comma, and in .tsv files a tab.
         decimal: the decimal point of numbers: `.` or `,`.
+        thousands: what may stand between the thousands of numbers, an apostrophe or a space in any
+            of its forms; None: nothing.
         encoding: what the bytes stand for: UTF-8, or an encoding of one byte per character that has
             ASCII at its place, like cp1252 (Windows) and latin-1. In others, a byte of one cell
             could take the delimiter behind it away.
@@ -38,6 +44,7 @@ class Dialect:
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = UTF_8
+    thousands: str | None = None
 
     def __post_init__(self) -> None:
         checks.boolean(_OWNER, "quotes", self.quotes)
@@ -45,6 +52,9 @@ class Dialect:
         known = (None, *DELIMITERS)
         checks.require(self.delimiter in known, _OWNER, "delimiter", rule)
         checks.one_of(_OWNER, "decimal", self.decimal, (".", ","))
+        other = self.thousands in (None, *THOUSANDS) and self.thousands != self.decimal
+        rule = f"be {_THOUSANDS}, other than decimal, not {checks.shown(self.thousands)}"
+        checks.require(other, _OWNER, "thousands", rule)
         rule = f"be utf-8 or one of one byte per character, not {checks.shown(self.encoding)}"
         mend = 'Write encoding="cp1252" for files of Windows, or save others as UTF-8.'
         checks.require(_is_plain(self.encoding), _OWNER, "encoding", rule, mend)
@@ -84,6 +94,18 @@ class Wanted:
     dialect: Dialect = Dialect()
 
 
+class Looked(NamedTuple):
+    """What is known of files before a run.
+
+    Attributes:
+        types: the types of columns.
+        forms: how their cells are written (`written_forms`), where these are text or JSON.
+    """
+
+    types: dict[str, pa.DataType]
+    forms: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+
 class Format(abc.ABC):
     """One format of files. `formats.FORMATS` names all of them, by the end of a file's name.
 
@@ -99,8 +121,8 @@ class Format(abc.ABC):
     """The type of what `rows` yields: record batches, or dicts."""
 
     @abc.abstractmethod
-    def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
-        """Refuse local files that cannot be read; return the types of columns, if known.
+    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+        """Refuse local files that cannot be read, or would be misread; return what is known of them.
 
         Raises:
             ValueError: for what stands at the start or the end of a file: no more is looked at.

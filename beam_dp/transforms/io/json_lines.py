@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -9,8 +10,9 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.numerics import checks, value_types
 from beam_dp.transforms import known_columns
+from beam_dp.transforms.columns import written_forms
 from beam_dp.transforms.io import open_files, records, table_files
-from beam_dp.transforms.io.file_format import Format, Wanted
+from beam_dp.transforms.io.file_format import Format, Looked, Wanted
 
 _RULE = "JSON Lines in UTF-8 (.gz: by gzip)"
 _PLAIN = frozenset((int, float, bool))
@@ -34,27 +36,26 @@ class JsonLines(Format):
     packed = True
     element = dict
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
-        """Refuse what is not UTF-8, and files in whose first 64 KiB no line is an object."""
+    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+        """Refuse files for what their first 1 MiB shows to be misread.
+
+        That is bytes that are not UTF-8, text where numbers are wanted, and more than one line in a
+        hundred that is no object, or has a list or an object where a plain value is wanted.
+        """
         without = f"JSON Lines like {wanted.pattern!r} have no header"
         known_columns.warn("ReadRows", without, wanted.columns)
-        starts = [
-            open_files.start_of(path, wanted.pattern, _RULE).removeprefix(records.BYTE_ORDER_MARK)
-            for path in paths
-        ]
-        checks.require(
-            not b"".join(starts).strip() or any(map(_holds_object, starts)),
-            "ReadRows",
-            f"every file of {wanted.pattern!r}",
-            f"hold a JSON object on each line, and no line in their first {open_files.LOOKED >> 10}"
-            " KiB is one",
-            'Of a DataFrame: df.to_json("in.jsonl", orient="records", lines=True).',
-        )
-        return {}
+        cells: dict[str, list[object]] = {column: [] for column in wanted.columns}
+        for path in paths:
+            objects = _objects_at_the_start(path, wanted)
+            for column in wanted.columns:
+                values = [value.get(column) for value in objects]
+                _check_values(path, column, values, wanted)
+                cells[column] += values
+        return Looked({}, {name: written_forms.of_values(cells[name]) for name in cells})
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[dict[str, object]]:
         """Yield one dict for every line that is an object."""
-        message = open_files.unreadable(wanted.pattern, _RULE)
+        message = open_files.unreadable(part, wanted.pattern, _RULE)
         for line in open_files.guarded(_lines(part), message):
             value = _object(line)
             if value is not None:
@@ -70,11 +71,47 @@ class JsonLines(Format):
             file.write(json.dumps(named, allow_nan=False).encode() + b"\n")
 
 
-def _holds_object(start: bytes) -> bool:
-    lines = start.split(b"\n")
-    # A line that is cut there may be one.
-    longer = len(start) > open_files.LOOKED - 4 and lines[-1].lstrip().startswith(b"{")
-    return longer or any(_object(line) is not None for line in lines)
+def _objects_at_the_start(path: str, wanted: Wanted) -> list[dict[str, object]]:
+    """Return the objects in the first 1 MiB of a file; refuse it if other lines are among them."""
+    read = open_files.start_of(path, wanted.pattern, _RULE)
+    start = read.removeprefix(records.BYTE_ORDER_MARK)
+    *lines, last = start.split(b"\n")
+    if len(read) < open_files.LOOKED or not last.lstrip().startswith(b"{"):
+        lines.append(last)  # else it may be an object that is cut there
+    lines = list(filter(bytes.strip, lines))
+    objects = [value for value in map(_object, lines) if value is not None]
+    is_list = start.lstrip().startswith(b"[")
+    checks.require(
+        not is_list and (len(lines) - len(objects)) * open_files.FEW <= len(lines),
+        "ReadRows",
+        f"every file of {wanted.pattern!r}",
+        f"hold a JSON object on each line, and {open_files.named(path, wanted.pattern)} has "
+        f"{'a list' if is_list else 'other lines'} in {open_files.START}",
+        "Of a list, jq -c '.[]' old.json > new.jsonl makes such lines; of a DataFrame, df.to_json "
+        'with orient "records" and lines.',
+    )
+    return objects
+
+
+def _check_values(path: str, column: str, values: Sequence[object], wanted: Wanted) -> None:
+    """Refuse a column whose values are not plain, or whose numbers stand in quotes."""
+    name, which = f"column {column!r} of {wanted.pattern!r}", open_files.named(path, wanted.pattern)
+    nested = sum(type(value) in (dict, list) for value in values)
+    checks.require(
+        nested * open_files.FEW <= len(values),
+        "ReadRows",
+        name,
+        f"hold plain values, and {which} has lists or objects there in {open_files.START}",
+        "Take a part of them, as jq -c '.person = .person.id' old.jsonl > new.jsonl does.",
+    )
+    quoted = (type(value) is str and re.search(r"\d", value) for value in values)
+    checks.require(
+        column not in wanted.numbers or not any(quoted),
+        "ReadRows",
+        name,
+        f"hold numbers without quotes, and {which} has text there in {open_files.START}",
+        "As jq -c '.spent |= tonumber' old.jsonl > new.jsonl makes them.",
+    )
 
 
 def _lines(path: str) -> Iterator[bytes]:

@@ -18,8 +18,24 @@ from beam_dp.mechanisms.numerics import checks
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
-LOOKED = 1 << 16
+LOOKED = 1 << 20
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
+START = f"its first {LOOKED >> 20} MiB"
+FEW = 100
+"""One bad row of so many may be a slip of a writer; more show that all rows are misread."""
+_BUFFER = 1 << 16
+_UTF_16 = "text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 does"
+_OTHERS = {
+    b"\x1f\x8b": "packed by gzip: its name must end in .gz",
+    b"PK\x03\x04": "a zip archive or a spreadsheet: save it as CSV in UTF-8",
+    b"PAR1": "a Parquet file: its name must end in .parquet",
+    b"BZh": "packed by bzip2: unpack it, or pack it by gzip",
+    b"\xfd7zXZ": "packed by xz: unpack it, or pack it by gzip",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it, or pack it by gzip",
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+}
+"""What files of other kinds begin with, and what they are."""
 Item = TypeVar("Item")
 
 
@@ -52,7 +68,7 @@ def opened(path: str) -> Iterator["io.BufferedReader[Any] | gzip.GzipFile"]:
     """
     # A GzipFile does not close the file that it reads, so both are closed here.
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
-        buffered = io.BufferedReader(raw, LOOKED)  # not all file systems return what can peek
+        buffered = io.BufferedReader(raw, _BUFFER)  # not all file systems return what can peek
         if not path.endswith(".gz"):
             yield buffered
             return
@@ -69,7 +85,7 @@ def seekable(path: str) -> pa.NativeFile:
 
 
 def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
-    """Return the first 64 KiB of a file of text, unpacked.
+    """Return the first 1 MiB of a file of text, unpacked.
 
     A character that is cut at their end is no fault.
 
@@ -80,15 +96,21 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
         utf8: whether they must be UTF-8.
 
     Raises:
-        ValueError: for bytes that are not UTF-8, and for a file that cannot be read or unpacked.
+        ValueError: for a file of another kind, for bytes that are not UTF-8, and for a file that
+            cannot be read or unpacked.
     """
-    [start] = guarded(_start(path), unreadable(pattern, rule))
+    [start] = guarded(_start(path), unreadable(path, pattern, rule))
+    owner, every = "ReadRows", f"every file of {pattern!r}"
+    kinds = [kind for sign, kind in _OTHERS.items() if start.startswith(sign)]
+    kinds += [_UTF_16] * (b"\0" in start[:2])  # without a mark
+    for kind in kinds[:1]:
+        raise checks.ParameterError(owner, every, f"be text, and {named(path, pattern)} is {kind}")
     text = start.decode(errors="ignore").encode()
     checks.require(
         not utf8 or (start.startswith(text) and len(start) - len(text) < 4),
-        "ReadRows",
-        f"every file of {pattern!r}",
-        f"be text in UTF-8, and one of them is not, in its first {LOOKED >> 10} KiB",
+        owner,
+        every,
+        f"be text in UTF-8, and {named(path, pattern)} is not, in {START}",
         "CSV may have another one: give --encoding cp1252 (of Windows) or latin-1. Save other files "
         "as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.jsonl > new.jsonl does.",
     )
@@ -118,18 +140,25 @@ def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:
     raise ValueError(message)
 
 
-def unreadable(pattern: str, rule: str) -> str:
-    """Return the one message for damaged files: the pattern and the rule, never the content."""
-    return f"ReadRows: every file of {pattern!r} must be {rule}; one of them cannot be read."
+def named(path: str, pattern: str) -> str:
+    """Return what messages call one of the files of a pattern."""
+    return "it" if os.path.normpath(path) == os.path.normpath(pattern) else repr(path)
 
 
-def absent(pattern: str, column: str, there: str) -> checks.ParameterError:
+def unreadable(path: str, pattern: str, rule: str) -> str:
+    """Return the one message for damaged files: their names and the rule, never the content."""
+    which = named(path, pattern)
+    return f"ReadRows: every file of {pattern!r} must be {rule}; {which} cannot be read."
+
+
+def absent(path: str, pattern: str, column: str, there: str) -> checks.ParameterError:
     """Return the error for a file that lacks a wanted column, or has it twice.
 
     Args:
+        path: the file.
         pattern: the files.
         column: what is wanted.
-        there: what one of the files has, in words without data.
+        there: what the file has, in words without data.
     """
-    rule = f"stand once in every file of {pattern!r}; one of them has {there}"
+    rule = f"stand once in every file of {pattern!r}; {named(path, pattern)} has {there}"
     return checks.ParameterError("ReadRows", f"column {column!r}", rule)

@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
-from beam_dp.transforms.io.file_format import Format, Wanted
+from beam_dp.transforms.io.file_format import Format, Looked, Wanted
 from beam_dp.transforms.io.schemas import check_kinds, check_names, types_of
 
 SLICE = 131_072
@@ -52,21 +52,21 @@ class Parquet(Format):
     name two people.
     """
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
+    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
-        schemas = list(_guarded((_schema(path, listing, wanted) for path in paths), wanted))
+        schemas = [_opened(path, listing, wanted)[0] for path in paths]
         check_kinds(schemas, wanted)
         types = types_of(schemas, wanted)
-        return {name: without_view(kind) for name, kind in types.items()}
+        return Looked({name: without_view(kind) for name, kind in types.items()})
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
         """Return the row groups of all files in ranges of about a million rows."""
         listing = uuid.uuid4().hex
 
         def of_file(path: str) -> tuple[pa.Schema, list[RowGroups]]:
-            [(schema, ranges)] = _guarded(_ranges(path, listing, wanted), wanted)
-            return schema, ranges
+            schema, footer = _opened(path, listing, wanted)
+            return schema, _ranges(path, footer, listing)
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
             files = list(threads.map(of_file, paths))
@@ -79,15 +79,15 @@ class Parquet(Format):
         A batch takes about 4 MiB as the file encodes it, before compression; values that repeat
         take more in memory.
         """
-        return _guarded(_ahead(_batches(part, wanted.columns)), wanted)
+        return _guarded(_ahead(_batches(part, wanted.columns)), part.path, wanted)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a table, with its types."""
         pq.write_table(table, file)
 
 
-def _guarded(items: Iterator[Any], wanted: Wanted) -> Iterator[Any]:
-    return open_files.guarded(items, open_files.unreadable(wanted.pattern, _RULE))
+def _guarded(items: Iterator[Any], path: str, wanted: Wanted) -> Iterator[Any]:
+    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, _RULE))
 
 
 @functools.lru_cache(_FOOTERS_KEPT)
@@ -101,17 +101,14 @@ def footer_of(path: str, listing: str) -> pq.FileMetaData:
         return file.metadata
 
 
-def _ranges(path: str, listing: str, wanted: Wanted) -> Iterator[tuple[pa.Schema, list[RowGroups]]]:
-    """Yield the schema of a file and its ranges, once."""
-    schema = _schema(path, listing, wanted)
-    footer = footer_of(path, listing)
+def _ranges(path: str, footer: pq.FileMetaData, listing: str) -> list[RowGroups]:
     ranges, first, rows = [], 0, 0
     for group in range(footer.num_row_groups):
         rows += footer.row_group(group).num_rows
         if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
             ranges.append(RowGroups(path, first, group, listing))
             first, rows = group + 1, 0
-    yield schema, ranges
+    return ranges
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -127,9 +124,12 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _schema(path: str, listing: str, wanted: Wanted) -> pa.Schema:
-    """Return the schema of a file, in which each wanted column stands once."""
-    return check_names(footer_of(path, listing).schema.to_arrow_schema(), wanted)
+def _opened(path: str, listing: str, wanted: Wanted) -> tuple[pa.Schema, pq.FileMetaData]:
+    """Return the schema of a file, in which each wanted column stands once, and its footer."""
+    footers = (footer_of(each, listing) for each in [path])
+    read = ((footer.schema.to_arrow_schema(), footer) for footer in footers)
+    [(schema, footer)] = _guarded(read, path, wanted)
+    return check_names(path, schema, wanted), footer
 
 
 def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

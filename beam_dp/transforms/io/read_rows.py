@@ -19,14 +19,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
-import pyarrow as pa
 
 from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import formats, open_files
-from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Wanted
+from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Looked, Wanted
 from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import quick_steps
 
@@ -74,6 +73,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         delimiter: what stands between the cells of CSV files: `,` `;` `|` or a tab; None: a comma,
             and a tab in .tsv. A header that has the columns between others is refused, with theirs.
         decimal: the decimal point in the numbers of CSV files: `.` or `,`.
+        thousands: what may stand between their thousands: `,` `.` `'` or a space; None: nothing.
         encoding: that of CSV files: "utf-8", or one of one byte per character, like "cp1252" or
             "latin-1".
 
@@ -89,11 +89,12 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = UTF_8
+    thousands: str | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
         self.format = format_of(self.pattern)
-        dialect = Dialect(self.quotes, self.delimiter, self.decimal, self.encoding)
+        dialect = Dialect(self.quotes, self.delimiter, self.decimal, self.encoding, self.thousands)
         for part in dataclasses.fields(dialect):
             checks.require(
                 getattr(dialect, part.name) == part.default or not self.format.typed,
@@ -110,7 +111,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
-        types = self._look()
+        looked = self._look()
         parts = quick_steps.flat_mapped(self._parts).with_output_types(tuple[int, Any])
         read = quick_steps.flat_mapped(self._rows).with_output_types(self.format.element)
         rows = (
@@ -121,10 +122,10 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             | "SpreadParts" >> beam.GroupByKey()
             | "ReadParts" >> read
         )
-        return known_columns.remember(rows, self.columns, types)
+        return known_columns.remember(rows, self.columns, *looked)
 
-    def _look(self) -> dict[str, pa.DataType]:
-        """Refuse local files that the run could not read; return the types of columns, if known."""
+    def _look(self) -> Looked:
+        """Refuse local files that the run could not read; return what is known of the columns."""
         local = ",".join(filter(open_files.is_local, self.pattern.split(",")))
         found = (file.path for file in (open_files.matched(local) if local else ()))
         paths = list(itertools.islice(filter(os.path.isfile, found), MOST))  # not pipes: read once

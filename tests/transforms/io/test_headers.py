@@ -40,7 +40,7 @@ def refusal(path: Path, content: bytes) -> str:
 def test_a_header_that_has_another_name_is_shown(tmp_path: Path, name: str) -> None:
     said = refusal(tmp_path / name, b'who,day,"amount, net"\n1,2,3\n')
     assert "ReadRows: column 'spent' must stand once in every file of" in said
-    assert said.endswith("one of them has 'who', 'day', 'amount, net'.")
+    assert said.endswith("; it has 'who', 'day', 'amount, net'.")
 
 
 def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
 
 def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
     said = refusal(tmp_path / "in.csv", f"{SECRET},2,3\n".encode())
-    assert "one of them has none of the wanted columns in its first line, which must be" in said
+    assert "; it has none of the wanted columns in its first line, which must be" in said
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
@@ -64,7 +64,7 @@ def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"who": [1], "amount": [SECRET]}), path)
     with pytest.raises(
-        ValueError, match=r"'spent' must stand .*; one of them has 'who', 'amount'\."
+        ValueError, match=r"'spent' must stand .*; it has 'who', 'amount'\."
     ):
         read(path)
 
@@ -83,27 +83,28 @@ TABLE = pa.BufferOutputStream()
 pq.write_table(pa.table({"who": [SECRET] * 9, "spent": range(9)}), TABLE)
 PARQUET = TABLE.getvalue().to_pybytes()
 NOISE = random.Random(7).randbytes(100_000)
-NOT_UTF8 = "must be text in UTF-8, and one of them is not, in its first 64 KiB. CSV may"
-NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; one of them cannot be"
-NO_JSON = "must hold a JSON object on each line, and no line in their first 64 KiB is one"
+NOT_UTF8 = "must be text in UTF-8, and it is not, in its first 1 MiB. CSV may"
+NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; it cannot be"
+NO_JSON = "must hold a JSON object on each line, and it has other lines in its first 1 MiB"
+UTF_16 = "must be text, and it is text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 "
 UNREADABLE = {
     "a header in Latin-1.csv": (LATIN, NOT_UTF8),
     "a key in Latin-1.csv": (FINE + "é,1,2\n".encode("latin-1"), NOT_UTF8),
     "a key in Latin-1.jsonl": ('{"who": 1}\n{"who": "é"}\n'.encode("latin-1"), NOT_UTF8),
-    "a long header in Latin-1.csv": (b"x," * 40_000 + LATIN, NO_CSV),
-    "UTF-16.csv": (FINE.decode().encode("utf-16"), NOT_UTF8),
-    "UTF-16 without a mark.jsonl": ('{"who": 1}\n'.encode("utf-16-le"), NO_JSON),
-    "UTF-16 without a mark.csv": (FINE.decode().encode("utf-16-le"), "none of the wanted columns"),
+    "a long header in Latin-1.csv": (b"x," * 600_000 + LATIN, NO_CSV),
+    "UTF-16.csv": (FINE.decode().encode("utf-16"), UTF_16),
+    "UTF-16 without a mark.jsonl": ('{"who": 1}\n'.encode("utf-16-le"), UTF_16),
+    "UTF-16 without a mark.csv": (FINE.decode().encode("utf-16-le"), UTF_16),
     "random.csv": (NOISE, NOT_UTF8),
-    "random.jsonl.gz": (NOISE, "must be JSON Lines in UTF-8 (.gz: by gzip); one of them cannot be"),
+    "random.jsonl.gz": (NOISE, "must be JSON Lines in UTF-8 (.gz: by gzip); it cannot be"),
     "random.parquet": (NOISE, NO_PARQUET),
-    "a spreadsheet.csv": (ZIP.getvalue(), NOT_UTF8),
-    "Parquet.csv": (PARQUET, NOT_UTF8),
+    "a spreadsheet.csv": (ZIP.getvalue(), "it is a zip archive or a spreadsheet: save it as CSV"),
+    "Parquet.csv": (PARQUET, "it is a Parquet file: its name must end in .parquet"),
     "CSV.parquet": (FINE, NO_PARQUET),
     "CSV.csv.gz": (FINE, NO_CSV),
     "CSV.jsonl": (FINE, NO_JSON),
-    "one array.jsonl": (b'[{"who": 1, "spent": 2},\n {"who": 2}]\n', NO_JSON),
-    "gzip.csv": (gzip.compress(FINE), NOT_UTF8),
+    "one array.jsonl": (b'[{"who": 1, "spent": 2},\n {"who": 2}]\n', "and it has a list in its first"),
+    "gzip.csv": (gzip.compress(FINE), "it is packed by gzip: its name must end in .gz"),
     "cut in its header.csv.gz": (gzip.compress(FINE)[:-9], NO_CSV),
     "cut in its first block.csv.gz": (gzip.compress(b"who,spent\n" + ROWS)[:20_000], NO_CSV),
     "cut in its first line.jsonl.gz": (gzip.compress(b'{"who": 1}')[:-9], "must be JSON Lines in"),
@@ -112,7 +113,7 @@ UNREADABLE = {
     "without its last bytes.parquet": (PARQUET[:-4], NO_PARQUET),
     "an open quote.csv": (b'"who,spent\n1,2\n', NO_CSV),
     "a lone CR.csv": (b"w\rho,spent\n1,2\n", NO_CSV),
-    "blank lines.csv": (b"\n\n", "one of them has none of the wanted columns in its first line"),
+    "blank lines.csv": (b"\n\n", "it has none of the wanted columns in its first line"),
 }
 
 
@@ -147,7 +148,7 @@ def test_a_table_of_nobody_is_no_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\n \n", b"\xef\xbb\xbf", b"{}\n", b'\xef\xbb\xbf{"who": 1, "spent": 2}\n', b"[]\n{}",
+    [b"", b"\n \n", b"\xef\xbb\xbf", b"{}\n", b'\xef\xbb\xbf{"who": 1, "spent": 2}\n',
      b'{"who": "' + b"x" * open_files.LOOKED + b'"}'],
 )  # fmt: skip
 def test_json_lines_have_no_header(tmp_path: Path, content: bytes) -> None:
@@ -161,7 +162,7 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
         table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
         pq.write_table(table, tmp_path / f"{name}.parquet")
     types = dp.ReadRows(f"{tmp_path}/*.parquet", WANTED)._look()
-    assert types == {"who": pa.null(), "spent": pa.float64()}
+    assert types.types == {"who": pa.null(), "spent": pa.float64()}
     asked = dp.PrivateAggregate("spent", [dp.Sum("who")], dp.Budget(1.0))
     pq.write_table(pa.table({"who": ["x"], "spent": [1]}), tmp_path / "d.parquet")
     with pytest.raises(TypeError, match="column 'who' must hold numbers, not string"):
@@ -214,5 +215,5 @@ def test_nulls_and_other_widths_are_no_other_kind(tmp_path: Path) -> None:
     for path, column in zip(paths, columns, strict=True):
         pq.write_table(pa.table({"who": column}), path)
     wanted = Wanted(str(tmp_path / "*.parquet"), ("who",))
-    assert pa.types.is_integer(Parquet().look(paths, wanted)["who"])
+    assert pa.types.is_integer(Parquet().look(paths, wanted).types["who"])
     assert len(Parquet().parts(paths, wanted)) == 3

@@ -10,7 +10,7 @@ from pyarrow import feather
 
 import beam_dp as dp
 from beam_dp.transforms.io import formats, open_files, schemas
-from beam_dp.transforms.io.file_format import Format, Wanted
+from beam_dp.transforms.io.file_format import Format, Looked, Wanted
 from pipelines import aggregate
 from tests.transforms.io import test_every_format
 
@@ -20,24 +20,25 @@ Item = TypeVar("Item")
 class Feather(Format):
     """Arrow's own files."""
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> dict[str, pa.DataType]:
-        found = [next(guarded(schema_of(path), wanted)) for path in paths]
-        schemas.check_kinds([schemas.check_names(schema, wanted) for schema in found], wanted)
-        return schemas.types_of(found, wanted)
+    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+        found = [next(guarded(schema_of(path), path, wanted)) for path in paths]
+        named = zip(paths, found, strict=True)
+        schemas.check_kinds([schemas.check_names(*each, wanted) for each in named], wanted)
+        return Looked(schemas.types_of(found, wanted))
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> Sequence[str]:
         self.look(paths, wanted)  # of all files, also of those that no pipeline looks at
         return paths
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        return guarded(batches_of(part, wanted.columns), wanted)
+        return guarded(batches_of(part, wanted.columns), part, wanted)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         feather.write_feather(table, file)
 
 
-def guarded(items: Iterator[Item], wanted: Wanted) -> Iterator[Item]:
-    return open_files.guarded(items, open_files.unreadable(wanted.pattern, "a Feather file"))
+def guarded(items: Iterator[Item], path: str, wanted: Wanted) -> Iterator[Item]:
+    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, "a Feather file"))
 
 
 def schema_of(path: str) -> Iterator[pa.Schema]:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that
 
-from beam_dp.transforms.io import csv_files, parquet, records
-from beam_dp.transforms.io.file_format import Wanted
+from beam_dp.transforms.io import csv_files, open_files, parquet, records
+from beam_dp.transforms.io.file_format import Dialect, Wanted
 from beam_dp.transforms.io.formats import FORMATS, READ
 from beam_dp.transforms.io.read_rows import ReadRows
 from tests.hostile.inserted import readers
@@ -202,12 +202,12 @@ NO_NUMBERS = (
 
 @pytest.mark.parametrize("text", NUMBERS)
 def test_csv_number_is_the_nearest_float(text: str) -> None:
-    assert csv_files.to_numbers(pa.array([text])).to_pylist() == [NUMBERS[text]]
+    assert csv_files.to_numbers(pa.array([text]), Dialect()).to_pylist() == [NUMBERS[text]]
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
 def test_csv_text_outside_the_grammar_is_null(text: str) -> None:
-    assert csv_files.to_numbers(pa.array([text, None])).to_pylist() == [None, None]
+    assert csv_files.to_numbers(pa.array([text, None]), Dialect()).to_pylist() == [None, None]
 
 
 def test_gzip_is_unpacked_in_bounded_pieces(tmp_path: Path) -> None:
@@ -279,11 +279,13 @@ def test_jsonl_bad_line_drops_alone(tmp_path: Path, line: bytes) -> None:
 @pytest.mark.parametrize("quotes", [True, False])
 def test_quotes_of_csv_through_a_pipeline(tmp_path: Path, quotes: bool) -> None:
     path = tmp_path / "rows.csv"
-    path.write_bytes(b'who,what\nq,"oops\n"a",1\n')
+    good = [(f"{number:03}", "2") for number in range(open_files.FEW)]
+    lines = "".join(f"{who},{what}\n" for who, what in good).encode()
+    path.write_bytes(b'who,what\n' + lines + b'q,"oops\n"a",1\n')
     FOUND.clear()
     with beam.Pipeline(runner="FnApiRunner") as p:
         assert_that(p | ReadRows(str(path), ["who", "what"], quotes=quotes), keep)
-    assert FOUND == ([("a", "1")] if quotes else [("q", '"oops'), ('"a"', "1")])
+    assert FOUND == good + ([("a", "1")] if quotes else [("q", '"oops'), ('"a"', "1")])
 
 
 @pytest.mark.parametrize("packed", [False, True])
