@@ -15,7 +15,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.short_numbers import shortened
 from beam_dp.results.report import amount
 from beam_dp.results.shown_numbers import plain
-from beam_dp.results.view import NOT_PRIVATE
+from beam_dp.results.view import NOT_PRIVATE, left_out
 from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.run_record import said
 
@@ -86,6 +86,7 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
         "by": f"per {_names(keys)}" if keys else "of all rows",
         "asked": "; ".join(asked),
         "kept": "; ".join(kept),
+        "left_out": left_out(record),
         "mechanisms": "\n".join(f"- {shortened(plain(line))}" for line in (*chosen, *drawn)),
         "versions": ", ".join(map(" ".join, record.get("versions", {}).items())),
     }

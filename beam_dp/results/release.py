@@ -123,6 +123,7 @@ def release(
     quotes: bool = True,
     delimiter: str | None = None,
     decimal: str = ".",
+    thousands: str | None = None,
     encoding: str = "utf-8",
     show_errors: bool = False,
 ) -> Released:
@@ -152,8 +153,8 @@ def release(
         ledger: is charged before the run: a run that would pass its limit is refused.
         query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.
         numbers: columns of CSV files that the query takes as numbers; others are text for it.
-        quotes, delimiter, decimal, encoding: how the cells of CSV files are written, as in
-            `ReadRows`.
+        quotes, delimiter, decimal, thousands, encoding: how the cells of CSV files are written, as
+            in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
 
     Raises:
@@ -193,6 +194,7 @@ def release(
                 quotes=quotes,
                 delimiter=delimiter,
                 decimal=decimal,
+                thousands=thousands,
                 encoding=encoding,
             )
             for part in pattern.split(","):

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -94,6 +94,11 @@ class View:
         counted = self.record.get("parameters", {}).get("ledger_period")
         only = f". Counted are the rows of {self.period} {plain(counted)} only" if counted else ""
         return protected(self.owners, self.period, self.record.get("budget", {})) + only
+
+    @property
+    def left_out(self) -> str:
+        """Which rows and cells are not in the numbers, by rule; "" where the rule is not known."""
+        return left_out(self.record)
 
     @property
     def legend(self) -> list[str]:
@@ -197,7 +202,33 @@ class View:
     def _remarks(self) -> list[str]:
         left = len(self.keys) - ROWS
         more = [f"... and {left:,} more rows"] if left > 0 else []
-        return [*more, *self.legend, *self.doubts(), *([self.unit] if self.unit else [])]
+        last = filter(None, (self.left_out, self.unit))
+        return [*more, *self.legend, *self.doubts(), *last]
+
+
+def left_out(record: Mapping[str, Any]) -> str:
+    """Return which rows and cells a release leaves out by rule, whoever they are of; never how many.
+
+    Args:
+        record: its record; "" comes of one that has no parameters.
+    """
+    parameters = record.get("parameters", {})
+    if "person" not in parameters:
+        return ""
+    person, period = parameters["person"], parameters.get("period")
+    owners = " and ".join([person] if isinstance(person, str) else person)
+    by = list(parameters.get("partition") or ())
+    needed = " or ".join(map(plain, [owners, *([period] if period else []), *by]))
+    said = ["rows that cannot be read", f"rows without {needed}"]
+    if record.get("job", {}).get("query"):
+        said.append("rows that the query drops")
+    if keys := (parameters.get("partitions") or {}).get("keys"):
+        said.append(f"rows with {', '.join(map(plain, by))} other than the {keys:,} named")
+    metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
+    columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
+    if columns:
+        said.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+    return f"left out by rule, of whomever: {'; '.join(said)}"
 
 
 def label_of(key: Sequence[object]) -> str:

@@ -110,6 +110,18 @@ def step_of(
     )
 
 
+def _nonnegative(columns: Sequence[np.ndarray], metrics: Sequence[Metric]) -> list[np.ndarray]:
+    """Return columns with 0 in place of what is below; an interval below moves with its number."""
+    columns, first = list(columns), 0
+    for metric in metrics:
+        for at in range(first, first + len(metric.outputs), 3) if not metric.is_ranked else ():
+            value, _, high = columns[at : at + 3]
+            with np.errstate(invalid="ignore"):  # of an end that is not known
+                columns[at + 2] = np.where(high <= 0, high - value, high)
+        first += len(metric.outputs)
+    return [np.maximum(column, 0) for column in columns]
+
+
 def kept(
     columns: Sequence[np.ndarray],
     metrics: Sequence[Metric],
@@ -126,7 +138,7 @@ def kept(
         nonnegative: whether what is below 0 becomes 0.
         walked: the outputs of which one side may be open.
     """
-    columns = [np.maximum(column, 0) if nonnegative else column for column in columns]
+    columns = _nonnegative(columns, metrics) if nonnegative else list(columns)
     if rule is None:
         return tuple(columns)
     names = [output.name for metric in metrics for output in metric.outputs]

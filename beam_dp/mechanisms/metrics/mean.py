@@ -278,8 +278,10 @@ class Variance(OfNumbersBetween):
         return _SQUARES_AND_REST
 
     def combine(self, released: Sequence[Released]) -> Released:
-        """Return the variance and its interval."""
-        return over_rows(self._shown, released)
+        """Return the variance and its interval, without an end where that would be [0, 0]."""
+        found = over_rows(self._shown, released)
+        point = (found.values == 0) & (found.above == 0) & (released[1].above > 0)
+        return dataclasses.replace(found, above=np.where(point, np.inf, found.above))
 
     def _shown(self, sums: np.ndarray, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the variance, or its root, of sums and squares of distances from one centre."""

@@ -151,7 +151,7 @@ class Ratio(OfRowsOrPeople):
         ones, rest = (np.maximum(each.values.astype(float), 0.0) for each in released)
         noise = np.hypot(*(each.values - each.low for each in released))
         nothing = np.full(len(noise), np.nan)
-        seen = joined(_quotient, released)
+        seen = joined(_quotient, [each.moved_inside(0.0, np.inf) for each in released])
         return seen.where(ones + rest > noise, Released.within(nothing, nothing))
 
     @property

@@ -95,11 +95,23 @@ class Released:
         """Return numbers whose truth is known to be between two ends, as far as these are given."""
         least = -np.inf if low is None else float(low)
         most = np.inf if high is None else float(high)
-        ends = [np.clip(end, least, most) for end in (self.low, self.values, self.high)]
-        values = ends[1]
+        values = np.clip(self.values, least, most)
+        near = self.moved_inside(least, most)
+        low, high = np.clip(near.low, least, most), np.clip(near.high, least, most)
         with np.errstate(invalid="ignore"):  # inf - inf: nothing is known there
-            below, above = values - ends[0], ends[2] - values
+            below, above = values - low, high - values
         return Released.between(values, below, above)
+
+    def moved_inside(self, least: float, most: float) -> "Released":
+        """Return numbers whose intervals reach into where the truth can be.
+
+        One that lies beyond is moved there with its number: cut only, it would be a point, [0, 0].
+        """
+        apart = (self.high <= least) | (self.low >= most)
+        if not apart.any():
+            return self
+        near = np.where(apart, np.clip(self.values, least, most), self.values)
+        return Released(near, self.below, self.above, self.rank)
 
     def spread(self, sums: np.ndarray) -> "Released":
         """Return the numbers with what each partition loses at a shared clip.
