@@ -60,7 +60,7 @@ _VALUES = {
     "numbers": ("COLUMNS", ""),
     "delimiter": (
         "SIGN",
-        "between cells of CSV: , ; | or tab. Also --decimal , --thousands . --encoding latin-1",
+        "between cells of CSV: , ; | or tab; --decimal , --thousands . --encoding latin-1",
     ),
     "decimal": ("SIGN", ""),
     "thousands": ("SIGN", ""),

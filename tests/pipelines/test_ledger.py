@@ -9,6 +9,7 @@ import pytest
 
 import beam_dp as dp
 from pipelines import aggregate, ledger, releasing, running
+from tests.row_files import write
 
 COMMON = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
 TOTAL = ["--total_epsilon", "1.5", "--total_delta", "1e-6"]
@@ -48,9 +49,9 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
 
 
 UNREADABLE = {
-    "semicolons.csv": (b"visitor;day\n1;2\n", "one of them has its columns between"),
-    "CSV.parquet": (b"visitor,day\n1,2\n", "must be a Parquet file; one of them cannot be read"),
-    "cut.csv.gz": (gzip.compress(b"visitor,day\n1,2\n")[:-9], "one of them cannot be read"),
+    "semicolons.csv": (b"visitor;day\n1;2\n", "it has its columns between"),
+    "CSV.parquet": (b"visitor,day\n1,2\n", "must be a Parquet file; it cannot be read"),
+    "cut.csv.gz": (gzip.compress(b"visitor,day\n1,2\n")[:-9], "it cannot be read"),
 }
 
 
@@ -182,8 +183,9 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(
     )
 
 
-def test_a_date_in_a_file_is_a_period(tmp_path: Path, visits: str) -> None:
+def test_a_date_in_a_file_is_a_period(tmp_path: Path) -> None:
     config, out = tmp_path / "daily.yaml", tmp_path / "out.csv"
+    visits = write(tmp_path / "in.csv", [{"visitor": 1, "day": "2026-11-22"}])
     lines = ["period: day", "ledger_period: 2026-11-22", "metrics: [count]", "budget: {epsilon: 9}"]
     config.write_text("\n".join([f"input: {visits}", "person: visitor", *lines]))
     assert aggregate.main(["--config", str(config), "--output", str(out)]) == 0

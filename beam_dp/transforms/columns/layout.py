@@ -243,7 +243,7 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
 
 
 def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
-    """Refuse keys that are written otherwise than all cells that were looked at.
+    """Refuse keys that are written otherwise than all cells that were looked at, or in two types.
 
     Args:
         layout: the role of each column.
@@ -253,12 +253,20 @@ def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
         ValueError: names the column and the forms.
     """
     for name, what, keys, part in _named_keys(layout):
-        found, named = forms.get(name), keys.forms[part]
-        if found and found.isdisjoint(named):
+        found = forms.get(name, frozenset()) - written_forms.JSON_TYPES
+        if found and found.isdisjoint(named := keys.forms[part]):
             raise ValueError(
-                f"column {name!r} must be written as {what} is, {' and '.join(sorted(named))}, and "
-                f"the start of its files has {' and '.join(sorted(found))}. Write it as the file "
-                "does, or change the column by a query."
+                f"column {name!r} must have the form of {what}, {' and '.join(sorted(named))}, and "
+                f"its files begin with {' and '.join(sorted(found))}. Write {what} as the files "
+                "do, or change the column by a query."
+            )
+    for name in layout.partition if layout.public is None else ():
+        types = forms.get(name, frozenset()) & written_forms.JSON_TYPES
+        if len(types) > 1:
+            raise ValueError(
+                f"column {name!r} must have one type, and its files begin with "
+                f'{" and ".join(sorted(types))}: 1 and "1" are two partitions where partitions are '
+                "selected privately. Write one type, or name the partitions."
             )
 
 

@@ -110,7 +110,8 @@ class PublicKeys:
     def _truths(self) -> list[bool]:
         """Of which parts "true" or "false" is a key."""
         return [
-            ids.is_text(part.type) and pc.any(pc.is_in(part, written_forms.TRUTHS)).as_py()
+            ids.is_text(part.type)
+            and pc.any(pc.is_in(part, pa.array(written_forms.TRUTHS, part.type))).as_py()
             for part in self.keys.columns
         ]
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from beam_dp.transforms.columns import ids
 
 WHOLE, DATE, TRUTH, TEXT = "whole numbers", "dates like 2026-11-22", "true or false", "other text"
-TRUTHS = pa.array(["true", "false"])
+TRUTHS = ("true", "false")
 _FORMS = {
     WHOLE: "^(0|-?[1-9][0-9]{0,37})$",
     DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
@@ -23,6 +23,9 @@ _FORMS = {
     "TRUE or FALSE": "^(TRUE|FALSE)$",
 }
 """Each form but that of other text, and its pattern."""
+_JSON = {bool: "booleans", int: "numbers", float: "numbers", str: "texts"}
+JSON_TYPES = frozenset(_JSON.values())
+"""The types of values of JSON, which stand beside their forms."""
 _MOST = 10_000
 """So many different texts say how a column is written."""
 
@@ -39,9 +42,14 @@ def of_texts(texts: pa.Array) -> frozenset[str]:
 
 
 def of_values(values: Sequence[object]) -> frozenset[str]:
-    """Return the forms of Python values; a boolean is 1 or 0, and true or false."""
-    truths = {TRUTH} if any(type(value) is bool for value in values) else set()
-    return of_texts(pa.array(map(ids.canonical, values), pa.string())) | truths
+    """Return the forms of values of JSON, and their types; a boolean is 1 or 0, or true or false."""
+    types = frozenset(map(type, values)) & _JSON.keys()
+    truths = {TRUTH} if bool in types else set()
+    return (
+        of_texts(pa.array(map(ids.canonical, values), pa.string()))
+        | {_JSON[kind] for kind in types}
+        | truths
+    )
 
 
 def of_keys(keys: pa.Array) -> frozenset[str]:
@@ -65,7 +73,7 @@ def unlike(keys: pa.Array, kind: pa.DataType) -> object:
         days = pc.strptime(texts, "%Y-%m-%d", "s", error_is_null=True).cast(pa.date32())
         fits = pc.and_(same, pc.fill_null(pc.equal(days.cast(pa.string()), texts), False))
     elif pa.types.is_boolean(kind):
-        fits = pc.is_in(texts, pa.array(["0", "1", *TRUTHS.to_pylist()]))
+        fits = pc.is_in(texts, pa.array(["0", "1", *TRUTHS]))
     else:
         same = pc.match_substring_regex(texts, _FORMS[WHOLE])
         numbers = pc.if_else(same, texts, None).cast(pa.decimal128(38)).cast(pa.decimal256(40))

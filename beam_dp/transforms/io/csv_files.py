@@ -85,9 +85,10 @@ class Csv(Format):
     def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
-        That is bytes that are not UTF-8, a number in another form than the dialect says, and more
-        than one row in a hundred that would be dropped for its cells or quotes. A file of 0 bytes
-        is refused unless another one has a header.
+        That is bytes that are not UTF-8, a number in another form than the dialect says, a row that
+        would be dropped for its cells or quotes, and more than one line in a hundred without any
+        delimiter: a few may be remarks. A file of 0 bytes is refused unless another one has a
+        header.
         """
         utf8 = wanted.dialect.is_utf8
         filled = [path for path in paths if open_files.start_of(path, wanted.pattern, _RULE, utf8)]
@@ -227,7 +228,7 @@ def _header(
 
 
 def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> records.Flags:
-    """Return which rows of the first 1 MiB are good; refuse a file in which many are not.
+    """Return which rows of the first 1 MiB are good; refuse a file with others, but for remarks.
 
     Raises:
         ValueError: says what is wrong with them, and how many cells the header has.
@@ -238,6 +239,9 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
     rows = ~blank & (piece.ends <= open_files.LOOKED)
     good: records.Flags = rows & piece.good & (piece.cells == width)
     bad = rows & ~good
+    remarks = bad & piece.good & (piece.cells == 1)
+    if int(remarks.sum()) * open_files.FEW <= int(rows.sum()):
+        bad &= ~remarks
     behind = content[piece.ends[bad] - 2]
     behind = np.where(behind == records.CARRIAGE_RETURN, content[piece.ends[bad] - 3], behind)
     longer = (piece.cells[bad] == width + 1) & (behind == records.COMMA)
@@ -249,7 +253,7 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
         )
     which = open_files.named(path, wanted.pattern)
     checks.require(
-        int(bad.sum()) * open_files.FEW <= int(rows.sum()),
+        not bad.any(),
         "ReadRows",
         f"every row of {wanted.pattern!r}",
         f"have as many cells as the header, {width}, and quotes as in RFC 4180; {which} has others "

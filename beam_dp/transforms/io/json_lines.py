@@ -39,8 +39,8 @@ class JsonLines(Format):
     def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
         """Refuse files for what their first 1 MiB shows to be misread.
 
-        That is bytes that are not UTF-8, text where numbers are wanted, and more than one line in a
-        hundred that is no object, or has a list or an object where a plain value is wanted.
+        That is bytes that are not UTF-8, text with digits where numbers are wanted, a list or an
+        object where a plain value is wanted, and more than one line in a hundred that is no object.
         """
         without = f"JSON Lines like {wanted.pattern!r} have no header"
         known_columns.warn("ReadRows", without, wanted.columns)
@@ -96,9 +96,8 @@ def _objects_at_the_start(path: str, wanted: Wanted) -> list[dict[str, object]]:
 def _check_values(path: str, column: str, values: Sequence[object], wanted: Wanted) -> None:
     """Refuse a column whose values are not plain, or whose numbers stand in quotes."""
     name, which = f"column {column!r} of {wanted.pattern!r}", open_files.named(path, wanted.pattern)
-    nested = sum(type(value) in (dict, list) for value in values)
     checks.require(
-        nested * open_files.FEW <= len(values),
+        not any(type(value) in (dict, list) for value in values),
         "ReadRows",
         name,
         f"hold plain values, and {which} has lists or objects there in {open_files.START}",

@@ -22,7 +22,7 @@ LOOKED = 1 << 20
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
 START = f"its first {LOOKED >> 20} MiB"
 FEW = 100
-"""One bad row of so many may be a slip of a writer; more show that all rows are misread."""
+"""One line of so many may be no row, as a remark; more show that all rows are misread."""
 _BUFFER = 1 << 16
 _UTF_16 = "text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 does"
 _OTHERS = {

@@ -63,9 +63,7 @@ def test_another_delimiter_is_refused(tmp_path: Path, mark: str) -> None:
 def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"who": [1], "amount": [SECRET]}), path)
-    with pytest.raises(
-        ValueError, match=r"'spent' must stand .*; it has 'who', 'amount'\."
-    ):
+    with pytest.raises(ValueError, match=r"'spent' must stand .*; it has 'who', 'amount'\."):
         read(path)
 
 
@@ -103,7 +101,10 @@ UNREADABLE = {
     "CSV.parquet": (FINE, NO_PARQUET),
     "CSV.csv.gz": (FINE, NO_CSV),
     "CSV.jsonl": (FINE, NO_JSON),
-    "one array.jsonl": (b'[{"who": 1, "spent": 2},\n {"who": 2}]\n', "and it has a list in its first"),
+    "one array.jsonl": (
+        b'[{"who": 1, "spent": 2},\n {"who": 2}]\n',
+        "and it has a list in its first",
+    ),
     "gzip.csv": (gzip.compress(FINE), "it is packed by gzip: its name must end in .gz"),
     "cut in its header.csv.gz": (gzip.compress(FINE)[:-9], NO_CSV),
     "cut in its first block.csv.gz": (gzip.compress(b"who,spent\n" + ROWS)[:20_000], NO_CSV),

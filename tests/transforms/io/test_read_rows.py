@@ -281,7 +281,7 @@ def test_quotes_of_csv_through_a_pipeline(tmp_path: Path, quotes: bool) -> None:
     path = tmp_path / "rows.csv"
     good = [(f"{number:03}", "2") for number in range(open_files.FEW)]
     lines = "".join(f"{who},{what}\n" for who, what in good).encode()
-    path.write_bytes(b'who,what\n' + lines + b'q,"oops\n"a",1\n')
+    path.write_bytes(b"who,what\n" + lines + b'q,"oops\n"a",1\n')
     FOUND.clear()
     with beam.Pipeline(runner="FnApiRunner") as p:
         assert_that(p | ReadRows(str(path), ["who", "what"], quotes=quotes), keep)
