@@ -5,7 +5,6 @@ the advice what to give instead is in words that flags and files share.
 """
 
 import re
-import shlex
 
 from beam_dp.mechanisms.metrics import REGISTRY
 
@@ -62,7 +61,7 @@ def translated(text: str) -> str:
     owner, name, rule, mend = (part or "" for part in parts.groups())
     told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
-    mend = _SIGNS.sub(lambda found: f"--{found[1]} {shlex.quote(found[2])}", mend)
+    mend = _SIGNS.sub(r'--\1 "\2"', mend)
     if mend and not _PYTHON.search(mend):
         told += f". {mend}"
     elif advice:

@@ -107,10 +107,7 @@ class Csv(Format):
     def _forms(self, path: str, wanted: Wanted) -> dict[str, frozenset[str]]:
         """Refuse a file that would be misread; return how its cells are written, by column."""
         delimiter = wanted.dialect.delimiter or self.delimiter
-        pieces = _guarded(_pieces(path, wanted, delimiter), path, wanted)
-        header, piece = next(pieces)
-        if not len(piece.ends):  # the first read of a file is short
-            header, piece = next(pieces, (header, piece))
+        header, piece = _first(_guarded(_pieces(path, wanted, delimiter), path, wanted))
         good = _check_rows(path, piece, len(header), wanted)
         texts = _texts(piece.only(good), header, wanted, delimiter)
         for column in wanted.numbers:
@@ -227,6 +224,26 @@ def _header(
     return names, rest
 
 
+def _first(
+    pieces: Iterator[tuple[list[str], records.Piece]],
+) -> tuple[list[str], records.Piece]:
+    """Return the header, and the rows that end within the first 1 MiB, as one piece."""
+    found: list[records.Piece] = []
+    size = 0
+    for header, piece in pieces:
+        length = int(piece.ends[-1]) if len(piece.ends) else 0
+        found.append(records.Piece(piece.text[:length], piece.ends + size, piece.good, piece.cells))
+        size += length
+        if size >= open_files.LOOKED:
+            break
+    ends = np.concatenate([piece.ends for piece in found])
+    few = int(np.searchsorted(ends, open_files.LOOKED, "right"))
+    good = np.concatenate([piece.good for piece in found])[:few]
+    cells = np.concatenate([piece.cells for piece in found])[:few]
+    text = b"".join(piece.text for piece in found)
+    return header, records.Piece(text, ends[:few], good, cells)
+
+
 def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> records.Flags:
     """Return which rows of the first 1 MiB are good; refuse a file with others, but for remarks.
 
@@ -236,11 +253,10 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
     content = np.frombuffer(piece.text, np.uint8)
     first = content[np.append(0, piece.ends)[:-1]]
     blank = (first == records.LINE_FEED) | (first == records.CARRIAGE_RETURN)
-    rows = ~blank & (piece.ends <= open_files.LOOKED)
-    good: records.Flags = rows & piece.good & (piece.cells == width)
-    bad = rows & ~good
+    good: records.Flags = ~blank & piece.good & (piece.cells == width)
+    bad = ~blank & ~good
     remarks = bad & piece.good & (piece.cells == 1)
-    if int(remarks.sum()) * open_files.FEW <= int(rows.sum()):
+    if int(remarks.sum()) * open_files.FEW <= int((~blank).sum()):
         bad &= ~remarks
     behind = content[piece.ends[bad] - 2]
     behind = np.where(behind == records.CARRIAGE_RETURN, content[piece.ends[bad] - 3], behind)

@@ -1,0 +1,339 @@
+"""Files of people that a spreadsheet or another program changed a little are refused, not misread.
+
+The tables are made like real ones: visits of restaurants, salaries of players. Each is released as
+it is; each change of its decimal signs, its encoding, one cell or the type of its keys is refused
+before anything is charged, with what to write instead, or read by an option.
+"""
+
+import csv
+import datetime
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import beam_dp as dp
+from pipelines import aggregate
+
+ROWS = 300
+DAYS = "1,2,3"
+Rows = list[dict[str, Any]]
+VISITS: Rows = [
+    {"Visitor": at % 97, "Time": f"9:{at % 60:02}:00 AM", "Euros": 1200 + at, "Day": at % 3 + 1}
+    for at in range(ROWS)
+]
+SALARIES: Rows = [
+    {"year": 2000 + at % 9, "team": "ABC"[at % 3], "player": f"play{at}01", "salary": 10**6 + at}
+    for at in range(ROWS)
+]
+CALLS = {
+    "visits": ("Visitor", "Day", "Euros", DAYS),
+    "salaries": ("player", "team", "salary", "A,B,C"),
+}
+
+
+def words(source: Path, call: str, *options: str, keys: str = "") -> list[str]:
+    person, partition, column, public = CALLS[call]
+    folder = source.parent
+    return [
+        *("--input", str(source), "--output", str(folder / "out.csv"), "--person", person),
+        *("--partition", partition, "--sum", column, "--people_count", "--epsilon", "1"),
+        *("--public_partitions", keys or public, "--runner", "FnApiRunner", "--quiet"),
+        *("--ledger", str(folder / "l.jsonl"), "--total_epsilon", "1", *options),
+    ]
+
+
+def with_column(name: str, change: Callable[[Any], Any], only: int | None = None) -> Rows:
+    return [
+        {**row, name: change(row[name])} if only in (None, at) else row
+        for at, row in enumerate(VISITS if name in VISITS[0] else SALARIES)
+    ]
+
+
+def as_csv(rows: Rows, delimiter: str = ",") -> str:
+    made = io.StringIO()
+    writer = csv.DictWriter(made, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return made.getvalue()
+
+
+def as_lines(rows: Rows, end: str = "\n") -> str:
+    return end.join(map(json.dumps, rows)) + "\n"
+
+
+def lines_changed(change: Callable[[str], str], first: int = 1, last: int = ROWS + 1) -> str:
+    lines = as_csv(VISITS).splitlines()
+    changed = [change(line) if first <= at < last else line for at, line in enumerate(lines)]
+    return "\n".join(changed) + "\n"
+
+
+EUROS = "column 'Euros' of "
+CELLS = "must have as many cells as the header, 4, and quotes as in RFC 4180; it has others"
+OTHER_DAYS = (
+    "column 'Day' must have the form of the public key, whole numbers, and its files begin "
+)
+NO_OBJECT = "must hold a JSON object on each line, and it has "
+PLAIN = as_csv(VISITS)
+CHANGED: dict[str, tuple[str | bytes, str]] = {
+    "thousands.csv": (
+        as_csv(with_column("Euros", lambda n: f"{n:,}.50" if n % 4 else n)),
+        'Write --thousands ",".',
+    ),
+    "thousands of players.csv": (
+        as_csv(with_column("salary", lambda n: f"{n:,}")),
+        'Write --thousands ",".',
+    ),
+    "one of them.csv": (as_csv(with_column("Euros", lambda _: "1,250.50", 288)), '--thousands ",".'),
+    "one that may be either.csv": (
+        as_csv(with_column("Euros", lambda _: "1,250", 7)),
+        'Write --thousands "," or --decimal ",".',
+    ),
+    "of India.csv": (as_csv(with_column("salary", lambda _: "12,34,567.8", 7)), '--thousands ",".'),
+    "of Switzerland.csv": (
+        as_csv(with_column("Euros", lambda n: f"{n:,}".replace(",", "\u2019"))),
+        'Write --thousands "\'".',
+    ),
+    "of France.csv": (
+        as_csv(with_column("Euros", lambda n: f"{n:,},50".replace(",", "\u202f", 1))),
+        'Write --decimal "," and --thousands " ".',
+    ),
+    "decimal commas.csv": (as_csv(with_column("Euros", lambda n: f"{n},5")), 'Write --decimal ",".'),
+    "both.csv": (
+        as_csv(with_column("Euros", lambda n: f"{n:_},50".replace("_", "."))),
+        'Write --decimal "," and --thousands ".".',
+    ),
+    "spaces.csv": (as_csv(with_column("Euros", lambda n: f" {n}", 5)), EUROS),
+    "currency.csv": (as_csv(with_column("Euros", lambda n: f"{n} EUR", 5)), EUROS),
+    "percent.csv": (as_csv(with_column("Euros", lambda n: f"{n}%", 5)), EUROS),
+    "minus behind.csv": (as_csv(with_column("Euros", lambda n: f"{n}-", 5)), EUROS),
+    "minus sign.csv": (as_csv(with_column("Euros", lambda n: f"\u2212{n}", 5)), EUROS),
+    "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "TRY_CAST (\"Euros\" AS"),
+    "a comma without quotes.csv": (lines_changed(lambda line: f"{line},5", 9, 10), CELLS),
+    "commas without quotes.csv": (lines_changed(lambda line: f"{line},5"), CELLS),
+    "trailing.csv": (lines_changed(lambda line: f"{line},"), "End the header with a delimiter too."),
+    "shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0]), CELLS),
+    "one shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0], 9, 10), CELLS),
+    "one column.csv": (lines_changed(lambda line: line.replace(",", ";")), CELLS),
+    "inches.csv": (lines_changed(lambda line: f'"12" pipe",{line[2:]}', 9, 10), CELLS),
+    "backslash.csv": (lines_changed(lambda line: '1,"a\\"b",1,1', 9, 10), CELLS),
+    "gzip.csv": (gzip.compress(PLAIN.encode()), "it is packed by gzip: its name must end in .gz"),
+    "gzip.jsonl": (gzip.compress(as_lines(VISITS).encode()), "it is packed by gzip: its name"),
+    "UTF-16.csv": (PLAIN.encode("utf-16"), "it is text in UTF-16: save it in UTF-8, as iconv"),
+    "UTF-16 big.csv": (PLAIN.encode("utf-16-be"), "it is text in UTF-16: save it in UTF-8, as"),
+    "cp1252.csv": (
+        as_csv(with_column("Time", lambda _: "\xe9t\xe9", 9)).encode("cp1252"),
+        "must be text in UTF-8, and it is not, in its first 1 MiB",
+    ),
+    "days with points.csv": (
+        as_csv(with_column("Day", lambda day: f"{day}.0")),
+        OTHER_DAYS + "with numbers like 1.0. Write the public key as the files do",
+    ),
+    "days with zeros.csv": (as_csv(with_column("Day", lambda day: f"0{day}")), OTHER_DAYS),
+    "dates.csv": (as_csv(with_column("Day", lambda day: f"2026-11-0{day}")), OTHER_DAYS),
+    "quoted numbers.jsonl": (
+        as_lines(with_column("Euros", lambda n: str(n) if n % 2 else n)),
+        "must hold numbers without quotes, and it has text there",
+    ),
+    "one quoted number.jsonl": (
+        as_lines(with_column("Euros", str, 9)),
+        "must hold numbers without quotes, and it has text there",
+    ),
+    "list.jsonl": (f"[\n{as_lines(VISITS, ',' + chr(10))}]\n", NO_OBJECT + "a list in its first"),
+    "commas.jsonl": (as_lines(VISITS, ",\n"), NO_OBJECT + "other lines in its first 1 MiB"),
+    "nested.jsonl": (
+        as_lines(with_column("Visitor", lambda who: {"id": who})),
+        "must hold plain values, and it has lists or objects there",
+    ),
+    "one nested.jsonl": (
+        as_lines(with_column("Visitor", lambda who: [who], 9)),
+        "must hold plain values, and it has lists or objects there",
+    ),
+    "texts of days.jsonl": (as_lines(with_column("Day", lambda day: f"{day}.0")), OTHER_DAYS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
+def test_a_changed_file_is_refused_before_the_charge(
+    name: str, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    content, told = CHANGED[name]
+    source = tmp_path / name
+    source.write_bytes(content if isinstance(content, bytes) else content.encode())
+    call = "salaries" if name in ("thousands of players.csv", "of India.csv") else "visits"
+    said = refused(aggregate, *words(source, call))
+    assert told in said
+    for cell in ("1,250", "EUR", 'pipe"', "12:30", "12,34", "play1", "9:2"):
+        assert cell not in said
+    assert not (tmp_path / "l.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl"])
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
+def test_the_file_itself_is_released(
+    call: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = VISITS if call == "visits" else SALARIES
+    text = (as_lines if kind == "jsonl" else as_csv)(rows).encode()
+    source = tmp_path / f"in.{kind}"
+    source.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
+    assert aggregate.main(words(source, call)) == 0
+    person, partition, column, _ = CALLS[call]
+    said = " ".join(capfd.readouterr().out.split())
+    assert (
+        f"left out by rule, of whomever: rows that cannot be read; rows without {person} or "
+        f"{partition}; rows with {partition} other than the 3 named; cells of {column} without a "
+        "plain value"
+    ) in said
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (lambda n: f"{n:,}.00", ["--thousands", ","]),
+        (lambda n: f"{n:_},00".replace("_", "."), ["--decimal", ",", "--thousands", "."]),
+        (lambda n: f"{n:,}".replace(",", "\xa0"), ["--thousands", " "]),
+        (lambda n: f"{n:,}".replace(",", "\u2019"), ["--thousands", "'"]),
+    ],
+)
+def test_the_option_that_is_told_reads_them(
+    change: Callable[[int], str], options: list[str], tmp_path: Path
+) -> None:
+    """Sums of 6,000 rows of 1,200 to 1,499, with noise of some thousands."""
+    source = tmp_path / "in.csv"
+    rows = with_column("Euros", change)
+    many = [{**row, "Visitor": at} for at, row in enumerate(rows * 20)]
+    source.write_text(as_csv(many))
+    asked = words(source, "visits", *options)
+    asked[asked.index("Euros")] = "Euros,clip=1500"
+    assert aggregate.main(asked) == 0
+    found = dp.Released.read(tmp_path / "out.csv").table["sum_Euros"].to_pylist()
+    truth = 20 * sum(row["Euros"] for row in VISITS)
+    # Each of three sums has Laplace noise of scale 3 * 1,500 at most: e^-30 beyond 30 scales.
+    assert abs(sum(found) - truth) < 3 * 30 * 4_500 < truth / 5
+
+
+TYPED: dict[str, tuple[pa.Array, str, str]] = {
+    "booleans by words of Python": (pa.array([True, False] * 2), "True,False", "true or false"),
+    "booleans by numbers": (pa.array([True, False] * 2), "1,2", "true or false"),
+    "floats": (pa.array([1.0, 2.0, 1.0, 2.0]), "1.0,2.0", "whole numbers"),
+    "dates": (pa.array([datetime.date(2026, 1, 1)] * 4), "2026-1-1", "dates like 2026-11-22"),
+    "dates of no calendar": (pa.array([datetime.date(2026, 1, 1)] * 4), "2026-02-30", "dates like"),
+    "integers by words": (pa.array([1, 2, 1, 2]), "north,south", "whole numbers"),
+    "integers that are too large": (pa.array([1, 2, 1, 2], pa.int8()), "1,300", "whole numbers"),
+    "one of several": (pa.array([1, 2, 1, 2]).dictionary_encode(), "1,x", "whole numbers"),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_key_that_no_value_of_a_type_equals_is_refused(
+    name: str, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    column, keys, told = TYPED[name]
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"Visitor": [1, 2, 3, 4], "Day": column, "Euros": [1.0] * 4}), source)
+    said = refused(aggregate, *words(source, "visits", keys=keys))
+    assert "column 'Day' must be able to hold the public key" in said and f"Name {told}" in said
+    given = tmp_path / "keys.csv"
+    given.write_text("\n".join(["Day", *keys.split(",")]) + "\n")
+    assert said == refused(aggregate, *words(source, "visits", keys=f"@{given}"))
+    assert not (tmp_path / "l.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
+def test_booleans_have_the_keys_that_a_release_writes(kind: str, tmp_path: Path) -> None:
+    """Counts of 1,000 and 500 rows; the noise is beyond 100 with probability e^-50."""
+    rows = [{"Visitor": at, "Day": at % 3 > 0, "Euros": 1.0} for at in range(1_500)]
+    source = tmp_path / f"in.{kind}"
+    if kind == "jsonl":
+        source.write_text(as_lines(rows))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), source)
+    out = tmp_path / "out.csv"
+    for keys in ("true,false", f"@{out}"):
+        limit = ["--overwrite", "--epsilon", "3", "--total_epsilon", "6"]
+        asked = words(source, "visits", *limit, keys=keys)
+        for name in ("--epsilon", "--total_epsilon"):
+            at = asked.index(name)
+            del asked[at : at + 2]
+        assert aggregate.main(asked) == 0
+        found = dp.Released.read(out).table.to_pylist()
+        counts = {row["Day"]: row["people_count"] for row in found}
+        assert counts.keys() == {"true", "false"}
+        assert abs(counts["true"] - 1_000) < 100 and abs(counts["false"] - 500) < 100
+
+
+@pytest.mark.parametrize(
+    ("kind", "period"), [("parquet", "24.11.2026"), ("parquet", "7"), ("csv", "24.11.2026")]
+)
+def test_a_period_that_the_column_cannot_equal_is_refused(
+    kind: str, period: str, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    rows = [{"Visitor": at, "Day": datetime.date(2026, 11, 24), "Euros": 1} for at in range(9)]
+    source = tmp_path / f"in.{kind}"
+    source.write_text(as_csv(rows))
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), source)
+    asked = words(source, "visits", "--period", "Day", "--ledger_period", period)
+    at = asked.index("--public_partitions")
+    first, second = asked.index("--partition"), asked.index("--partition") + 2
+    said = refused(aggregate, *asked[:first], *asked[second:at], *asked[at + 2 :], "--count")
+    assert "the ledger_period" in said and "ates like 2026-11-22" in said
+    assert not (tmp_path / "l.jsonl").exists()
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
+def test_private_keys_of_two_types_are_two_partitions(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text(as_lines(with_column("Day", str, 9)))
+    asked = words(source, "visits", "--delta", "1e-6", "--total_delta", "1e-6")
+    at = asked.index("--public_partitions")
+    said = refused(aggregate, *asked[:at], *asked[at + 2 :])
+    assert "column 'Day' must have one type, and its files begin with numbers and texts: 1" in said
+
+
+def test_the_file_is_named_that_is_unlike_the_others(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    for name in ("a.csv", "b.csv", "c.csv"):
+        (tmp_path / name).write_text(PLAIN)
+    for content, told in (
+        (PLAIN.replace("Euros", "euro").encode(), "has 'Visitor', 'Time', 'euro', 'Day'"),
+        (PLAIN.replace("AM", "\xe9").encode("latin-1"), "is not, in its first 1 MiB"),
+        (PLAIN.encode("utf-16"), "is text in UTF-16"),
+        (as_csv(VISITS, ";").encode(), "has its columns between ';'"),
+        (lines_changed(lambda line: f"{line},").encode(), "has others in its first 1 MiB"),
+    ):
+        (tmp_path / "b.csv").write_bytes(content)
+        said = refused(aggregate, *words(tmp_path / "?.csv", "visits"))
+        assert f"'{tmp_path / 'b.csv'}' {told}" in said
+
+
+def test_a_name_much_like_a_column_lists_the_columns(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(PLAIN)
+    asked = ["--input", str(source), "--output", str(tmp_path / "out.csv"), "--epsilon", "1"]
+    said = refused(aggregate, *asked, "--count", "--person", "visitors")
+    assert "it has 'Visitor', 'Time', 'Euros', 'Day'" in said
+    said = refused(aggregate, *asked, "--count", "--person", "who")  # it may have no header
+    assert "it has none of the wanted columns in its first line" in said and "Euros" not in said
+
+
+def test_a_few_remarks_and_cells_without_digits_are_no_fault(tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    text = as_csv(with_column("Euros", lambda _: "n/a", 9)).replace("1277", "#DIV/0!")
+    source.write_text(f"{text}\n(300 rows)\n")
+    assert aggregate.main(words(source, "visits")) == 0
