@@ -66,6 +66,14 @@ def test_negative_numbers_and_ends_become_0() -> None:
     assert found[0].dtype == np.int64
 
 
+def test_an_interval_below_0_moves_with_its_number() -> None:
+    columns = [np.array([-6.0, -6.0]), np.array([-9.0, -INF]), np.array([-2.0, INF])]
+    ranks = [np.array([-6.0, 7.0]), np.array([3.0, INF])]
+    asked = [dp.Median("x"), dp.Sum("x")]
+    found = kept([*ranks, *columns], asked, None, True, set())
+    assert [each.tolist() for each in found] == [[0, 7], [3, INF], [0, 0], [0, 0], [4, INF]]
+
+
 @pytest.mark.parametrize("public", [True, False])
 def test_a_release_leaves_out_what_is_not_reliable_and_says_so(tmp_path: Path, public) -> None:
     keys = np.repeat(["many", "few"], [2000, 2])

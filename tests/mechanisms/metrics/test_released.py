@@ -54,6 +54,33 @@ def test_infinite_ends_win_over_every_number() -> None:
     assert ends(found) == [(-INF, INF)] * 4
 
 
+def test_an_interval_where_the_truth_cannot_be_moves_and_is_no_point() -> None:
+    found = Released.between(np.array([-6, -6, 4]), np.full(3, 3.0), np.array([4.0, 8.0, INF]))
+    columns = dp.Count().output_columns(found)
+    assert [column.tolist() for column in columns] == [[-6, -6, 4], [0, 0, 1], [4, 2, INF]]
+    share = Released.between(np.array([1.5, 0.9]), np.full(2, 0.25), np.full(2, 0.25))
+    low, high = dp.Ratio("x").output_columns(share)[1:]
+    assert (low.tolist(), high.tolist()) == ([0.75, 0.65], [1.0, 1.0])
+    mean = share.inside(Fraction(2), Fraction(3))
+    assert ends(mean) == [(2.0, 2.25), (2.0, 2.25)] and mean.values.tolist() == [2, 2]
+    true = Released.between(np.array([0]), np.zeros(1), np.zeros(1))  # without noise
+    assert [column.tolist() for column in dp.Count().output_columns(true)] == [[0], [0], [0]]
+
+
+def test_a_share_of_no_rows_is_not_0_for_certain() -> None:
+    ones = Released.between(np.array([-9]), np.full(1, 5.0), np.full(1, 5.0))
+    rest = Released.between(np.array([100]), np.full(1, 5.0), np.full(1, 5.0))
+    [low], [high] = dp.Ratio("x", equals=1).output_columns(dp.Ratio("x").combine([ones, rest]))[1:]
+    assert low == 0 and 5 / 105 <= high < 0.06
+
+
+def test_a_variance_of_0_has_no_upper_end() -> None:
+    parts = [Released.within(np.array([v]), np.array([w])) for v, w in ((9, 1.0), (-50, 9.0))]
+    people = Released.within(np.array([100]), np.array([5.0]))
+    found = dp.Variance("x").combine([*parts, people])
+    assert found.values.tolist() == [0] and ends(found) == [(0, INF)]
+
+
 def test_integers_of_any_size_have_ends() -> None:
     found = Released.within(np.array([2**70, -(2**70)], object), np.array([2.0**60, 0.0]))
     assert ends(found) == [(2.0**70 - 2.0**60, 2.0**70 + 2.0**60), (-(2.0**70), -(2.0**70))]

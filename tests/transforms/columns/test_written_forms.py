@@ -44,9 +44,10 @@ def test_a_key_is_refused_if_no_value_of_the_type_equals_it(kind: pa.DataType) -
         if equals:
             assert refused is None, key
         elif refused is None:  # the values above are not all of the type
-            assert type(key) is int or str(key).lstrip("-").isdecimal()
-            further = pa.array([int(key)]).cast(kind)
-            assert public.indexes([further], KEY).tolist() == [0], key
+            further = datetime.date.fromisoformat(key) if str(key)[4:5] == "-" else int(key)
+            wide = pa.decimal128(30) if pa.types.is_decimal(kind) else None
+            held = pa.array([decimal.Decimal(further) if wide else further], wide)
+            assert public.indexes([held.cast(kind)], KEY).tolist() == [0], key
 
 
 def test_text_can_equal_every_key_and_the_first_unlike_one_is_told() -> None:
