@@ -97,7 +97,7 @@ def test_nothing_of_the_data_is_said(
     said = capfd.readouterr()
     assert stopped.value.code == 2 and "error: column 'visitor' must hold numbers" in said.err
     files[1] = str(tmp_path / "in.jsonl.gz")
-    lines = "".join(f"{json.dumps({**bad[0], 'row': row})}\n" for row in range(5_000))
+    lines = "".join(f"{json.dumps({**bad[0], 'row': row})}\n" for row in range(20_000))
     Path(files[1]).write_bytes(gzip.compress(lines.encode())[:-9])
     with pytest.raises(SystemExit) as failed:  # the file is damaged at its end: the run fails
         aggregate.main([*files, "--overwrite", *private, *budget, *asked, *RUN])

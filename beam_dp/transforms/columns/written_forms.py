@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beam_dp.mechanisms.numerics import value_types
 from beam_dp.transforms.columns import ids
 
 WHOLE, DATE, TRUTH, TEXT = "whole numbers", "dates like 2026-11-22", "true or false", "other text"
@@ -43,13 +44,15 @@ def of_texts(texts: pa.Array) -> frozenset[str]:
 
 def of_values(values: Sequence[object]) -> frozenset[str]:
     """Return the forms of values of JSON, and their types; a boolean is 1 or 0, or true or false."""
-    types = frozenset(map(type, values)) & _JSON.keys()
-    truths = {TRUTH} if bool in types else set()
-    return (
-        of_texts(pa.array(map(ids.canonical, values), pa.string()))
-        | {_JSON[kind] for kind in types}
-        | truths
-    )
+    types = frozenset(map(type, values))
+    texts = {value for value in values if type(value) is str}
+    found = {_JSON[kind] for kind in types & _JSON.keys()}
+    if types & {int, bool} or any(type(value) is float and value.is_integer() for value in values):
+        found.add(WHOLE)
+    if bool in types:
+        found.add(TRUTH)
+    known = [text for text in texts if value_types.is_utf8(text)]
+    return of_texts(pa.array(known, pa.string())) | found
 
 
 def of_keys(keys: pa.Array) -> frozenset[str]:
