@@ -217,8 +217,8 @@ def test_the_option_that_is_told_reads_them(
     assert aggregate.main(asked) == 0
     found = dp.Released.read(tmp_path / "out.csv").table["sum_Euros"].to_pylist()
     truth = 20 * sum(row["Euros"] for row in VISITS)
-    # Each of three sums has Laplace noise of scale 3 * 1,500 at most: e^-30 beyond 30 scales.
-    assert abs(sum(found) - truth) < 3 * 30 * 4_500 < truth / 5
+    # Noise of scale 3 * 3 * 1,500 at most, in each of three sums: e^-30 beyond 30 of these scales.
+    assert abs(sum(found) - truth) < 3 * 30 * 13_500 < truth / 5
 
 
 TYPED: dict[str, tuple[pa.Array, str, str]] = {
@@ -251,7 +251,7 @@ def test_a_key_that_no_value_of_a_type_equals_is_refused(
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
 def test_booleans_have_the_keys_that_a_release_writes(kind: str, tmp_path: Path) -> None:
-    """Counts of 1,000 and 500 rows; the noise is beyond 100 with probability e^-50."""
+    """1,000 and 500 people; noise of scale 3 at most is beyond 100 with probability e^-33."""
     rows = [{"Visitor": at, "Day": at % 3 > 0, "Euros": 1.0} for at in range(1_500)]
     source = tmp_path / f"in.{kind}"
     if kind == "jsonl":
@@ -337,3 +337,18 @@ def test_a_few_remarks_and_cells_without_digits_are_no_fault(tmp_path: Path) -> 
     text = as_csv(with_column("Euros", lambda _: "n/a", 9)).replace("1277", "#DIV/0!")
     source.write_text(f"{text}\n(300 rows)\n")
     assert aggregate.main(words(source, "visits")) == 0
+
+
+def test_a_computed_boolean_has_the_keys_true_and_false(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    """3,000 people; noise of scale 10 at most is beyond 500 with probability e^-50."""
+    source = tmp_path / "in.csv"
+    source.write_text(as_csv([{**row, "Visitor": at} for at, row in enumerate(VISITS * 10)]))
+    query = ["--query", "SELECT Visitor, Day > '0' AS Day, Euros FROM rows"]
+    assert aggregate.main(words(source, "visits", *query, keys="true,false")) == 0
+    found = dp.Released.read(tmp_path / "out.csv").table.to_pylist()
+    counts = {row["Day"]: row["people_count"] for row in found}
+    assert abs(counts["true"] - 3_000) < 500 and abs(counts["false"]) < 500
+    said = refused(aggregate, *words(source, "visits", *query, "--overwrite", keys="yes,no"))
+    assert "column 'Day' must be able to hold the public key 'yes'" in said

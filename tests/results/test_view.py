@@ -179,3 +179,31 @@ def test_it_is_printed_rounded_with_its_cost(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_notebook_shows_the_same_text() -> None:
     released = dp.Released(*made(HOSTILE_KEYS))
     assert repr(released) == str(released) and "\x1b" not in str(released)
+
+
+def test_what_is_left_out_is_said_by_rule() -> None:
+    metrics = [dp.Sum("spent"), dp.DistinctCount("shop"), dp.Count()]
+    keys = dp.PublicPartitions([1, 2, 3])
+    release = dp.PrivateAggregate(
+        "who", metrics, dp.Budget(1.0), ["day"], partitions=keys, period="week"
+    )
+    seen = view(**run_record.facts(release, {"query": "SELECT * FROM rows"}) | RECORD)
+    assert seen.left_out == (
+        "left out by rule, of whomever: rows that cannot be read; rows without who or week or day; "
+        "rows that the query drops; rows with day other than the 3 named; cells of spent, shop "
+        "without a plain value"
+    )
+    assert seen.left_out in seen.text()
+    owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
+    seen = view(**run_record.facts(owners, None) | RECORD)
+    assert seen.left_out == (
+        "left out by rule, of whomever: rows that cannot be read; rows without a and b"
+    )
+    assert view().left_out == "" and made([()]).record["parameters"]["person"] == "who"
+
+
+def test_the_page_says_what_is_left_out() -> None:
+    one = made([()])
+    page = dp.Released(one.table, one.record).report()
+    assert "but those left out by rule, lies between" in page
+    assert "<li>left out by rule, of whomever: rows that cannot be read; rows without who;" in page
