@@ -279,13 +279,12 @@ def test_jsonl_bad_line_drops_alone(tmp_path: Path, line: bytes) -> None:
 @pytest.mark.parametrize("quotes", [True, False])
 def test_quotes_of_csv_through_a_pipeline(tmp_path: Path, quotes: bool) -> None:
     path = tmp_path / "rows.csv"
-    good = [(f"{number:03}", "2") for number in range(open_files.FEW)]
-    lines = "".join(f"{who},{what}\n" for who, what in good).encode()
-    path.write_bytes(b"who,what\n" + lines + b'q,"oops\n"a",1\n')
+    unlooked = b"\n" * open_files.LOOKED  # what is looked at first must be well written
+    path.write_bytes(b"who,what\n" + unlooked + b'q,"oops\n"a",1\n')
     FOUND.clear()
     with beam.Pipeline(runner="FnApiRunner") as p:
         assert_that(p | ReadRows(str(path), ["who", "what"], quotes=quotes), keep)
-    assert FOUND == good + ([("a", "1")] if quotes else [("q", '"oops'), ('"a"', "1")])
+    assert FOUND == ([("a", "1")] if quotes else [("q", '"oops'), ('"a"', "1")])
 
 
 @pytest.mark.parametrize("packed", [False, True])
