@@ -27,6 +27,7 @@ from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages, stopping
 
 _ALIKE = 0.7
+_SAME = {"--dry-run": "--plan"}
 _WIDTH = 110
 _NEXT_OPTION = re.compile(r",\s*(?=\w+=)")
 _WORDS = {"true": True, "false": False}
@@ -134,9 +135,15 @@ class Parser(argparse.ArgumentParser):
         vars(beams)["error"] = self.error
         for word in beams.parse_known_args(left)[1]:
             name = word.partition("=")[0]
+            if not name.startswith("-"):
+                before = given[max(given.index(word) - 1, 0)].rstrip(",")
+                whole = f"a value has no spaces, as {before},{word}, or stands in quotes"
+                self.error(f"unrecognized argument: {word}: {whole}")
             known = [*self._option_string_actions, *beams._option_string_actions]
-            near = difflib.get_close_matches(name, known, 1, _ALIKE)
-            meant = f"did you mean {near[0]}?" if near else "--help lists those of the job"
+            near = _SAME.get(name) or next(
+                iter(difflib.get_close_matches(name, known, 1, _ALIKE)), ""
+            )
+            meant = f"did you mean {near}?" if near else "--help lists those of the job"
             self.error(f"unrecognized argument: {name}, {meant}")
         return options, PipelineOptions([*left, *given[at + 1 :]])
 

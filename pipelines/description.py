@@ -64,11 +64,16 @@ def read(path: str) -> dict[str, Any]:
         with FileSystems.open(path) as file:
             given = yaml.load(file.read().decode(), _Loader)
     except (OSError, BeamIOError) as error:
-        raise ValueError(f"--config {path}: it cannot be read") from error
+        missing = open_files.is_local(path) and not os.path.exists(path)
+        why = "there is no such file" if missing else "it cannot be read"
+        raise ValueError(f"--config {path}: {why}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         at = getattr(error, "problem_mark", None)
-        line = f", line {at.line + 1}" if at else ""
-        raise ValueError(f"--config {path}{line}: it must be a file of YAML in UTF-8") from error
+        where = f", line {at.line + 1}, column {at.column + 1}" if at else ""
+        parts = [getattr(error, name, None) for name in ("context", "problem")]
+        why = f" ({', '.join(filter(None, parts))})" if any(parts) else ""
+        rule = f"it must be a file of YAML in UTF-8{why}"
+        raise ValueError(f"--config {path}{where}: {rule}") from error
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)
@@ -158,7 +163,7 @@ class Description:
             checks.require(new, "report", "path", f"name a new file, not {page!r}")
         read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]
         for path in read:
-            FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
+            open_files.check_system(_OWNER, "input", path)
             for output in (*outputs, *map(whole_files.beside, outputs), *pages):
                 other = not PurePath(_plain(output)).match(_plain(path))
                 rule = f"name another file than input and ledger, and {path!r} matches it"

@@ -102,6 +102,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
+        running.check(made)
         asked.check_input(made)
         if asked.ledger is not None:
             if beam_options.view_as(GoogleCloudOptions).template_location:
