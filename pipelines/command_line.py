@@ -67,6 +67,8 @@ _VALUES = {
     "encoding": ("NAME", ""),
     "output": ("FILE", "one such file, written whole or not at all"),
     "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
+    "title": ("TEXT", "the heading of the page; --number_style 1.234,5: how it writes numbers"),
+    "number_style": ("1,234.5", ""),
     "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
     "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
     "partition": (
@@ -90,7 +92,7 @@ _ALSO_BY = "store: a further table, in released_by_store.csv; day,store; total: 
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
-    *("input", "output", "report", "overwrite", "nonnegative", "metrics"),
+    *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
     *("query", "delimiter", "decimal", "encoding", "also_by", *_UNIT),
 )
 

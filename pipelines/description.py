@@ -1,7 +1,7 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files; quotes, delimiter, decimal and encoding how the cells of CSV are written; query and
+which files; title and number_style how the page is written; quotes, delimiter, decimal and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
 also_by: [store, total] which further tables; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
@@ -28,7 +28,8 @@ from beam_dp.transforms.stages.output_names import output_names
 from pipelines.tables import tables_of, together
 
 DIALECT = ("quotes", "delimiter", "decimal", "encoding")
-FILES = ("input", "output", "overwrite", "report", "query", "numbers", *DIALECT)
+PAGE = ("title", "number_style")
+FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
 KEYS = (*FILES, *mappings.RELEASE, "also_by", "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
@@ -36,6 +37,8 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "input": ((str, list), "a path, or a list of them"),
     "output": (str, "a path"),
     "report": (str, "a path"),
+    "title": (str, "text"),
+    "number_style": (str, "text, as '1.234,5'"),
     "overwrite": (bool, "true or false"),
     "query": (str, "SQL"),
     "numbers": ((str, list), "a column, or a list of them"),
@@ -152,13 +155,20 @@ class Description:
         path = self.given.get(name)
         return [table.file(path) for table in self.tables] if path else []
 
+    @property
+    def page(self) -> dict[str, str]:
+        """How the pages are written, where that is asked for."""
+        return {name: self.given[name] for name in PAGE if name in self.given}
+
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that replaces its input."""
         for name in ("input", "output"):
             checks.require(bool(self.given.get(name)), _OWNER, name, "be given")
         outputs, pages = self.files("output"), self.files("report")
+        rule = f"be given where {' or '.join(PAGE)} is: they are of the page"
+        checks.require(bool(pages) or not self.page, _OWNER, "report", rule)
         for page in pages:
-            report.check(page)
+            report.check(page, self.page.get("number_style", report.PLAIN))
             new = self.given.get("overwrite") or not FileSystems.exists(page)
             checks.require(new, "report", "path", f"name a new file, not {page!r}")
         read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]

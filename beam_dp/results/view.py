@@ -110,6 +110,11 @@ class View:
                 "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "
                 "away from the rank asked for"
             )
+        if any(number.rank == math.inf and number.value is not None for number in numbers):
+            said.append(
+                "(rank ±?): more than a tenth of the people, or rows, so nothing is stated; the "
+                "number may still be near. Of people, by per=person, ranks are mostly better known"
+            )
         if any(number.passes_over for number in numbers):
             said.append(
                 "(up to n people above or below): so many people may be beyond the number, at most "
@@ -120,6 +125,22 @@ class View:
         if given := self._given():
             said.append(f"the intervals hold only if nobody has more than was given: {given}")
         return said
+
+    @property
+    def left_out(self) -> str:
+        """Which rows were not counted, by rule: how many they were is not released."""
+        job, asked = (self.record.get(name) or {} for name in ("job", "parameters"))
+        names = [*self.owners, *([self.period] if self.period else []), *map(plain, self.by)]
+        said = [f"rows without a usable {' or '.join(names)}"]
+        if job.get("query"):
+            said.append("rows that the query leaves out, or in which it fails")
+        if asked.get("ledger_period"):
+            said.append(f"rows of other periods than {plain(asked['ledger_period'])}")
+        if (asked.get("partitions") or {}).get("type") == "PublicPartitions":
+            said.append("rows of partitions that are not listed")
+        if self.record.get("partitions_of_one_person") or asked.get("bounds"):
+            said.append("what one person has beyond the limits of this release")
+        return f"Not counted, by rule: {'; '.join(said)}. How many they are is not released"
 
     def _given(self) -> str:
         """Return the bounds that intervals take for granted; "" for none."""
@@ -144,9 +165,8 @@ class View:
             why = (
                 f"were too uncertain to show, so they are empty, by the rule {said_of(kept)}"
                 if kept
-                else "may be of little use: missing, with an interval as wide as the "
-                "number (of a share: as wide as 0.5) or without an end, which would tell of a few "
-                "people, or with a rank that may be off by more than a tenth of the people or rows"
+                else "may be of little use: missing, with an interval as wide as the number (of "
+                "a share: as wide as 0.25) or without an end, or with a rank error of ±?"
             )
             said.append(
                 f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "

@@ -91,6 +91,33 @@ def test_numbers_are_marked_and_counted() -> None:
     )
 
 
+def test_a_rank_that_is_not_known_is_explained_with_what_helps() -> None:
+    seen = view([("a", 100.0, 80.0, 140.0, 3.0, INF, 2.0, 1.9, 2.1)])
+    assert "3* (rank ±?)" in seen.text()
+    [said] = [line for line in seen.legend if line.startswith("(rank ±?): more than a tenth")]
+    assert "the number may still be near. Of people, by per=person, ranks are" in said
+    assert "or with a rank error of ±? (1 of median)" in seen.doubts()[0]
+
+
+def test_rows_that_are_left_out_by_rule_are_named() -> None:
+    assert view().left_out == (
+        "Not counted, by rule: rows without a usable day. How many they are is not released"
+    )
+    parameters = {
+        "person": ["from", "to"],
+        "period": "week",
+        "ledger_period": "3",
+        "partitions": {"type": "PublicPartitions"},
+        "bounds": {"rows": 3},
+    }
+    assert view(parameters=parameters, job={"query": "SELECT 1"}).left_out == (
+        "Not counted, by rule: rows without a usable from or to or week or day; rows that the query "
+        "leaves out, or in which it fails; rows of other periods than 3; rows of partitions that are "
+        "not listed; what one person has beyond the limits of this release. How many they are is not "
+        "released"
+    )
+
+
 def test_what_the_intervals_take_for_granted_is_told() -> None:
     """A bound or a clip that is too small makes intervals miss the truth, and no number shows it."""
     metrics = [dp.Sum("spent", clip=2.5), dp.Median("ms"), dp.Max("ms")]
