@@ -66,8 +66,11 @@ _VALUES = {
     "decimal": ("SIGN", ""),
     "encoding": ("NAME", ""),
     "output": ("FILE", "one such file, written whole or not at all"),
-    "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
-    "title": ("TEXT", "the heading of the page; --number_style 1.234,5: how it writes numbers"),
+    "report": (
+        "PAGE",
+        "a page too: released.html (extra: report). --title TEXT, --number_style 1.234,5",
+    ),
+    "title": ("TEXT", ""),
     "number_style": ("1,234.5", ""),
     "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
     "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
