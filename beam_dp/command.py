@@ -11,6 +11,8 @@ import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 
+from beam_dp import __version__
+
 COMMANDS = {
     "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
     "ratio": ("ratio", "release the share of rows, or people, with a value"),
@@ -26,7 +28,12 @@ COMMANDS = {
 
 def main() -> int:
     """Run the command that the first word names; returns its exit code."""
-    word = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    word, *rest = sys.argv[1:] or ["--help"]
+    if word == "help":
+        word, rest = (rest[0], ["--help"]) if rest else ("--help", [])
+    if word == "--version":
+        sys.stdout.write(f"beam_dp {__version__}\n")
+        return 0
     if word in ("-h", "--help"):
         lines = [f"  {name:<12}{says}" for name, (_, says) in COMMANDS.items()]
         sys.stdout.write("\n".join(["usage: beam-dp COMMAND [options]", "", *lines, "", _MORE]))
@@ -34,14 +41,14 @@ def main() -> int:
     if word not in COMMANDS:
         sys.stderr.write(f"beam-dp: error: must name one of {', '.join(COMMANDS)}, not {word!r}\n")
         return 2
-    sys.argv = [f"beam-dp {word}", *sys.argv[2:]]
+    sys.argv = [f"beam-dp {word}", *rest]
     sys.path.append(os.getcwd())  # for functions of the user's own
     _load_jobs()
     code: int = importlib.import_module(f"pipelines.{COMMANDS[word][0]}").main()
     return code
 
 
-_MORE = "beam-dp COMMAND --help lists the options of one.\n"
+_MORE = "beam-dp COMMAND --help lists the options of one, beam-dp --version prints the version.\n"
 
 
 def _load_jobs() -> None:

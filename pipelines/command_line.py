@@ -27,6 +27,7 @@ from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages, stopping
 
 _ALIKE = 0.7
+_SAME = {"--dry-run": "--plan"}
 _WIDTH = 110
 _NEXT_OPTION = re.compile(r",\s*(?=\w+=)")
 _WORDS = {"true": True, "false": False}
@@ -66,7 +67,12 @@ _VALUES = {
     "thousands": ("SIGN", ""),
     "encoding": ("NAME", ""),
     "output": ("FILE", "one such file, written whole or not at all"),
-    "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
+    "report": (
+        "PAGE",
+        "a page too: released.html (extra: report). --title TEXT, --number_style 1.234,5",
+    ),
+    "title": ("TEXT", ""),
+    "number_style": ("1,234.5", ""),
     "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
     "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
     "partition": (
@@ -90,7 +96,7 @@ _ALSO_BY = "store: a further table, in released_by_store.csv; day,store; total: 
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
-    *("input", "output", "report", "overwrite", "nonnegative", "metrics"),
+    *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
     *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", *_UNIT),
 )
 
@@ -135,9 +141,15 @@ class Parser(argparse.ArgumentParser):
         vars(beams)["error"] = self.error
         for word in beams.parse_known_args(left)[1]:
             name = word.partition("=")[0]
+            if not name.startswith("-"):
+                before = given[max(given.index(word) - 1, 0)].rstrip(",")
+                whole = f"a value has no spaces, as {before},{word}, or stands in quotes"
+                self.error(f"unrecognized argument: {word}: {whole}")
             known = [*self._option_string_actions, *beams._option_string_actions]
-            near = difflib.get_close_matches(name, known, 1, _ALIKE)
-            meant = f"did you mean {near[0]}?" if near else "--help lists those of the job"
+            near = _SAME.get(name) or next(
+                iter(difflib.get_close_matches(name, known, 1, _ALIKE)), ""
+            )
+            meant = f"did you mean {near}?" if near else "--help lists those of the job"
             self.error(f"unrecognized argument: {name}, {meant}")
         return options, PipelineOptions([*left, *given[at + 1 :]])
 

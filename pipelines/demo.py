@@ -5,6 +5,7 @@ of 4,000 customers per nation), joins each order to its customer's nation and ru
 `pipelines.aggregate` on it, which also writes a page of charts. Needs the extra `demo`.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines import aggregate, command_line
+from pipelines import aggregate, command_line, terminal
 
 BUILD = Path("build")
 SCALE = "1"
+WIDE = 100
+"""How many columns the lines have where the output is no terminal."""
 TABLES = BUILD / "tpch"
 ORDERS = TABLES / "orders_by_nation.parquet"
 
@@ -65,6 +68,7 @@ def words(keys: Sequence[str]) -> list[str]:
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
     command_line.alone("demo", __doc__).parse_args(given)
+    os.environ.setdefault("COLUMNS", str(terminal.width() or WIDE))
     generate()
     join()
     # The data is made up: an error has nothing to hide.

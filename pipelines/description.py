@@ -1,7 +1,8 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files; quotes, delimiter, decimal, thousands and encoding how CSV is written; query and
+which files; title and number_style how the page is written; quotes, delimiter, decimal,
+thousands and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
 also_by: [store, total] which further tables; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
@@ -28,7 +29,8 @@ from beam_dp.transforms.stages.output_names import output_names
 from pipelines.tables import tables_of, together
 
 DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")
-FILES = ("input", "output", "overwrite", "report", "query", "numbers", *DIALECT)
+PAGE = ("title", "number_style")
+FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
 KEYS = (*FILES, *mappings.RELEASE, "also_by", "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
@@ -36,6 +38,8 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "input": ((str, list), "a path, or a list of them"),
     "output": (str, "a path"),
     "report": (str, "a path"),
+    "title": (str, "text"),
+    "number_style": (str, "text, as '1.234,5'"),
     "overwrite": (bool, "true or false"),
     "query": (str, "SQL"),
     "numbers": ((str, list), "a column, or a list of them"),
@@ -64,11 +68,16 @@ def read(path: str) -> dict[str, Any]:
         with FileSystems.open(path) as file:
             given = yaml.load(file.read().decode(), _Loader)
     except (OSError, BeamIOError) as error:
-        raise ValueError(f"--config {path}: it cannot be read") from error
+        missing = open_files.is_local(path) and not os.path.exists(path)
+        why = "there is no such file" if missing else "it cannot be read"
+        raise ValueError(f"--config {path}: {why}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         at = getattr(error, "problem_mark", None)
-        line = f", line {at.line + 1}" if at else ""
-        raise ValueError(f"--config {path}{line}: it must be a file of YAML in UTF-8") from error
+        where = f", line {at.line + 1}, column {at.column + 1}" if at else ""
+        parts = [getattr(error, name, None) for name in ("context", "problem")]
+        why = f" ({', '.join(filter(None, parts))})" if any(parts) else ""
+        rule = f"it must be a file of YAML in UTF-8{why}"
+        raise ValueError(f"--config {path}{where}: {rule}") from error
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)
@@ -147,18 +156,25 @@ class Description:
         path = self.given.get(name)
         return [table.file(path) for table in self.tables] if path else []
 
+    @property
+    def page(self) -> dict[str, str]:
+        """How the pages are written, where that is asked for."""
+        return {name: self.given[name] for name in PAGE if name in self.given}
+
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that replaces its input."""
         for name in ("input", "output"):
             checks.require(bool(self.given.get(name)), _OWNER, name, "be given")
         outputs, pages = self.files("output"), self.files("report")
+        rule = f"be given where {' or '.join(PAGE)} is: they are of the page"
+        checks.require(bool(pages) or not self.page, _OWNER, "report", rule)
         for page in pages:
-            report.check(page)
+            report.check(page, self.page.get("number_style", report.PLAIN))
             new = self.given.get("overwrite") or not FileSystems.exists(page)
             checks.require(new, "report", "path", f"name a new file, not {page!r}")
         read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]
         for path in read:
-            FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
+            open_files.check_system(_OWNER, "input", path)
             for output in (*outputs, *map(whole_files.beside, outputs), *pages):
                 other = not PurePath(_plain(output)).match(_plain(path))
                 rule = f"name another file than input and ledger, and {path!r} matches it"

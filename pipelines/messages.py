@@ -38,6 +38,7 @@ _NAMES = {
     "the runner": "--runner",
     "ContributionBounds.partitions": "bounds partitions",
     "pattern": "input",
+    "PublicPartitions.pattern": "partitions",
     "WriteRows.path": "output",
     "report.path": "report",
     "Ledger.path": "ledger",

@@ -2,7 +2,7 @@
 
 For example, the variance and the trimmed mean of what visitors spent per day:
 
-    python -m pipelines.preprocess --input visits.parquet --output released.csv \\
+    python -m pipelines.preprocess --input docs/start/visits.csv --output released.csv \\
         --person visitor_id --partition day --preprocessed spent,of=variance --trimmed_mean spent \\
         --epsilon 1 --bounds partitions=3 --public_partitions 1,2,3,4,5,6,7
 

@@ -1,15 +1,15 @@
 """Release per partition which share of the rows, or people, has a given value in a column.
 
-For example, which share of a country's impressions was clicked:
+For example, which share of a day's visits took one minute:
 
-    python -m pipelines.ratio --input impressions.parquet --output rates.csv \\
-        --person user_id --partition country --ratio clicked \\
-        --bounds partitions=2 --epsilon 1 --delta 1e-6
+    python -m pipelines.ratio --input docs/start/visits.csv --output rates.csv \\
+        --person visitor_id --partition day --ratio minutes \\
+        --public_partitions 1,2,3,4,5,6,7 --epsilon 1
 
-Or which share of the people has clicked at all: --ratio clicked,per=person. The value counted is 1
+Or which share of the people made such a visit: --ratio minutes,per=person. The value counted is 1
 (true, True and 1.0 are the same value), unless equals=yes says another. A misspelt value gives a
 share of about 0: an error would reveal data. Other methods than the default need bounds on people:
---ratio clicked,method=kulesza_suresh_wang.
+--ratio minutes,method=kulesza_suresh_wang.
 """
 
 import sys

@@ -61,7 +61,8 @@ def main(given: Sequence[str] | None = None) -> int:
         checks.require(not options.plan, "release", "plan", "be left out: it reads no row")
         page = asked.given.get("report")
         if page:
-            report.check(page)
+            style = asked.page.get("number_style", report.PLAIN)
+            report.check(page, style)
         made = beam.Pipeline(releases.RUNNER)
         rehearsal.held.clear()
         _ = releasing.rows_of(asked, made) | "Hold" >> beam.Map(rehearsal.hold)
@@ -74,9 +75,10 @@ def main(given: Sequence[str] | None = None) -> int:
         text = f"{view.cost}{which and f'; {which}'}\n{view.text(columns)}\n{view.cost}\n"
         if page:
             source = run_record.file_names(asked.input)
-            heading = f"{NOT_PRIVATE}. Rehearsal: {source}{which and f', {which}'}"
+            title = asked.page.get("title", f"Rehearsal: {source}")
+            heading = f"{title}{which and f', {which}'}"
             with whole_files.written(table.file(page)) as file:
-                file.write(report.html(view, heading).encode())
+                file.write(report.html(view, heading, style).encode())
             text += f"report: {table.file(page)}\n"
         sys.stdout.write(text)
     return 0

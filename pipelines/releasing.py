@@ -4,7 +4,7 @@ import functools
 import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 import apache_beam as beam
@@ -102,6 +102,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
+        running.check(made)
         asked.check_input(made)
         if asked.ledger is not None:
             if beam_options.view_as(GoogleCloudOptions).template_location:
@@ -113,7 +114,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     if not FileSystems.exists(asked.output):  # a template was written, no job has run
         sys.stdout.write(f"{plans}{told(balance)}")
         return 0
-    found = show(outputs, asked.files("report"))
+    found = show(outputs, asked.files("report"), asked.page)
     sys.stdout.write(told(balance))
     for output, released in zip(outputs, found, strict=True):
         said = released.record["selection"]
@@ -135,15 +136,19 @@ def plans_of(asked: Description) -> str:
     return "".join(f"{text}\n" for text in texts)
 
 
-def show(paths: Sequence[str], pages: Sequence[str] = ()) -> list[dp.Released]:
+def show(
+    paths: Sequence[str], pages: Sequence[str] = (), style: Mapping[str, str] | None = None
+) -> list[dp.Released]:
     """Print the released files of a run as tables, with their cost; return them.
 
     Args:
         paths: the files.
         pages: the files of the pages that are to be written.
+        style: their title and number_style, as far as these are asked for.
     """
     found = list(map(dp.Released.read, paths))
-    reported = list(map(_reported, found, paths, pages))  # first: the reader may go away
+    write = functools.partial(_reported, style=style or {})
+    reported = list(map(write, found, paths, pages))  # first: the reader may go away
     columns, texts = terminal.width(), []
     for released, path, page in itertools.zip_longest(found, paths, reported):
         view = View.of(released.table, released.record)
@@ -157,10 +162,10 @@ def show(paths: Sequence[str], pages: Sequence[str] = ()) -> list[dp.Released]:
     return found
 
 
-def _reported(released: dp.Released, path: str, page: str) -> str:
+def _reported(released: dp.Released, path: str, page: str, style: Mapping[str, str]) -> str:
     """Write the page, and return what to say: the release is there, and paid for, in any case."""
     try:
-        released.report(page)
+        released.report(page, **style)
     except OSError as error:
         again = f"dp.Released.read({path!r}).report({page!r})"
         return f"report: not written, {error.strerror}; at no cost: {again}"

@@ -13,7 +13,11 @@ import traceback
 from collections.abc import Iterator
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PortableOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PortableOptions,
+    TestOptions,
+)
 
 from beam_dp.results import release
 from beam_dp.transforms.stages import guards
@@ -54,6 +58,18 @@ def run(made: beam.Pipeline, first: str, show_errors: bool = False, quiet: bool 
         sys.stderr.write("".join(traceback.format_exception(failure)))
     if failure is not None:
         sys.exit(f"error: {messages.translated(release.told(failure))}")
+
+
+def check(made: beam.Pipeline) -> None:
+    """Refuse a runner without its job server, and a trial that would be a run, before a charge."""
+    runner = type(made.runner).__name__
+    if runner != "DataflowRunner" and made.options.view_as(TestOptions).dry_run:
+        raise ValueError(f"--dry_run is for Dataflow; on {runner} it would be a run: give --plan")
+    if runner in guards.RECOMPUTING and not made.options.view_as(PortableOptions).job_endpoint:
+        raise ValueError(
+            f"{runner} must have a job server: start one, as docs/how_to/runners.md shows, and name "
+            "it, as --job_endpoint localhost:8099"
+        )
 
 
 def is_here(made: beam.Pipeline) -> bool:

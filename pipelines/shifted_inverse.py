@@ -3,7 +3,7 @@
 B[k] is the statistic of a partition without the k people who add most, and the loss of a value y is
 the least k with B[k] <= y. The search releases a candidate whose loss is small. For example:
 
-    python -m pipelines.shifted_inverse --input visits.csv --output released.csv \\
+    python -m pipelines.shifted_inverse --input docs/start/visits.csv --output released.csv \\
         --person visitor_id --partition day --public_partitions 1,2,3,4,5,6,7 \\
         --bounds partitions=3 --max minutes,candidates=0..1440..1 --epsilon 1
 

@@ -26,10 +26,12 @@ def say(words: str) -> None:
 
 
 def width() -> int | None:
-    """Return the columns of the terminal; None where the output is none."""
+    """Return the columns of the terminal, or what COLUMNS says; None where there is neither."""
+    if said := os.environ.get("COLUMNS", ""):
+        return int(said) if said.isdecimal() and int(said) else None
     if not sys.stdout.isatty():
         return None
-    return os.get_terminal_size(sys.stdout.fileno()).columns
+    return os.get_terminal_size(sys.stdout.fileno()).columns or None
 
 
 @contextlib.contextmanager

@@ -20,9 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import apache_beam as beam
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 
 from beam_dp.beam_yaml import PROVIDERS
@@ -35,6 +32,11 @@ SHOWN = ("text", "csv", "json")
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<code>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
+)
+READ = re.compile(
+    r"--input (\S+)|^input: (\S+)|ReadFrom\w+\n +config:\n +path: (\S+)"
+    r"|(?:dp\.release\(|ReadRows\(|Create\(\[)\s*\"(\S+?)\"",
+    re.MULTILINE,
 )
 MARKER = re.compile(r"<!-- not run: (.+) -->\n\s*$")
 
@@ -93,12 +95,15 @@ class Shell:
         """Return what a block prints."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if block.language == "python":
-                Path("block.py").write_text(block.code, encoding="utf-8")
-                runpy.run_path("block.py")
+                named = re.match(r"# (\w+\.py)\n", block.code)
+                name = named[1] if named else "block.py"
+                Path(name).write_text(block.code, encoding="utf-8")
+                runpy.run_path(name)
             elif block.language == "yaml":
                 here = block.code.replace("/path/to/beam_dp/beam_yaml/providers.yaml", PROVIDERS)
                 name = "pipeline.yaml" if "pipeline:" in here else "release.yaml"
                 Path(name).write_text(here, encoding="utf-8")
+                check_input(here)
             else:
                 for command in commands(block.code):
                     self._command(command)
@@ -106,6 +111,7 @@ class Shell:
 
     def _command(self, command: str) -> None:
         words = shlex.split(command)
+        check_input(command)
         if words[0] == "make":
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), command
@@ -132,31 +138,21 @@ class Shell:
 
 
 def files() -> None:
-    """Write the files that pages name into the working directory."""
+    """Write what pages may read into the working directory: a file that the repository ships."""
     Path("docs/start").mkdir(parents=True)
-    for path in ("visits.csv", "last_year.csv", "docs/start/visits.csv"):
-        Path(path).write_bytes((ROOT / "docs/start/visits.csv").read_bytes())
-    table = pa.csv.read_csv("visits.csv").slice(0, 2_000)
-    size = len(table)
-    epsilons = pa.array([0.5, 1.0, 2.0] * size)[:size]
-    table = table.append_column("epsilon", epsilons)
-    pq.write_table(table, "visits.parquet")
-    Path("visits").mkdir()
-    pq.write_table(table, "visits/1.parquet")
-    pages = {"visitor": table["visitor_id"], "page": table["day"], "minutes": table["minutes"]}
-    pq.write_table(pa.table(pages), "rows.parquet")
-    clicks = (f"u{n},{('de', 'fr')[n % 2]},{n % 3 % 2}" for n in range(2_000))
-    Path("impressions.csv").write_text("\n".join(["user_id,country,clicked", *clicks]) + "\n")
-    _write_profiles()
+    for path in ROOT.glob("docs/start/*.csv"):
+        Path("docs/start", path.name).write_bytes(path.read_bytes())
 
 
-def _write_profiles() -> None:
-    page = read("docs/how_to/own_statistic.md")
-    [code] = [block.code for block in blocks(page) if "def without_the_largest" in block.code]
-    [function] = re.findall(
-        r"^def without_the_largest.*?\n(?=\n\n)", code, re.DOTALL | re.MULTILINE
-    )
-    Path("profiles.py").write_text(function, encoding="utf-8")
+def check_input(text: str) -> None:
+    """Notice a command, or a mapping, whose input is not there, also where only its plan runs."""
+    for name in inputs(text):
+        assert Path(name).exists(), name
+
+
+def inputs(text: str) -> list[str]:
+    """Return the files that a text reads: in commands, mappings of jobs and of Beam, and Python."""
+    return [next(filter(None, found)) for found in READ.findall(text)]
 
 
 def work_in(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

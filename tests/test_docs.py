@@ -76,6 +76,21 @@ def test_every_command_is_in_a_block_of_a_known_language(page: str) -> None:
     )
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_is_read_is_in_a_clone_or_made_before(page: str) -> None:
+    text = "\n".join(block.code for block in pages.blocks(pages.read(page)))
+    for name in pages.inputs(text):
+        before = text[: text.index(name)]
+        made = re.search(r"(?:> |cp \S+ )$", before)
+        assert name.startswith("docs/start/") and (ROOT / name).exists() or made, name
+
+
+def test_files_that_nobody_has_are_noticed() -> None:
+    code = 'dp.release(\n    "a.csv",)\nbeam-dp rehearse --input b.csv -x\ninput: c.csv\n'
+    assert pages.inputs(code) == ["a.csv", "b.csv", "c.csv"]
+    assert len(pages.inputs("".join(map(pages.read, PAGES)))) > 20
+
+
 def run_page(page: str, shell: Shell) -> None:
     """Run the blocks of a page in their order; compare what they print with what the page shows."""
     found = pages.blocks(pages.read(page))
@@ -117,6 +132,7 @@ def test_the_notebooks_run_and_print_as_much_as_they_show(
     notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages.work_in(tmp_path, monkeypatch)
+    monkeypatch.chdir("docs/start")  # a notebook runs in its own folder
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     cells = [cell for cell in cells if cell["cell_type"] == "code"]
     code = "\n".join("".join(cell["source"]) for cell in cells)
@@ -150,6 +166,7 @@ FAILING = {
     "make nothing": AssertionError,
     "false": subprocess.CalledProcessError,
     "python -m pipelines.aggregate --count --epsilon 1": SystemExit,
+    "beam-dp aggregate --input visits.csv --person visitor_id --count --epsilon 1": AssertionError,
 }
 
 

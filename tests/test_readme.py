@@ -24,6 +24,10 @@ def test_the_worked_example_was_released_from_its_file() -> None:
     assert "stays below 1,359" in README and abs(released - low - 1_359) <= 10
 
 
+def test_it_says_how_long_the_tests_take() -> None:
+    assert re.search(r"`make test` runs the tests, in \d to \d minutes on two idle cores", README)
+
+
 def test_every_metric_has_its_line() -> None:
     source = (ROOT / "beam_dp/__init__.py").read_text(encoding="utf-8")
     metrics = set(re.findall(r"mechanisms\.metrics\.[\w.]+ import (\w+) as", source))

@@ -47,7 +47,8 @@ def test_the_site_is_whole_and_reads_without_a_network(tmp_path: Path) -> None:
     built = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")}
     docs = (page.removeprefix("docs/") for page in PAGES if page.startswith("docs/"))
     assert {page.removesuffix(".md") + ".html" for page in docs} | {"404.html"} == built
-    assert (tmp_path / "start/visits.csv").exists() and not list(tmp_path.rglob("*.py"))
+    assert (tmp_path / "start/visits.csv").exists() and not list(tmp_path.rglob("*.py*"))
+    assert not list(tmp_path.rglob("__pycache__"))
     for page in tmp_path.rglob("*.html"):
         assert loads(page.read_text(encoding="utf-8")) == [], page.name
     for style in tmp_path.rglob("*.css"):

@@ -112,12 +112,12 @@ def metric_of(owner: str, given: object) -> Metric:
     named = [name for name in fields if name in REGISTRY]
     if not named:
         check_words(owner, "a metric", fields, REGISTRY)
-    mend = "Write {sum: spent, clip: 100}."
-    rule = f"have the word of one metric, not {checks.shown(given)}"
-    checks.require(len(named) == 1, owner, "a metric", rule, mend)
-    [word] = named
+    word = named[0]
     kind = REGISTRY[word]
-    known = [field.name for field in dataclasses.fields(kind) if field.name != "column"]
+    known = [field.name for field in dataclasses.fields(kind) if field.name not in ("column", "_")]
+    rule = f"have the word of one metric, not {', '.join(named)}"
+    mend = f"Ask for each metric by itself. {word} has the options {', '.join(known)}."
+    checks.require(len(named) == 1, owner, "a metric", rule, mend)
     if "person_epsilon" in fields:
         known += [name for name in (*_OWN, *_OF_PEOPLE) if name not in known]
     rest = {name: value for name, value in fields.items() if name != word}

@@ -26,6 +26,7 @@ def private_aggregate(
     keep: Any = None,
     nonnegative: bool = False,
     also_by: Any = None,
+    **unknown: Any,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
 
@@ -42,8 +43,10 @@ def private_aggregate(
         keep: Which numbers leave, reliable or {within: 0.25, at_least: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
         also_by: For jobs only: here a further table is one more PrivateAggregate.
+        unknown: What is refused, with the name that may be meant.
     """
-    given = locals()
+    given = {**locals(), **unknown}
+    del given["unknown"]
     rule = "be left out: a transform releases one table"
     mend = "Write one PrivateAggregate for each table, with its share as budget."
     checks.require(given.pop("also_by") is None, "PrivateAggregate", "also_by", rule, mend)

@@ -20,6 +20,7 @@ from beam_dp.spending.ledger import Balance
 from beam_dp.transforms.run_record import said
 
 FILL = "FILL IN"
+_ENDING = re.compile(r"\.[a-z]+(?:\.gz)?(?=\s*(?:,|$))")
 _NEEDED = {"parameters", "budget", "columns", "composition"}
 
 
@@ -80,7 +81,7 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
     ]
     return {
         "name": plain(name),
-        "slug": re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "release",
+        "slug": re.sub("[^a-z0-9]+", "-", _ENDING.sub("", name.lower())).strip("-") or "release",
         "date": str(record.get("date", ""))[:10],
         "numbers": _names(names[0] for names in record["columns"]["numbers"]),
         "by": f"per {_names(keys)}" if keys else "of all rows",

@@ -26,7 +26,7 @@ from beam_dp.mechanisms.bounding.columns import table_order
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.results.report import report
+from beam_dp.results.report import PLAIN, report
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import run_record
@@ -84,7 +84,12 @@ class Released:
         """Return the table as a pandas DataFrame; pandas must be installed."""
         return self.table.to_pandas()
 
-    def report(self, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        title: str = "",
+        number_style: str = PLAIN,
+    ) -> str:
         """Return the table as a page of HTML, and write the page to a file.
 
         It costs no budget, as it looks at nothing but the released table and its record.
@@ -92,11 +97,13 @@ class Released:
         Args:
             path: the file to write, which ends in .html and is replaced if it exists; None: none.
             title: the heading of the page; "": one that names the input.
+            number_style: how 1234.5 is written on the page: "1.234,5", "1 234,5", "1234.5", ...
 
         Raises:
-            ValueError: for a wrong path; where jinja2 is not installed: the extra `report` has it.
+            ValueError: for a wrong path, or style; where jinja2 is not installed: the extra
+                `report` has it.
         """
-        return report(View.of(self.table, self.record), path, title)
+        return report(View.of(self.table, self.record), path, title, number_style)
 
     def __repr__(self) -> str:  # a notebook shows it
         view = View.of(self.table, self.record)

@@ -15,6 +15,7 @@ import itertools
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -30,33 +31,46 @@ from beam_dp.transforms.run_record import said
 
 MOST_ROWS = 5_000
 """How many rows the table of a page has."""
+PLAIN = "1,234.5"
+"""How numbers are written where nothing else is asked for."""
+_STYLE = re.compile(r"1(?P<thousands>[,.' \u00a0\u202f\u2019]?)234(?P<decimal>[.,])5")
+_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w|[.,]\d)")
+_ENDS = re.compile(r"(\[[^\[\]]+?), (?=[^\[\]]+\])")
 MOST_BARS, MOST_PANELS = 60, 12
 """How much one chart draws: of more partitions the largest ones."""
 _OWNER = "report"
 _FOLDER = Path(__file__).parent
 
 
-def report(view: View, path: str | os.PathLike[str] | None, title: str) -> str:
+def report(
+    view: View, path: str | os.PathLike[str] | None, title: str, number_style: str = PLAIN
+) -> str:
     """Return a released table as a page of HTML, and write the page to a file.
 
     Args:
         view: the released table.
         path: the file to write, which ends in .html and is replaced if it exists; None: none.
         title: the heading of the page; "": one that names the input.
+        number_style: how 1234.5 is written on the page: "1.234,5", "1 234,5", "1234.5", ...
 
     Raises:
-        ValueError: for a wrong path; where jinja2 is not installed: the extra `report` has it.
+        ValueError: for a wrong path, or style; where jinja2 is not installed: the extra `report`
+            has it.
     """
-    check(path)
-    page = html(view, title)
+    check(path, number_style)
+    page = html(view, title, number_style)
     if path is not None:
         with whole_files.written(os.fspath(path)) as file:
             file.write(page.encode())
     return page
 
 
-def check(path: str | os.PathLike[str] | None) -> None:
+def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> None:
     """Refuse a page that could not be written, before a release that would be paid for."""
+    signs = _STYLE.fullmatch(number_style) if isinstance(number_style, str) else None
+    rule = f"be 1234.5 with the signs that are wanted, not {checks.shown(number_style)}"
+    is_clear = signs is not None and signs["thousands"] != signs["decimal"]
+    checks.require(is_clear, _OWNER, "number_style", rule, "Write 1.234,5 or 1 234.5.")
     is_there = importlib.util.find_spec("jinja2") is not None
     checks.require(is_there, _OWNER, "jinja2", "be installed", "Write: pip install jinja2.")
     if path is not None:
@@ -66,7 +80,7 @@ def check(path: str | os.PathLike[str] | None) -> None:
         whole_files.check(_OWNER, name)
 
 
-def html(view: View, title: str) -> str:
+def html(view: View, title: str, number_style: str = PLAIN) -> str:
     """Return the page of a released table."""
     import jinja2  # here, for it comes with an extra
     from markupsafe import Markup, escape
@@ -80,6 +94,10 @@ def html(view: View, title: str) -> str:
     )
     filters = (plain, short, shortened, rational, amount, said)
     environment.filters.update({function.__name__: function for function in filters})
+    signs = _STYLE.fullmatch(number_style)
+    environment.filters["styled"] = lambda text: Markup(
+        styled(text if isinstance(text, Markup) else escape(plain(text)), signs)
+    )
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     record = view.record
     rows = zip(view.keys, *(each.numbers for each in view.series), strict=True)
@@ -97,6 +115,15 @@ def html(view: View, title: str) -> str:
         script=Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def styled(text: str, signs: "re.Match[str] | None") -> str:
+    """Return a text of this package with its numbers in other signs; no key is in it."""
+    if signs is None:
+        return text
+    changed = str.maketrans({",": signs["thousands"], ".": signs["decimal"]})
+    found = _NUMBER.sub(lambda number: number[0].translate(changed), str(text))
+    return _ENDS.sub(r"\1; ", found) if signs["decimal"] == "," else found
 
 
 def rational(text: str | int) -> float:
@@ -174,5 +201,7 @@ def _figures(view: View) -> list[Figure]:
 
 
 def _largest(values: Sequence[float], most: int) -> list[int]:
-    """Return the rows with the largest released numbers, in the order of the table."""
-    return sorted(sorted(range(len(values)), key=lambda row: -values[row])[:most])
+    """Return all rows in the order of the table; or the largest of too many, by their size."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    return sorted(range(len(values)), key=lambda row: -values[row])[:most]

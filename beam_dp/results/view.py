@@ -115,6 +115,11 @@ class View:
                 "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "
                 "away from the rank asked for"
             )
+        if any(number.rank == math.inf and number.value is not None for number in numbers):
+            said.append(
+                "(rank ±?): more than a tenth of the people, or rows, so nothing is stated; the "
+                "number may still be near. Of people, by per=person, ranks are mostly better known"
+            )
         if any(number.passes_over for number in numbers):
             said.append(
                 "(up to n people above or below): so many people may be beyond the number, at most "
@@ -149,9 +154,8 @@ class View:
             why = (
                 f"were too uncertain to show, so they are empty, by the rule {said_of(kept)}"
                 if kept
-                else "may be of little use: missing, with an interval as wide as the "
-                "number (of a share: as wide as 0.5) or without an end, which would tell of a few "
-                "people, or with a rank that may be off by more than a tenth of the people or rows"
+                else "may be of little use: missing, with an interval as wide as the number (of "
+                "a share: as wide as 0.25) or without an end, or with a rank error of ±?"
             )
             said.append(
                 f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "
@@ -222,12 +226,16 @@ def left_out(record: Mapping[str, Any]) -> str:
     said = ["rows that cannot be read", f"rows without {needed}"]
     if record.get("job", {}).get("query"):
         said.append("rows that the query drops")
+    if parameters.get("ledger_period"):
+        said.append(f"rows of other periods than {plain(parameters['ledger_period'])}")
     if keys := (parameters.get("partitions") or {}).get("keys"):
         said.append(f"rows with {', '.join(map(plain, by))} other than the {keys:,} named")
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
         said.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+    if record.get("partitions_of_one_person") or parameters.get("bounds"):
+        said.append("what one person has beyond the bounds")
     return f"left out by rule, of whomever: {'; '.join(said)}"
 
 

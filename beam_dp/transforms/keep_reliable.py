@@ -18,7 +18,7 @@ from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
 
-_HALF = 0.5
+_HALF, _QUARTER = 0.5, 0.25
 _OWNER = "KeepReliable"
 
 
@@ -70,15 +70,16 @@ def doubtful(
 ) -> np.ndarray:
     """Return which numbers with an interval may be of little use: the one rule for all outputs.
 
-    These are missing ones; those whose interval is as wide as they are far from 0, or open; and
-    those that are not `within` their share. A number with a rank error is doubtful where that is
+    These are missing ones; those whose interval is as wide as they are far from 0, or open (shares:
+    as wide as 0.25, which is all shares from low to middling); and those that are not `within` their share. A number with a rank error is doubtful where that is
     not finite: `quantiles.stated` makes it so above a tenth of the people.
 
     Args:
         value: the numbers; NaN where there is none.
         low: the lower ends; NaN or infinite where nothing is known.
         high: the upper ends.
-        share: whether they are from 0 to 1, where the width is compared with 0.5.
+        share: whether they are from 0 to 1, where the width is compared with 0.25, and an end that
+            is to be `within` a part of the number with 0.5.
         one_sided: whether one side may be open, on which few people are.
         within: the most that an end may be away, in parts of the number.
     """
@@ -88,7 +89,8 @@ def doubtful(
         sides = np.where(known, sides, 0.0)
         size = np.where(share, _HALF, np.abs(value))
         is_open = known.sum(axis=0) < (1 if one_sided else 2)
-        is_good = (sides.sum(axis=0) < size) & (sides.max(axis=0) <= within * size)
+        widest = np.where(share, _QUARTER, size)
+        is_good = (sides.sum(axis=0) < widest) & (sides.max(axis=0) <= within * size)
     return np.asarray(is_open | ~is_good)
 
 

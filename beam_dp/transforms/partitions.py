@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -17,7 +17,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_column
 from beam_dp.transforms.io.file_format import cells_of
-from beam_dp.transforms.io.read_rows import ReadRows
+from beam_dp.transforms.io.read_rows import ReadRows, matched_files
 
 _OWNER = "PublicPartitions"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -51,7 +51,8 @@ class PublicPartitions:
     names: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __init__(self, keys: Iterable[object], names: tuple[str, ...] = ()) -> None:
-        if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
+        no_list = isinstance(keys, (str, bytes, Mapping, beam.PCollection))
+        if no_list or not isinstance(keys, Iterable):
             raise checks.ParameterTypeError(
                 "PublicPartitions",
                 "keys",
@@ -103,6 +104,8 @@ class PublicPartitions:
                 and for a row without a key.
         """
         read = ReadRows(pattern, columns, **dialect)
+        for each in pattern.split(","):
+            matched_files(each, _OWNER)
         elements = read.here()
         parts = [cells_of(elements, name) for name in read.columns]
         for name, part in zip(read.columns, parts, strict=True):

@@ -100,6 +100,16 @@ def test_keys_of_unknown_types_become_text() -> None:
     assert found == beam.Row(a="1", c="2020-01-02", count=3.5)
 
 
+def test_a_misspelt_part_is_told_with_the_right_one(folder: Path) -> None:
+    Path("pipeline.yaml").write_text(PIPELINE.replace("partition: day", "partition_keys: day"))
+    words = [sys.executable, "-m", "apache_beam.yaml.main", "--yaml_pipeline_file=pipeline.yaml"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert (
+        "not have the word 'partition_keys'. Did you mean partitions or partition?" in done.stderr
+    )
+
+
 def test_a_further_table_is_another_transform() -> None:
     said = "also_by must be left out: a transform releases one table. Write one PrivateAggregate"
     with pytest.raises(ValueError, match=said):

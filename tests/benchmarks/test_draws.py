@@ -101,3 +101,20 @@ def test_a_mean_far_from_zero_errs_by_the_spread_of_its_values() -> None:
         assert (abs(drawn.value - truth) < 1).mean() > 0.98 - 0.24
         assert ((drawn.low <= truth) & (truth <= drawn.high)).mean() > 0.95 - 0.24
         assert np.median(drawn.high - drawn.low) < 3
+
+
+def missed(narrower: float) -> int:
+    """Return how many of 400 intervals, made narrower, miss the rows of the most frequent value."""
+    person = np.concatenate([np.arange(2376), np.arange(0, 300, 3)])
+    rows = Rows.together(person, item=(person % 3).astype(float))
+    truth = 792 + 100
+    made = draws.summarise(rows, [dp.MaxFrequency("item")], dp.Budget(1.0))
+    [drawn] = made.draws(400)
+    low = drawn.value - (drawn.value - drawn.low) * narrower
+    high = drawn.value + (drawn.high - drawn.value) * narrower
+    return int(np.sum((low > truth) | (high < truth)))
+
+
+def test_the_interval_of_the_most_frequent_value_holds_it_in_19_of_20_releases() -> None:
+    """Of 400 at 5% more than 60 miss with a chance below 1e-12. A sixth as wide is noticed."""
+    assert missed(1) <= 60 < missed(1 / 6)

@@ -140,6 +140,21 @@ RECORD = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("visits.csv", "visits"),
+        ("2024-05.csv.gz,b c.parquet", "2024-05-b-c"),
+        ("*.csv", "release"),
+        ("来訪.csv", "release"),
+        ("rows", "rows"),
+    ],
+)
+def test_a_slug_is_the_name_without_its_ending(name: str, slug: str) -> None:
+    record = {**RECORD, "job": {"input": name}}
+    assert card_of(record)["url_slug"] == slug
+
+
 def test_neighbours_are_those_of_owners_and_of_periods() -> None:
     several = card_of(RECORD)
     check(several)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import beam_dp
 from beam_dp import command
 from pipelines import ratio, stopping, table
 
@@ -41,7 +42,7 @@ def test_it_runs_beside_another_folder_of_the_name(mode: str, visits: str, tmp_p
 def test_every_word_is_a_job_and_is_in_the_help(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for words in (["beam-dp"], ["beam-dp", "--help"]):
+    for words in (["beam-dp"], ["beam-dp", "--help"], ["beam-dp", "help"]):
         monkeypatch.setattr(sys, "argv", words)
         assert command.main() == 0
         said = capsys.readouterr().out
@@ -52,9 +53,11 @@ def test_every_word_is_a_job_and_is_in_the_help(
     assert command.main() == 2 and "must name one of aggregate, " in capsys.readouterr().err
 
 
-def test_a_schedule_is_called_by_its_name(tmp_path: Path) -> None:
+def test_help_and_version_and_a_schedule_are_called_by_their_names(tmp_path: Path) -> None:
     said = called(tmp_path, "ledger", "schedule", "--help").stdout
     assert said.startswith("usage: beam-dp ledger schedule --runs N --total_epsilon E ...")
+    assert called(tmp_path, "help", "ledger").stdout == called(tmp_path, "ledger", "--help").stdout
+    assert called(tmp_path, "--version").stdout == f"beam_dp {beam_dp.__version__}\n"
 
 
 def test_the_script_is_installed() -> None:

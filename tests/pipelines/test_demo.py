@@ -18,6 +18,8 @@ def test_the_demo_releases_all_nations(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setattr(demo, "SCALE", "0.001")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.delenv("COLUMNS")  # it is gone again after the test, whatever the demo sets
     assert demo.main([]) == 0
     with Path("build/released.csv").open(newline="") as file:
         released = [row["nation"] for row in csv.DictReader(file)]
@@ -27,6 +29,7 @@ def test_the_demo_releases_all_nations(
     assert "median_o_totalprice" in said and "report: build/released.html" in said
     page = Path("build/released.html").read_text(encoding="utf-8")
     assert page.count("<svg") >= 2 and "UNITED KINGDOM" in page
+    assert max(map(len, said.splitlines())) <= demo.WIDE
 
 
 def test_a_maximum_is_of_use_at_the_size_of_the_demo() -> None:

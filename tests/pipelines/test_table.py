@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from pipelines import releasing, terminal
+from pipelines import releasing, table, terminal
 
 COLUMNS = {
     "keys": ["day"],
@@ -52,7 +52,7 @@ def test_the_cost_is_told(
 def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
     released: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: dp.Released, page: str) -> str:
+    def full(self: dp.Released, page: str, **style: str) -> str:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(dp.Released, "report", full)
@@ -61,6 +61,17 @@ def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
     assert said.startswith(
         "report: not written, No space left on device; at no cost: dp.Released.read('"
     )
+
+
+def test_the_page_of_a_released_file_has_a_title_and_signs(
+    released: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.html"
+    words = ["--report", str(path), "--title", "In all", "--number_style", "1.234,5"]
+    assert table.main([released, *words]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert "<h1>In all</h1>" in text and "100,0 [80,0; 120,5]" in text
+    assert "100.0 [80.0, 120.5]" in capsys.readouterr().out
 
 
 def test_a_terminal_without_the_signs_shows_their_numbers(

@@ -206,7 +206,7 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
     headings = [lines.index(f"{path.name}:") for path in paths]
     assert headings == sorted(headings)
     assert [lines[at + 1].split()[0] for at in headings] == ["day", "store", "count"]
-    share = "in all: epsilon 1.0, delta 3.3333333333333335e-07; "
+    share = "in all: epsilon 1.0, delta 1/3000000; "
     assert sum(line.startswith(share) for line in lines) == 3
     for path, which in zip(paths, ("by day", "by store", "all rows"), strict=True):
         record = json.loads(Path(f"{path}.json").read_text())

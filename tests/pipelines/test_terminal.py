@@ -37,6 +37,19 @@ def everything_that_can_be_said() -> None:
     subprocess.run([sys.executable, "-c", f"import os; os.write(2, b'{CANARY}')"], check=True)
 
 
+@pytest.mark.parametrize(
+    ("said", "wide"), [("72", 72), ("0", None), ("wide", None), ("", None), (None, None)]
+)
+def test_lines_are_as_wide_as_columns_says_where_there_is_no_terminal(
+    said: str | None, wide: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1")
+    monkeypatch.delenv("COLUMNS")
+    if said is not None:
+        monkeypatch.setenv("COLUMNS", said)
+    assert terminal.width() == wide
+
+
 def test_what_a_runner_says_is_held_back_and_the_stages_are_not(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

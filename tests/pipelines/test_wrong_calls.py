@@ -51,7 +51,38 @@ AGGREGATE = {
     "a budget twice": (counted("--epsilon=2"), "--epsilon: must be given once: leave one of the two out"),
     "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
-    "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
+    "a stray word": (
+        [*FILES, *DAYS, "--public_partitions", "1,", "2,", *ONE, "--count"],
+        "unrecognized argument: 2,: a value has no spaces, as 1,2,, or stands in quotes",
+    ),
+    "an option of a metric behind a space": (counted("--sum", "spent", "clip=100"), "as spent,clip=100, or"),
+    "an option that is a metric": (
+        counted("--sum", "spent,max=100"),
+        "word of one metric, not sum, max. Ask for each metric by itself. sum has the options name, weight,",
+    ),
+    "a trial in other words": (counted("--dry-run"), "argument: --dry-run, did you mean --plan?"),
+    "Dataflow's trial elsewhere": (
+        counted("--dry_run", "true", "--runner", "FnApiRunner"), "on FnApiRunner it would be a run: give --plan"
+    ),
+    "Spark without a server": (
+        counted("--runner", "SparkRunner"), "SparkRunner must have a job server: start one, as docs/how_to/runners"
+    ),
+    "a title without a page": (counted("--title", "May"), "report must be given where title or number_style is"),
+    "signs that are the same": (
+        counted("--report", "p.html", "--number_style", "1,234,5"), "number_style must be 1234.5 with the signs that"
+    ),
+    "a workbook": (["--input", "a.xlsx", *FILES[2:], *command("--count")], "Save a sheet (.xlsx, .ods) as CSV."),
+    "a workbook as output": (written("out.xlsx"), "not 'out.xlsx'. Spreadsheets open .csv."),
+    "an output where no file can be made": (written("/proc/o.csv"), "output must be one that can be written, not '/proc"),
+    "a bucket without its package": (
+        ["--input", "gs://a/b.csv", *FILES[2:], *command("--count")], 'not \'gs://a/b.csv\'. Write: pip install ".[gcp]", in'
+    ),
+    "a store that Beam would miss in the run": (written("s3://a/o.csv"), 'Write: pip install "apache-beam[aws]".'),
+    "keys in a file that is not there": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "@days.csv"],
+        "partitions must match a file, and 'days.csv' matches none",
+    ),
+    "a mapping that is not there": (counted("--config", "none.yaml"), "--config none.yaml: there is no such file"),
     "keys that look like a range": (
         [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all"
     ),
@@ -185,10 +216,14 @@ def test_a_wrong_call_is_one_line(
     [
         ("person: a\nperson: b\n", "'person' must stand once in a mapping"),
         ("metrics: [{sum: a, sum: b}]\n", "'sum' must stand once in a mapping"),
-        ("person: [\n", "r.yaml, line 2: it must be a file of YAML"),
+        ("person: [\n", "r.yaml, line 2, column 1: it must be a file of YAML"),
+        (
+            "a: [b\nc: d\n",
+            "line 2, column 2: it must be a file of YAML in UTF-8 (while parsing a flow sequence, expected ',' or ']', but got ':')",
+        ),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
-        (None, "error: --config r.yaml: it cannot be read"),
+        (None, "error: --config r.yaml: there is no such file"),
         ("metrics: [count]\nbudget: {epsilon: 1}\n", "person must be given: name its column"),
         ("person: a\nbudget: {epsilon: 1}\n", "metrics must be given: ask for one"),
         ("person: a\nmetrics: [count]\n", "budget must be given: give an epsilon"),

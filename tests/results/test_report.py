@@ -113,6 +113,47 @@ def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
     assert str(released).endswith("\nNOT PRIVATE: a trial: no noise was drawn")
 
 
+def test_a_page_begins_with_what_was_measured_and_ends_with_warnings() -> None:
+    source = page(["a", "b"])
+    lead = words(source).partition("What these numbers protect")[0]
+    assert "4 statistics of the people in “who” in 2 partitions, by “day”, released on" in lead
+    assert re.findall("<h2>(.*?)</h2>", source)[-1] == "Warnings"
+    assert source.index("Beware:") > source.index("<h2>Warnings")
+    assert "Not counted, by rule: rows without a usable who or day; " in words(source)
+    assert "<h2>Warnings" not in page(["a"])
+    trial = dp.Released(*made(["a"], **TRIAL)).report(title="Visits")
+    assert "<h1>NOT PRIVATE. Visits</h1>" in trial and trial.count("Beware:") == 1
+
+
+@pytest.mark.parametrize(
+    ("style", "cell", "example"),
+    [
+        ("1.234,5", "1.000 [799; 1.321]", "1.000 [800; 1.300] says: 1.000 was"),
+        ("1 234.5", "1 000 [799, 1 321]", "1 000 [800, 1 300] says: 1 000 was"),
+        ("1234,5", "1000 [799; 1321]", "1000 [800; 1300] says: 1000 was"),
+        ("1'234.5", "1'000 [799, 1'321]", "1'000 [800, 1'300] says: 1'000 was"),
+    ],
+)
+def test_numbers_have_the_signs_that_were_asked_for(style: str, cell: str, example: str) -> None:
+    """Keys that look like numbers stay as they are."""
+    source = dp.Released(*made(["1,234.5", "x"])).report(number_style=style)
+    said = words(source.partition("<h2>What was spent")[0])
+    assert f"1,234.5 {cell}" in said and example in said
+    assert f"at most 2{'.' if '.5' in style else ','}72 times" in said
+    assert not re.search(r"\d,\d{3}", said.replace("1,234.5", ""))
+
+
+@pytest.mark.parametrize("style", ["1,234,5", "1.234.5", "1x234.5", "2,345.6", "", 3])
+def test_a_style_that_no_reader_could_tell_apart_is_refused(style: Any) -> None:
+    with pytest.raises(ValueError, match="number_style must be 1234.5 with the signs"):
+        dp.Released(*made(["a"])).report(number_style=style)
+
+
+def test_a_key_heads_its_row() -> None:
+    table = page(["a", "b"]).partition('<table class="sortable">')[2]
+    assert re.findall(r'<tr>\s*<th scope="row">(\w)</th><td', table) == ["a", "b"]
+
+
 # ----------------------------------------------------------------------------- charts and table
 
 
@@ -121,18 +162,19 @@ def keys_of(figure: Figure) -> list[str]:
     return [key for key, _ in bars]
 
 
-def test_bars_stand_in_the_order_of_the_table_and_the_largest_of_thousands_are_drawn() -> None:
+def test_bars_stand_in_the_order_of_the_table_and_the_largest_of_thousands_by_size() -> None:
     names = ["sum_spent", "median_ms", "histogram_age", "max_ms"]
     assert [figure.name for figure in figures(["x", "y"])] == names
     assert "Sum of “spent” by “day”" in words(page(["x"]))
     assert keys_of(drawn([5.0, 50.0])) == ["key 0", "key 1"]
     many = drawn([float(10 + at) for at in range(3_000)])
-    assert keys_of(many) == [f"key {at}" for at in range(2_940, 3_000)]
+    assert keys_of(many) == [f"key {at}" for at in range(2_999, 2_939, -1)]
     assert many.left_out == 2_940
     few = drawn([float(at) if at > 95 else None for at in range(100)])
-    assert keys_of(few) == [f"key {at}" for at in range(96, 100)] and few.left_out == 96
+    assert keys_of(few) == [f"key {at}" for at in range(99, 95, -1)] and few.left_out == 96
+    assert "60 largest are drawn, by size; the other 40 are" in words(page([*range(100)]))
     panels = figures([f"shop {at}" for at in range(14)])[2].panels
-    assert [name for name, _ in panels] == [f"shop {at}" for at in range(2, 14)]
+    assert [name for name, _ in panels] == [f"shop {at}" for at in range(13, 1, -1)]
     bins = [label for label, _ in panels[0][1]]
     assert bins == ["0 to below 18", "18 to below 30", "30 to below 65"]
 

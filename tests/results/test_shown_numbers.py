@@ -44,9 +44,10 @@ def test_a_number_is_shown_to_two_digits_beyond_its_interval(
     ("numbers", "little"),
     [
         ((0.0, 0.0, 0.001), False),
-        ((0.02, 0.0, 0.3), False),
-        ((0.5, 0.26, 0.75), False),
-        ((0.5, 0.25, 0.75), True),
+        ((0.02, 0.0, 0.2), False),
+        ((0.0, 0.0, 0.345), True),
+        ((0.5, 0.38, 0.62), False),
+        ((0.5, 0.375, 0.625), True),
         ((NAN, 0.0, 1.0), True),
     ],
 )

@@ -91,6 +91,14 @@ def test_numbers_are_marked_and_counted() -> None:
     )
 
 
+def test_a_rank_that_is_not_known_is_explained_with_what_helps() -> None:
+    seen = view([("a", 100.0, 80.0, 140.0, 3.0, INF, 2.0, 1.9, 2.1)])
+    assert "3* (rank ±?)" in seen.text()
+    [said] = [line for line in seen.legend if line.startswith("(rank ±?): more than a tenth")]
+    assert "the number may still be near. Of people, by per=person, ranks are" in said
+    assert "or with a rank error of ±? (1 of median)" in seen.doubts()[0]
+
+
 def test_what_the_intervals_take_for_granted_is_told() -> None:
     """A bound or a clip that is too small makes intervals miss the truth, and no number shows it."""
     metrics = [dp.Sum("spent", clip=2.5), dp.Median("ms"), dp.Max("ms")]
@@ -185,13 +193,20 @@ def test_what_is_left_out_is_said_by_rule() -> None:
     metrics = [dp.Sum("spent"), dp.DistinctCount("shop"), dp.Count()]
     keys = dp.PublicPartitions([1, 2, 3])
     release = dp.PrivateAggregate(
-        "who", metrics, dp.Budget(1.0), ["day"], partitions=keys, period="week"
+        "who",
+        metrics,
+        dp.Budget(1.0),
+        ["day"],
+        partitions=keys,
+        period="week",
+        ledger_period="3",
+        bounds=dp.ContributionBounds(rows=3),
     )
     seen = view(**run_record.facts(release, {"query": "SELECT * FROM rows"}) | RECORD)
     assert seen.left_out == (
         "left out by rule, of whomever: rows that cannot be read; rows without who or week or day; "
-        "rows that the query drops; rows with day other than the 3 named; cells of spent, shop "
-        "without a plain value"
+        "rows that the query drops; rows of other periods than 3; rows with day other than the 3 "
+        "named; cells of spent, shop without a plain value; what one person has beyond the bounds"
     )
     assert seen.left_out in seen.text()
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
@@ -205,5 +220,5 @@ def test_what_is_left_out_is_said_by_rule() -> None:
 def test_the_page_says_what_is_left_out() -> None:
     one = made([()])
     page = dp.Released(one.table, one.record).report()
-    assert "but those left out by rule, lies between" in page
+    assert "that count, lies between" in page
     assert "<li>left out by rule, of whomever: rows that cannot be read; rows without who;" in page

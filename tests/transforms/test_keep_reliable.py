@@ -38,8 +38,8 @@ def test_the_table_marks_what_the_rule_empties(value, low, high, expected) -> No
 
 
 def test_shares_and_open_sides_of_largest_numbers_have_their_own_measure() -> None:
-    assert doubtful(0.01, 0.0, 0.3) and not doubtful(0.01, 0.0, 0.3, share=True)
-    assert doubtful(0.5, 0.2, 0.8, share=True)
+    assert doubtful(0.01, 0.0, 0.2) and not doubtful(0.01, 0.0, 0.2, share=True)
+    assert doubtful(0.5, 0.3, 0.6, share=True) and doubtful(0.0, 0.0, 0.345, share=True)
     assert not doubtful(50, 49, INF, one_sided=True) and doubtful(50, NAN, INF, one_sided=True)
     for beyond in (None, 9):
         expected = bool(doubtful(50, 49, NAN, one_sided=beyond is not None))

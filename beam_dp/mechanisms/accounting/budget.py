@@ -147,9 +147,12 @@ def cost_of_all(costs: Sequence[Budget]) -> Budget:
 
 
 def readable(value: Fraction) -> str:
-    """Return `value` as a short decimal number, for people; also beyond the range of floats."""
+    """Return `value` for people: as a decimal, or as 1/3 if that is shorter; also beyond floats."""
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    return str(float(value)) if abs(exponent) < 1000 or not value else f"about 2^{exponent}"
+    if abs(exponent) >= 1000 and value:
+        return f"about 2^{exponent}"
+    decimal, exact = str(float(value)), str(value)
+    return exact if "/" in exact and len(exact) < len(decimal) else decimal
 
 
 def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> None:

@@ -192,7 +192,10 @@ def total_of(budget: Budget) -> str:
 def _composition(program: Program) -> str:
     kind = "zCDP" if program.composed.is_zcdp else "pure"
     if program.composed.is_zcdp and not program.budget.is_zcdp:
-        kind = f"spent as rho {float(program.composed.amount):.4g} by zCDP"
+        first = 0 if program.whole.is_zcdp else program.whole.amount - program.left.amount
+        rho = (program.whole if program.whole.is_zcdp else program.composed).amount
+        beside = f"epsilon {float(first):.4g} and " * bool(first)  # of what is chosen first
+        kind = f"spent as {beside}rho {float(rho):.4g} by zCDP"
     several = "s" * (_reach(program) != 1)
     return f"{kind} composition, one person in at most {_reach(program)} partition{several}"
 

@@ -80,7 +80,8 @@ class Program:
             number: see `metrics.sums.Pool`.
         counted: how many partitions of a person count for the selection, where the bound is chosen.
         chosen: how the bound was chosen privately; None: it was given, or is not chosen yet.
-        compiled: the attributes below of the programs that were made of one another, by choice.
+        compiled: the attributes below of the programs that were made of one another, by all of the
+            attributes above that make two programs equal.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
@@ -116,10 +117,10 @@ class Program:
     composed: Budget = dataclasses.field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        choice = self.edges, self.reach, self.about, self.centres, self.jointly, self.counted
-        if choice not in self.compiled:
-            self.compiled[choice] = _compiled(self)
-        for name, value in self.compiled[choice].items():
+        asked = tuple(getattr(self, each.name) for each in dataclasses.fields(self) if each.compare)
+        if asked not in self.compiled:
+            self.compiled[asked] = _compiled(self)
+        for name, value in self.compiled[asked].items():
             object.__setattr__(self, name, value)
 
     def at(self, chosen: Chosen | None) -> "Program":

@@ -16,6 +16,9 @@ FORMATS: dict[str, Format] = {
 READ = FORMATS | {f"{end}.gz": kind for end, kind in FORMATS.items() if kind.packed}
 """The ends of names of files that are read."""
 
+SHEETS = "Save a sheet (.xlsx, .ods) as CSV."
+"""What to do with a file that no format reads."""
+
 
 def written(owner: str, path: object) -> Format:
     """Return the format of a file that this package writes.
@@ -25,5 +28,5 @@ def written(owner: str, path: object) -> Format:
     """
     ends = [end for end in FORMATS if type(path) is str and path.endswith(end)]
     rule = f"end in {', '.join(FORMATS)}, not {checks.shown(path)}"
-    checks.require(bool(ends), owner, "path", rule)
+    checks.require(bool(ends), owner, "path", rule, "Spreadsheets open .csv.")
     return FORMATS[ends[0]]

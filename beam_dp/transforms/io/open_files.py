@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import importlib.util
 import io
 import os
 import zlib
@@ -37,11 +38,38 @@ _OTHERS = {
 }
 """What files of other kinds begin with, and what they are."""
 Item = TypeVar("Item")
+_EXTRAS: dict[str | None, tuple[str, str]] = {
+    "gs": ('".[gcp]", in the clone', ""),
+    "s3": ('"apache-beam[aws]"', "boto3"),
+    "azfs": ('"apache-beam[azure]"', "azure"),
+}
+# By scheme: what installs a file system, and the package that Beam misses only when it reads.
 
 
 def is_local(path: str) -> bool:
     """Tell whether `path` lies on this machine's own file system."""
     return FileSystems.get_scheme(path) is None
+
+
+def check_system(owner: str, name: str, path: str) -> None:
+    """Refuse a path in a file system whose package is not installed.
+
+    Args:
+        owner: the name that errors begin with.
+        name: what the path is.
+        path: the path, or a pattern of paths.
+
+    Raises:
+        ValueError: says what to install.
+    """
+    extra, package = _EXTRAS.get(FileSystems.get_scheme(path), ("", ""))
+    try:
+        FileSystems.get_filesystem(path)
+        is_there = not package or importlib.util.find_spec(package) is not None
+    except ValueError:
+        is_there = False
+    rule = f"be in a file system that is installed, not {path!r}"
+    checks.require(is_there, owner, name, rule, f"Write: pip install {extra}." if extra else "")
 
 
 def matched(pattern: str) -> list[FileMetadata]:

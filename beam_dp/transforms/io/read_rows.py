@@ -211,13 +211,13 @@ def format_of(pattern: object) -> Format:
         "ReadRows",
         "pattern",
         f"end in one of {', '.join(formats.READ)}, the same for all its parts, not {pattern!r}",
-        'For a directory write "directory/*.parquet".',
+        f'{formats.SHEETS} For a directory write "directory/*.parquet".',
     )
     return formats.READ[common[0]]
 
 
-def matched_files(pattern: str) -> list[str]:
-    """Return the paths that match one pattern.
+def matched_files(pattern: str, owner: str = "ReadRows") -> list[str]:
+    """Return the paths that match one pattern; `owner` is the name that errors begin with.
 
     Raises:
         ValueError: no file matches, or the files cannot be listed.
@@ -225,7 +225,7 @@ def matched_files(pattern: str) -> list[str]:
     paths = [file.path for file in open_files.matched(pattern)]
     checks.require(
         bool(paths),
-        "ReadRows",
+        owner,
         "pattern",
         f"match a file, and {pattern!r} matches none",
         "A path without a slash in front begins where the command is started; the files of a "

@@ -4,6 +4,7 @@ import contextlib
 import glob
 import hashlib
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -59,19 +60,27 @@ def check(owner: str, path: str) -> None:
     Raises:
         ValueError: says how to mend the call.
     """
-    FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
+    open_files.check_system(owner, "path", path)
     if not open_files.is_local(path):
         return
     folder = os.path.dirname(os.path.abspath(path))
     is_short = len(os.fsencode(os.path.basename(path))) <= _LONGEST
-    is_free = os.path.isdir(folder) and os.access(folder, os.W_OK) and not os.path.isdir(path)
     checks.require(
-        is_short and is_free,
+        is_short and not os.path.isdir(path) and _is_open(folder),
         owner,
         "path",
         f"be one that can be written, not {path!r}",
         f"Name a file in a folder that exists, and where you may write, by {_LONGEST} bytes at most.",
     )
+
+
+def _is_open(folder: str) -> bool:
+    """Return whether a file can be made in a folder: one without a name, if the system has such."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _prefix(path: str) -> str:

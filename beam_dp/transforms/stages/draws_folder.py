@@ -19,7 +19,10 @@ not see it fails. Local file systems and NFS link exactly once. Object stores ha
 are refused.
 
 *Who wrote it.* Each file begins with an HMAC-SHA256 of its name and content under a secret of the
-run. A file that is cut, or that somebody else wrote, fails the job before it is opened.
+run. A file that is cut, or that somebody else wrote, fails the job before it is opened. So does a
+folder of the same name that somebody put in the place of the run's: nothing is drawn where the
+first file of the run is not. The owner of the folder can still delete a draw or move it away, and
+then has a second one, as by running the job again; so it is open to nobody else.
 
 *A second run.* `run()` of a pipeline can be called again, and Beam begins anew: each draw is drawn
 again, a second release for one charge. With a folder the second run reads the draws of the first.
@@ -49,6 +52,8 @@ from beam_dp.transforms.stages import noise_off
 
 OWNER = "the pipeline option --draws_folder"
 _TAG_BYTES = 32
+_FIRST = "made"
+"""The first file in the folder of a run."""
 _Drawn = TypeVar("_Drawn")
 
 
@@ -95,7 +100,8 @@ class DrawsFolder:
             os.makedirs(folder, exist_ok=True)
             path = tempfile.mkdtemp(prefix="run-", dir=os.path.abspath(folder))
             made = cls(path, fresh_key())
-            made.once("made", lambda: None)
+            made._commit(_FIRST, pickle.dumps(None))
+            made._read(_FIRST)
         except OSError as error:
             raise checks.ParameterError(
                 OWNER,
@@ -115,16 +121,22 @@ class DrawsFolder:
 
         Raises:
             RuntimeError: if the file was not written by this run.
-            FileNotFoundError: on a worker that does not share the folder.
+            FileNotFoundError: on a worker that does not share the folder; if another one stands in
+                its place.
         """
         if not os.path.exists(self._file(name)):
+            self._read(_FIRST)
             self._commit(name, pickle.dumps(draw(), pickle.HIGHEST_PROTOCOL))
+        drawn: _Drawn = self._read(name)
+        return drawn
+
+    def _read(self, name: str) -> Any:
+        """Return what was committed under a name."""
         with open(self._file(name), "rb") as file:
             tag, content = file.read(_TAG_BYTES), file.read()
         if not hmac.compare_digest(tag, self._tag(name, content)):
             raise RuntimeError(f"A file in {self.path} was not written by this run.")
-        drawn: _Drawn = pickle.loads(content)
-        return drawn
+        return pickle.loads(content)
 
     def _commit(self, name: str, content: bytes) -> None:
         """Put the content under the name, unless another attempt was first."""

@@ -85,7 +85,7 @@ def test_equality_and_hash_go_by_value_and_measure() -> None:
     [
         (Budget(1, 1e-6), "Budget(epsilon=1.0, delta=1e-06)"),
         (Budget(TENTH), "Budget(epsilon=0.1)"),
-        (Budget.zcdp(Fraction(1, 3)), "Budget.zcdp(rho=0.3333333333333333)"),
+        (Budget.zcdp(Fraction(1, 3)), "Budget.zcdp(rho=1/3)"),
         (
             Budget(10**400, Fraction(1, 2**2000)),
             "Budget(epsilon=about 2^1328, delta=about 2^-2000)",

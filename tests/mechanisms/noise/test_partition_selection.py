@@ -22,6 +22,7 @@ from beam_dp.mechanisms.noise.partition_selection import (
     weights_of,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
+from tests.mechanisms.accounting.test_zcdp import best_log_delta
 
 PAIRS = [
     (Fraction(epsilon), Fraction(delta))
@@ -238,6 +239,17 @@ def test_no_neighbours_are_told_apart(epsilon: float, delta: float, most: int, p
         lower = Lowered(selection.rho, selection.delta, most, pre)
         assert worst(lower, epsilon, normalised) > delta
         assert worst(selection, epsilon, lambda _: 2**20) > delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "most", "pre"), SELECTIONS)
+def test_the_two_parts_of_delta_add_up_to_it(
+    epsilon: float, delta: float, most: int, pre: int
+) -> None:
+    """What new partitions cost, and the delta of epsilon that rho-zCDP implies, in its own words."""
+    selection = best_selection(Budget(epsilon, delta), most, pre)
+    assert isinstance(selection, WeightedThreshold)
+    implied = math.exp(best_log_delta(selection.rho, Fraction(epsilon)))
+    assert 0.99 * delta < float(selection.delta) + implied <= delta * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("most", [1, 2, 9, 64, 10**9])

@@ -18,6 +18,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
@@ -273,6 +274,20 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     assert delta == program.composed.delta
     assert record["budget"]["delta"] == str(budget.delta)
     assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+@pytest.mark.parametrize("metric", [dp.Mean("v"), dp.Count()], ids=["centre", "no centre"])
+@pytest.mark.parametrize("limit", [16, None], ids=["given", "searched"])
+def test_what_is_spent_as_zcdp_is_worth_the_whole_budget(metric: Any, limit: int | None) -> None:
+    """Epsilon of what is chosen first, if any, and that of the rho beside it, are epsilon 1."""
+    edges = (limit,) if limit else edges_up_to(None)
+    made = compile_program([metric], Budget(1, 1e-6), edges, selection=REQUEST).at_bound(16)
+    said = recorded(made)["composition"]
+    epsilon, rho = re.search(r"spent as (?:epsilon (\S+) and )?rho (\S+) by zCDP", said).groups()
+    left = Fraction(1) - Fraction(epsilon or 0)
+    spent = sum(float(cost.amount) * times for _, cost, times in made.entries if cost.is_zcdp)
+    assert float(rho) == pytest.approx(spent, rel=1e-3)
+    assert float(rho) == pytest.approx(float(zcdp_rho(left, made.composed.delta)), rel=1e-3)
 
 
 def test_every_release_is_listed_with_its_clip() -> None:

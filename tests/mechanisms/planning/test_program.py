@@ -498,6 +498,29 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     assert copy.at(pickle.loads(pickle.dumps(chosen))).entries == program.entries
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"budget": Budget(100, 1e-6)},
+        {"metrics": (dp.Sum("v", clip=3),)},
+        {"depth": 2},
+        {"selecting": SelectionRequest(Fraction(3), 1)},
+        {"others": ("other",)},
+        {"partitions": 5},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_program_that_is_changed_is_compiled_anew(changed):
+    """Nothing of what another program spends or reads is left, as the noise of its budget."""
+    known = {"depth": 4, "selection": SELECTION}
+    made = compile_program([dp.Sum("v"), dp.Sum("w")], Budget(1, 1e-6), 3, **known)
+    other = dataclasses.replace(made, **changed)
+    fresh = dataclasses.replace(other, compiled={})
+    assert other.entries == fresh.entries and other.composed == fresh.composed
+    assert other.columns == fresh.columns and other.steps == fresh.steps
+    assert other.selection == fresh.selection
+
+
 def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
     """10^6 people in 2 partitions each: many partitions are guessed, which want a small share."""
     programs = compile_program(

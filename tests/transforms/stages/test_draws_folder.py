@@ -134,6 +134,20 @@ def test_a_worker_that_does_not_see_the_folder_fails(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_folder_in_the_place_of_the_runs_own_gives_no_second_draw(tmp_path: Path) -> None:
+    """Who may write to the folder above can rename that of the run, and make another."""
+    folder = DrawsFolder.made_in(str(tmp_path))
+    folder.once("clips", fresh)
+    Path(folder.path).rename(tmp_path / "away")
+    Path(folder.path).mkdir(0o777)
+    with pytest.raises(FileNotFoundError):
+        folder.once("clips", fresh)
+    (tmp_path / "away" / "clips").rename(Path(folder.path, "made"))
+    with pytest.raises(RuntimeError, match="was not written by this run"):
+        folder.once("clips", fresh)
+    assert [path.name for path in Path(folder.path).iterdir()] == ["made"]
+
+
 def test_only_the_owner_may_read(tmp_path: Path) -> None:
     folder = DrawsFolder.made_in(str(tmp_path / "not there yet"))
     assert stat.S_IMODE(os.stat(folder.path).st_mode) == 0o700
