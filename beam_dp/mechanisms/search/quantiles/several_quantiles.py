@@ -4,16 +4,16 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
+from typing import NamedTuple
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
 
 TAIL = Fraction(1, 5)
 """Up to this share, and from 1 - TAIL on, a walk from outside errs less than weights."""
@@ -21,6 +21,31 @@ TAIL = Fraction(1, 5)
 _ROOT = Fraction(11, 9)
 """The first level's part of the budget over that of every other level, where it is a search by
 weights: all other levels err with it. Where it is a walk, which errs less, the inverse."""
+
+
+_TIES = Fraction(1, 4)
+"""The part of a level for the place of a quantile among people of one value, where many have it."""
+_SEEN = Fraction(1, 20)
+"""The chance of noise that is taken for people of one value, twice."""
+_WRONG = Fraction(1, 20)
+"""The chance that this place is further off than is stated."""
+
+
+class Ties(NamedTuple):
+    """What is known of the people who have the value of an answer; released.
+
+    Attributes:
+        below: how many of them are below the quantile, in units of 1 / D.
+        above: how many are above it.
+        error: how far off that is, in people, in 95% of draws; None: they are few, or nobody.
+    """
+
+    below: int
+    above: int
+    error: float | None
+
+
+NO_TIES = Ties(0, 0, None)
 
 
 @functools.lru_cache(maxsize=256)
@@ -46,17 +71,32 @@ def quantile_search(
 class SplitSearch(Paid):
     """Choose a candidate for each of several p, in rising order; or none for some of them.
 
-    The middle p is searched among all people. Its answer y splits them: what people have at or
-    below y is searched for the smaller p, what they have above y for the larger ones, with p
-    relative to the part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level
-    has 11 / 9 times as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+    The middle p is searched among all people. Its answer y splits them: what people have below y is
+    searched for the smaller p, what they have above y for the larger ones, with p relative to the
+    part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level has 11 / 9 times
+    as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+
+    *Ties.* With lt, eq and gt people below, at and above y, p n is lt + r, where r people at y are
+    below the p-quantile: r = p (eq + gt) - (1 - p) lt; the other eq - r are above it. Where few
+    have the value y, both are next to nothing. So eq is drawn with noise, by what the next level
+    has for people at y, who are in none of its parts. Where it is above the noise, r is drawn too,
+    with noise for max(p, 1 - p), by `_TIES` of the next level. The parts then have r and eq - r
+    more at y, as drawn: constants. So ranks of the part below are those of lt + r people of whom
+    q / p are at or below the q-quantile, and those above like this.
+
     The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed.
 
-    Proof. Given the answers of the levels above, the parts of one level are fixed. A person's rows
-    are divided among them: a_1 + a_2 + ... <= 1 of a person. A search of the level's epsilon is
-    (a_j epsilon)-DP for one who has a_j in its part; one of the level's rho has the bounded range
-    a_j sqrt(8 rho) (the theorems of `CentralSearch` and `TailSearch`). Epsilons of a level add up
-    to epsilon at most, ranges to sqrt(8 rho), and levels compose adaptively.
+    Proof. Given the answers of the levels above, the parts of one level are fixed, and so are the
+    places y between them. A person's rows are divided among them: a_1 + a_2 + ... <= 1 of a person.
+    A search of epsilon e is (a_j e)-DP for one who has a_j in its part, where the constants beside
+    it change nothing (the theorems of `CentralSearch` and `TailSearch`); eq and Laplace noise of
+    the rate e is (a_j e)-DP for one who has a_j at y; r moves by max(p, 1 - p) times what a person
+    has in the node before it. Let a level have the epsilon f, and t = `_TIES`. One who has b in a
+    node above, c of it at y and b - c on both sides, spends c (1 - t) f + b t f where r is drawn,
+    as searches have (1 - t) f then, and (b - c) (1 - t) f for these; b f at most where it is not.
+    That is at most b f, and the b of a level add up to 1 at most; levels compose adaptively. Under
+    zCDP a search of rho, and Gaussian noise, are (a_j^2 rho)-zCDP for that person: a bounded range
+    of a_j sqrt(8 rho) is a_j^2 rho. So b^2 rho or less is spent, and squares add up to 1 at most.
 
     Where a part has no answer, its people all go to that side which has the p nearest to 1/2, and
     the other side has none: a person is then in one part, as before.
@@ -88,7 +128,7 @@ class SplitSearch(Paid):
 
     def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
         """Return the answer for each share, for the node of all candidates: a private draw."""
-        return self._choose(node, self.shares, candidates, noise, 0)
+        return self._choose(node, self.shares, candidates, noise, 0, self.level_cost(0))
 
     @property
     def usual_errors(self) -> list[int]:
@@ -99,16 +139,14 @@ class SplitSearch(Paid):
         if not shares:
             return []
         middle = len(shares) // 2
-        own = float(self._search(shares[middle], level).usual_error)
-        parts = _parts(_NOBODY, shares, 0)
-        below, above = (self._usual(rest, level + 1) for _, rest, _ in parts)
-        weights = _weights(shares)
-        pairs = zip([*below, 0.0, *above], weights, strict=True)
+        own = float(self._search(shares[middle], self.level_cost(level)).usual_error)
+        below, above = (self._usual(part, level + 1) for part in _relative(shares))
+        pairs = zip([*below, 0.0, *above], _weights(shares), strict=True)
         return [math.hypot(error, own * weight) for error, weight in pairs]
 
-    def _search(self, p: Fraction, level: int) -> CentralSearch | TailSearch:
+    def _search(self, p: Fraction, cost: Budget) -> CentralSearch | TailSearch:
         """Return the search of one node."""
-        return quantile_search(self.level_cost(level), p, self.resolution, self.stray)
+        return quantile_search(cost, p, self.resolution, self.stray)
 
     def _choose(
         self,
@@ -117,25 +155,50 @@ class SplitSearch(Paid):
         candidates: Candidates,
         noise: Noise,
         level: int,
+        cost: Budget,
     ) -> list[Answer]:
         if not shares:
             return []
-        middle = len(shares) // 2
-        search = self._search(shares[middle], level)
-        answer = search.choose_at(node, candidates, noise)
+        middle = shares[len(shares) // 2]
+        answer = self._search(middle, cost).choose_at(node, candidates, noise)
+        if len(shares) == 1:
+            return [answer]
+        ties = NO_TIES
+        if answer.candidate is not None:
+            ties = self._ties(node.around(answer.candidate), middle, level + 1, noise)
+        further = candidates, noise, level + 1, self._left(level + 1, ties)
         below, above = (
-            [Answer()] * count
-            if part is None
-            else self._choose(part, rest, candidates, noise, level + 1)
-            for part, rest, count in _parts(node, shares, answer.candidate)
+            [Answer()] * len(rest) if part is None else self._choose(part, rest, *further)
+            for part, rest in _parts(node, shares, answer.candidate, ties)
         )
         if answer.candidate is None:
             return [*below, answer, *above]
+        off = answer.error if ties.error is None else ties.error
         pairs = zip([*below, Answer(answer.candidate, 0.0), *above], _weights(shares), strict=True)
-        return [_carried(each, answer.error * weight) for each, weight in pairs]
+        carried = [_carried(each, off * weight) for each, weight in pairs]
+        carried[len(below)] = answer
+        return carried
 
+    def _left(self, level: int, ties: Ties) -> Budget:
+        """Return what searches of a level may spend beside the count of those who are tied."""
+        cost = self.level_cost(level)
+        return cost if ties.error is None else cost.scaled(1 - _TIES)
 
-_NOBODY = Node(np.empty(0, np.int64), np.empty(0, np.int64), 0, 1)
+    def _ties(self, around: tuple[int, int, int], p: Fraction, level: int, noise: Noise) -> Ties:
+        """Return how those at an answer are divided, by what people have around it: a draw."""
+        below, here, above = around
+        cost = self.level_cost(level)
+        seen = AdditiveNoise(cost.scaled(1 - _TIES))
+        people = int(seen.add(alone(here), self.resolution, noise)[0])
+        if people <= seen.bound(1, _SEEN) * self.resolution:
+            return NO_TIES
+        over, under = p.as_integer_ratio()
+        most = max(over, under - over)
+        adder = AdditiveNoise(cost.scaled(_TIES))
+        exact = alone(over * (here + above) - (under - over) * below)
+        lower = int(adder.add(exact, most * self.resolution, noise)[0]) // under
+        lower = min(max(0, lower), people)
+        return Ties(lower, people - lower, adder.bound(most, _WRONG) / under)
 
 
 def _weights(shares: tuple[Fraction, ...]) -> list[float]:
@@ -154,22 +217,29 @@ def _carried(answer: Answer, error: float) -> Answer:
     return answer._replace(error=math.ceil(math.hypot(answer.error, error)))
 
 
-Part = tuple[Node | None, tuple[Fraction, ...], int]
+Part = tuple[Node | None, tuple[Fraction, ...]]
 
 
-def _parts(node: Node, shares: tuple[Fraction, ...], index: int | None) -> tuple[Part, Part]:
-    """Return for both sides of the middle p: its people, its p relative to them, how many p."""
+def _relative(shares: tuple[Fraction, ...]) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Return the p on both sides of the middle one, relative to the people there."""
     middle = len(shares) // 2
-    lower, p, upper = shares[:middle], shares[middle], shares[middle + 1 :]
+    p = shares[middle]
+    upper = tuple((share - p) / (1 - p) for share in shares[middle + 1 :])
+    return tuple(share / p for share in shares[:middle]), upper
+
+
+def _parts(
+    node: Node, shares: tuple[Fraction, ...], index: int | None, ties: Ties
+) -> tuple[Part, Part]:
+    """Return for both sides of the middle p: its people, and its p relative to them."""
+    middle = len(shares) // 2
     if index is not None:
-        below, above = node.split(index)
-        inner = tuple((share - p) / (1 - p) for share in upper)
-        return (below, tuple(share / p for share in lower), middle), (above, inner, len(upper))
+        parts = node.split(index, ties.below, ties.above)
+        below, above = zip(parts, _relative(shares), strict=True)
+        return below, above
+    lower, upper = shares[:middle], shares[middle + 1 :]
     half = Fraction(1, 2)
     left = min((abs(share - half) for share in lower), default=Fraction(1))
     right = min((abs(share - half) for share in upper), default=Fraction(1))
     nearer = left <= right
-    return (
-        (node if nearer else None, lower, middle),
-        (None if nearer else node, upper, len(upper)),
-    )
+    return (node if nearer else None, lower), (None if nearer else node, upper)
