@@ -11,7 +11,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
 from beam_dp.mechanisms.metrics.base import (
@@ -110,7 +110,7 @@ class OfRanks(OfValues, OfRowsOrPeople):
             unit=unit,
             count=count,
             search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
-            candidates=default_values(unit) if given is None else given,
+            candidates=_finer(default_values(unit) if given is None else given),
             alone=alone,
             rows=rows,
         )
@@ -216,6 +216,11 @@ class Median(OfRanks):
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
         return OfPeople("median", "mean")
+
+
+def _finer(candidates: Candidates) -> Candidates:
+    """Return decimals with more digits, so that people of few values are not one; others as given."""
+    return FinerGrid(candidates) if isinstance(candidates, DecimalGrid) else candidates
 
 
 def _check_p(owner: str, name: str, p: checks.Real) -> None:
@@ -380,11 +385,11 @@ class RankRelease(OfLines):
             clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
         weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
         node = Node.of(*weights, self.candidates.size)
-        there = self._people(node, noise) * clip.rows
-        answers = self.search.answers(node, self.candidates, noise)
+        size = self._people(node, noise)
+        answers = self.search.answers(node, self.candidates, noise, size)
         ends = [float(max(p, 1 - p)) for p in self.search.shares]
         return [
-            answer._replace(error=stated(clip.error(answer.error, end), there))
+            answer._replace(error=stated(clip.error(answer.error, end), size * clip.rows))
             for answer, end in zip(answers, ends, strict=True)
         ]
 

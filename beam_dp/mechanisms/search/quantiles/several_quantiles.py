@@ -50,7 +50,11 @@ NO_TIES = Ties(0, 0, None)
 
 @functools.lru_cache(maxsize=256)
 def quantile_search(
-    budget: Budget, p: Fraction, resolution: int = RESOLUTION, stray: float = STRAY
+    budget: Budget,
+    p: Fraction,
+    resolution: int = RESOLUTION,
+    stray: float = STRAY,
+    people: int = 0,
 ) -> CentralSearch | TailSearch:
     """Return the search that measures best for one p.
 
@@ -59,12 +63,15 @@ def quantile_search(
         p: the share below, above 0 and below 1.
         resolution: what one person is worth in units.
         stray: of a `TailSearch`.
+        people: of a `TailSearch`.
     """
     if TAIL < p < 1 - TAIL:
         return CentralSearch(budget, p, resolution)
     upper = p >= 1 - TAIL
     share = 1 - p if upper else p
-    return TailSearch(budget, share, upper=upper, stray=stray, resolution=resolution)
+    return TailSearch(
+        budget, share, upper=upper, stray=stray, resolution=resolution, people=people
+    )
 
 
 @dataclass(frozen=True)
@@ -126,9 +133,19 @@ class SplitSearch(Paid):
         root = _ROOT if TAIL < middle < 1 - TAIL else 1 / _ROOT
         return self.cost.scaled((Fraction(1) if level else root) / (root + self.levels - 1))
 
-    def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
-        """Return the answer for each share, for the node of all candidates: a private draw."""
-        return self._choose(node, self.shares, candidates, noise, 0, self.level_cost(0))
+    def answers(
+        self, node: Node, candidates: Candidates, noise: Noise, people: float = 0
+    ) -> list[Answer]:
+        """Return the answer for each share, for the node of all candidates: a private draw.
+
+        Args:
+            node: what people have at all candidates.
+            candidates: the public outputs.
+            noise: the randomness.
+            people: about how many there are, which is public; 0: nothing is known.
+        """
+        part = self.shares, people, 0, self.level_cost(0)
+        return self._choose(node, *part, candidates, noise)
 
     @property
     def usual_errors(self) -> list[int]:
@@ -144,40 +161,49 @@ class SplitSearch(Paid):
         pairs = zip([*below, 0.0, *above], _weights(shares), strict=True)
         return [math.hypot(error, own * weight) for error, weight in pairs]
 
-    def _search(self, p: Fraction, cost: Budget) -> CentralSearch | TailSearch:
-        """Return the search of one node."""
-        return quantile_search(cost, p, self.resolution, self.stray)
+    def _search(self, p: Fraction, cost: Budget, people: float = 0) -> CentralSearch | TailSearch:
+        """Return the search of one node; people are known to a factor of 2."""
+        about = 1 << int(people).bit_length() - 1 if people >= 1 else 0
+        return quantile_search(cost, p, self.resolution, self.stray, about)
 
     def _choose(
         self,
         node: Node,
         shares: tuple[Fraction, ...],
-        candidates: Candidates,
-        noise: Noise,
+        people: float,
         level: int,
         cost: Budget,
+        candidates: Candidates,
+        noise: Noise,
     ) -> list[Answer]:
         if not shares:
             return []
         middle = shares[len(shares) // 2]
-        answer = self._search(middle, cost).choose_at(node, candidates, noise)
+        answer = self._search(middle, cost, people).choose_at(node, candidates, noise)
         if len(shares) == 1:
             return [answer]
         ties = NO_TIES
         if answer.candidate is not None:
             ties = self._ties(node.around(answer.candidate), middle, level + 1, noise)
-        further = candidates, noise, level + 1, self._left(level + 1, ties)
+        cost = self._left(level + 1, ties)
         below, above = (
-            [Answer()] * len(rest) if part is None else self._choose(part, rest, *further)
-            for part, rest in _parts(node, shares, answer.candidate, ties)
+            [Answer()] * len(rest)
+            if part is None
+            else self._choose(part, rest, people * size, level + 1, cost, candidates, noise)
+            for part, rest, size in _parts(node, shares, answer.candidate, ties)
         )
         if answer.candidate is None:
             return [*below, answer, *above]
         off = answer.error if ties.error is None else ties.error
-        pairs = zip([*below, Answer(answer.candidate, 0.0), *above], _weights(shares), strict=True)
-        carried = [_carried(each, off * weight) for each, weight in pairs]
-        carried[len(below)] = answer
-        return carried
+        weights = _weights(shares)
+        return [
+            *(_carried(each, off * weight) for each, weight in zip(below, weights, strict=False)),
+            answer,
+            *(
+                _carried(each, off * weight)
+                for each, weight in zip(above, weights[len(below) + 1 :], strict=True)
+            ),
+        ]
 
     def _left(self, level: int, ties: Ties) -> Budget:
         """Return what searches of a level may spend beside the count of those who are tied."""
@@ -217,7 +243,7 @@ def _carried(answer: Answer, error: float) -> Answer:
     return answer._replace(error=math.ceil(math.hypot(answer.error, error)))
 
 
-Part = tuple[Node | None, tuple[Fraction, ...]]
+Part = tuple[Node | None, tuple[Fraction, ...], float]
 
 
 def _relative(shares: tuple[Fraction, ...]) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
@@ -231,15 +257,16 @@ def _relative(shares: tuple[Fraction, ...]) -> tuple[tuple[Fraction, ...], tuple
 def _parts(
     node: Node, shares: tuple[Fraction, ...], index: int | None, ties: Ties
 ) -> tuple[Part, Part]:
-    """Return for both sides of the middle p: its people, and its p relative to them."""
+    """Return for both sides of the middle p: its people, its p relative to them, their share."""
     middle = len(shares) // 2
     if index is not None:
+        p = float(shares[middle])
         parts = node.split(index, ties.below, ties.above)
-        below, above = zip(parts, _relative(shares), strict=True)
+        below, above = zip(parts, _relative(shares), (p, 1 - p), strict=True)
         return below, above
     lower, upper = shares[:middle], shares[middle + 1 :]
     half = Fraction(1, 2)
     left = min((abs(share - half) for share in lower), default=Fraction(1))
     right = min((abs(share - half) for share in upper), default=Fraction(1))
     nearer = left <= right
-    return (node if nearer else None, lower), (None if nearer else node, upper)
+    return (node if nearer else None, lower, 1.0), (None if nearer else node, upper, 1.0)
