@@ -171,7 +171,7 @@ def _scaled(mantissas: npt.NDArray[Any], power: int) -> Floats:
 
 
 _FINER = 4
-_PARTS = 10**_FINER
+_PARTS = 10_000
 """A candidate of a finer grid has so many indexes at most, with those before it."""
 _FINE_WEIGHT = 1 << 14  # above `_PARTS`: a part of the least weight is an integer
 
@@ -200,7 +200,7 @@ class FinerGrid(Candidates):
     @property
     def size(self) -> int:
         """The number of indexes."""
-        return self.grid.size * _PARTS
+        return _PARTS * len(self.grid.floors)
 
     @property
     def gap(self) -> Fraction:
@@ -241,7 +241,7 @@ class FinerGrid(Candidates):
         """Return the index with the last beginning at or before an amount, of those in a cell."""
         first = cell * _PARTS
         indexes = np.arange(first, first + int(_cells(self.grid).parts[cell]))
-        return first + int(np.searchsorted(before(indexes), amount, side="right")) - 1
+        return int(indexes[0] + np.searchsorted(before(indexes), amount, side="right") - 1)
 
     def _value(self, i: int) -> Number:
         return float(self._values(np.array([i]))[0])
@@ -257,9 +257,9 @@ class FinerGrid(Candidates):
         return np.where(places + 1 >= parts, self.grid.floors[cells], values)
 
     def _index(self, value: Number) -> int:
-        first = self.grid.index(value) * _PARTS
-        parts = int(_cells(self.grid).parts[first // _PARTS])
-        return first + bisect.bisect_left(range(first, first + parts - 1), value, key=self._value)
+        cell = self.grid.index(value)
+        indexes = range(cell * _PARTS, cell * _PARTS + int(_cells(self.grid).parts[cell]))
+        return indexes[bisect.bisect_left(indexes, value, key=self._value)]
 
     def _indexes(self, values: Floats | Indexes) -> Indexes | None:
         cells = self.grid._indexes(values)

@@ -62,6 +62,7 @@ _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 _NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
 _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
+_ROUNDED = 1e-12  # of sums of shares in floats
 _FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
@@ -370,7 +371,8 @@ class RankRelease(OfLines):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value or one row of values per partition; there is no shared clip."""
-        drawn = [self._answers(lines, noise) for lines in view.owned(0)]
+        answers = self._true if noise.is_off else self._answers
+        drawn = [answers(lines, noise) for lines in view.owned(0)]
         shape = (view.size, len(self.search.shares))
         values = [answer.value(self.candidates) for row in drawn for answer in row]
         ranks = [answer.error for row in drawn for answer in row]
@@ -392,6 +394,20 @@ class RankRelease(OfLines):
             answer._replace(error=stated(clip.error(answer.error, end), size * clip.rows))
             for answer, end in zip(answers, ends, strict=True)
         ]
+
+    def _true(self, lines: Lines, _: Noise) -> list[Answer]:
+        """Return the true quantiles for trials: no search is asked, as it is what is tried."""
+        if not len(lines.items):
+            return [Answer()] * len(self.search.shares)
+        order = np.argsort(lines.items)
+        each = lines.counts / 1.0
+        if self.rows is None:
+            each /= np.bincount(lines.people, lines.counts)[lines.people]
+        until = np.cumsum(each[order])
+        needs = np.array([float(p) for p in self.search.shares]) * until[-1] * (1 - _ROUNDED)
+        items = lines.items[order][np.searchsorted(until, needs)]
+        places = places_of(items, self.unit, self.candidates).tolist()
+        return [Answer(place, 0.0) for place in places]
 
     def _people(self, node: Node, noise: Noise) -> float:
         """Return about how many people there are, by their weights: a private draw."""

@@ -526,9 +526,9 @@ def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
     """Return how many of the candidates are on the outer side of 0; all, if none or all are."""
     zero = min(max(candidates.index(0), first), stop)
     sides = candidates.slots_before(np.array([first, zero, stop]))
-    below, above = np.diff(sides).tolist()
-    outer = above if upper else below
-    return -(-(outer or below + above) // candidates.slots)
+    below, above = map(int, np.diff(sides))
+    outer = (above if upper else below) or below + above
+    return -(-outer // candidates.slots)
 
 
 def _floor(rate: Fraction, size: int, stray: float) -> float:
