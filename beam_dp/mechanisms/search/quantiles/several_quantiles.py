@@ -69,9 +69,7 @@ def quantile_search(
         return CentralSearch(budget, p, resolution)
     upper = p >= 1 - TAIL
     share = 1 - p if upper else p
-    return TailSearch(
-        budget, share, upper=upper, stray=stray, resolution=resolution, people=people
-    )
+    return TailSearch(budget, share, upper=upper, stray=stray, resolution=resolution, people=people)
 
 
 @dataclass(frozen=True)
