@@ -12,7 +12,6 @@ from beam_dp.mechanisms.candidates.decimal_grid import (
     DecimalGrid,
     FinerGrid,
     default_values,
-    values_between,
 )
 
 UNIT = Fraction(1, 10**6)
@@ -20,7 +19,7 @@ WHOLE = FinerGrid(default_values(UNIT))
 SMALL = [
     FinerGrid(DecimalGrid(0, 1, 3)),
     FinerGrid(DecimalGrid(-2, 1, 4)),
-    FinerGrid(values_between(Fraction(1, 100), Fraction(7), Fraction(25))),
+    FinerGrid(DecimalGrid(-2, 1, 4, lower=Fraction(7, 2))),
 ]
 
 

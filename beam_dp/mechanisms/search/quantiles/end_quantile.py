@@ -224,7 +224,7 @@ class Levels:
     Attributes:
         rate: e2.
         share: s, or 0 where the floor alone counts.
-        more: max(0, rank - 1/2) / worth + h.
+        more: max(0, rank - 1/2) / worth + h; h is below 0 where people lie dense.
         floors: L of each stretch of candidates, from the data outwards.
         cuts: how many candidates are passed before each stretch but the last, falling.
         behind: t.
@@ -279,6 +279,10 @@ class TailSearch(Paid):
     between where they change places. As L does not rise along the walk, d_i does not fall. So a
     stop at y_i costs e2 (g_i + d_i) (the theorem of `WeightWalk`). n - A(y_i) moves by 1 - g_i, so
     each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
+
+    *Slots.* A `FinerGrid` has several numbers where the grid has one candidate. The walk is over
+    slots, of which a number has one or more, and each level is higher by ln(slots) / e2: a constant,
+    which moves no d_i. So a cell weighs what its candidate does, and what follows counts cells.
 
     *Rates.* e3 is a twentieth of epsilon, and f the rest: e2 = f / (1 + s). zCDP: the log ratio
     ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `bounded_range`.

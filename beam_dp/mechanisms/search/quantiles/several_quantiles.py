@@ -190,18 +190,11 @@ class SplitSearch(Paid):
             else self._choose(part, rest, people * size, level + 1, cost, candidates, noise)
             for part, rest, size in _parts(node, shares, answer.candidate, ties)
         )
-        if answer.candidate is None:
-            return [*below, answer, *above]
         off = answer.error if ties.error is None else ties.error
-        weights = _weights(shares)
-        return [
-            *(_carried(each, off * weight) for each, weight in zip(below, weights, strict=False)),
-            answer,
-            *(
-                _carried(each, off * weight)
-                for each, weight in zip(above, weights[len(below) + 1 :], strict=True)
-            ),
-        ]
+        weights = iter(_weights(shares))
+        left = [_carried(each, off * next(weights)) for each in below]
+        next(weights)
+        return [*left, answer, *(_carried(each, off * next(weights)) for each in above)]
 
     def _left(self, level: int, ties: Ties) -> Budget:
         """Return what searches of a level may spend beside the count of those who are tied."""
@@ -236,7 +229,7 @@ def _weights(shares: tuple[Fraction, ...]) -> list[float]:
 
 def _carried(answer: Answer, error: float) -> Answer:
     """Return an answer with the error of the ranks of its part: independent, so squares add up."""
-    if answer.candidate is None:
+    if answer.candidate is None or math.isinf(error):
         return answer
     return answer._replace(error=math.ceil(math.hypot(answer.error, error)))
 
