@@ -63,6 +63,7 @@ class Distance:
         make: returns the rows.
         size: returns what one of the unit is.
         depth: the bound on the rows of a person, if there is one.
+        place: which of several numbers of the metric it is.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Distance:
     make: Make = items
     size: Callable[[np.ndarray], float] = lambda values: 1.0
     depth: int | None = None
+    place: int = 0
 
     @property
     def head(self) -> str:
@@ -206,6 +208,20 @@ OTHERS: tuple[Distance, ...] = (
 )
 
 
+_QUARTERS = (0.25, 0.5, 0.75)
+TOGETHER: tuple[Distance, ...] = tuple(
+    Ranked(
+        f"{p} of three quantiles",
+        dp.Quantiles("v", _QUARTERS, per="person"),
+        (*VALUES, *suites.TIES),
+        p=p,
+        place=place,
+    )
+    for place, p in enumerate(_QUARTERS)
+)
+"""Quantiles of one column together, also where values tie; no expert is asked."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cell:
     """One statistic of one kind of data."""
@@ -244,7 +260,7 @@ class Found:
         return f"{errors} / {100 * self.inside:.0f} / {short(self.width)}{share}"
 
 
-def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0, place: int = 0) -> Found:
+def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0) -> Found:
     """Draw releases of one cell and compare them with the truth.
 
     Args:
@@ -252,7 +268,6 @@ def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0, place: int 
         runs: how many releases in all.
         seeds: of how many draws of the data.
         seconds: no more are drawn of each after so long, but for the first ten.
-        place: which of several numbers of the metric is looked at.
     """
     parts, start, other = [], time.monotonic(), cell.other
     for seed in range(seeds):
@@ -260,7 +275,7 @@ def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0, place: int 
             break
         rows = cell.rows(seed)
         summarised = draws.summarise(rows, [other.metric], BUDGET, other.depth)
-        drawn = summarised.draws(-(-runs // seeds), seconds)[place]
+        drawn = summarised.draws(-(-runs // seeds), seconds)[other.place]
         errors, stated = other.errors(rows, drawn.value), other.stated(rows, drawn)
         parts.append([errors, other.inside(rows, drawn), stated, drawn.empty])
     columns = [np.concatenate(column).ravel() for column in zip(*parts, strict=True)]
@@ -280,9 +295,11 @@ def misses(results: Sequence[Found]) -> list[str]:
     return [name for name, is_met in found.items() if not is_met]
 
 
-def by_statistic(sizes: Sequence[int], only: str) -> Iterator[tuple[Distance, list[list[Cell]]]]:
+def by_statistic(
+    sizes: Sequence[int], only: str, others: Sequence[Distance] = OTHERS
+) -> Iterator[tuple[Distance, list[list[Cell]]]]:
     """Yield the statistics with such a part in their names: for each kind a line of cells."""
-    for other in OTHERS:
+    for other in others:
         if only in other.name:
             yield other, [[Cell(other, kind, size) for size in sizes] for kind in other.kinds]
 
@@ -321,7 +338,7 @@ def report(runs: int, seeds: int, quick: bool, only: str) -> int:
     sizes, seconds = (SIZES[:2], 0.2) if quick else (SIZES, 1.0)
     found: dict[Distance, list[list[Found]]] = {}
     is_missed = False
-    for other, asked in by_statistic(sizes, only):
+    for other, asked in by_statistic(sizes, only, OTHERS + TOGETHER):
         found[other] = [[measure(cell, runs, seeds, seconds) for cell in cells] for cells in asked]
         text = table(other, found[other])
         is_missed |= "NO: " in text

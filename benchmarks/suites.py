@@ -163,7 +163,20 @@ CHECKS: dict[str, Draw] = {
     "150 people x1,000": _group(150, 1000.0),
     "normal(10, 30)": lambda size, drawn: drawn.normal(10.0, 30.0, size),
 }
-KINDS = SUITE | CHECKS
+TIES: dict[str, Draw] = {
+    "whole years": lambda size, drawn: np.clip(np.round(drawn.normal(42.0, 15.0, size)), 0, 100),
+    "60% are 100": few_above(
+        0.6, lambda *_: 100.0, lambda size, drawn: drawn.integers(1, 100, size).astype(float)
+    ),
+    "0 and 1": lambda size, drawn: (drawn.random(size) < 0.3).astype(float),
+    "prices of .99": lambda size, drawn: np.floor(drawn.lognormal(2.0, 1.0, size)) + 0.99,
+    "all are 5": lambda size, drawn: np.full(size, 5.0),
+    "90% are 0": few_above(
+        0.9, lambda *_: 0.0, lambda size, drawn: np.ceil(drawn.lognormal(1.0, 1.0, size))
+    ),
+}
+"""Many people have the same value."""
+KINDS = SUITE | CHECKS | TIES
 
 
 def numbers(kind: str, size: int, seed: int) -> np.ndarray:

@@ -7,11 +7,13 @@ They are computed from the parameters and the runs of the searches themselves, e
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import (
     AboveThreshold,
@@ -23,14 +25,18 @@ from beam_dp.mechanisms.search import (
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
-from beam_dp.mechanisms.search.quantiles import end_quantile
+from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
 from beam_dp.mechanisms.search.quantiles.end_quantile import Levels, Line, TailSearch, WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
-from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch, _parts
+from beam_dp.mechanisms.search.quantiles.several_quantiles import (
+    NO_TIES,
+    SplitSearch,
+    Ties,
+    _parts,
+)
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
 
-Indexes = tuple[int | None, ...]
 _BLOCK = 2**16  # values of rho at a time
 
 
@@ -185,6 +191,13 @@ def chances_at(search: Any, node: Node, candidates: Candidates) -> Any:
     return kind(search, node, candidates)
 
 
+def all_that_is_drawn(search: Any, node: Node, candidates: Candidates) -> list[float]:
+    """Return the probabilities of all that is drawn, for an audit; see `_split`."""
+    if isinstance(search, SplitSearch):
+        return list(_split(search, node, candidates, few=True).values())
+    return chances_at(search, node, candidates)
+
+
 def _central(search: CentralSearch, node: Node, candidates: Candidates) -> list[float]:
     runs = search._runs(node, candidates)
     scales = np.exp(-float(search._rate) * (runs.losses - runs.losses.min()).astype(np.float64))
@@ -243,22 +256,106 @@ def walk_chances(walk: WeightWalk) -> list[float]:
     return [*map(float, chances), 1 - last / 2 if last < 1 else 1 / (2 * last)]
 
 
-def _split(search: SplitSearch, node: Node, candidates: Candidates) -> dict[Indexes, float]:
-    """Return the probabilities of all lists of indexes, with None for none."""
+def _split(
+    search: SplitSearch, node: Node, candidates: Candidates, few: bool = False
+) -> dict[Any, float]:
+    """Return the probabilities of all lists of indexes, with None for none.
 
-    def of_part(node: Node | None, shares: tuple, count: int, level: int) -> dict[Indexes, float]:
-        if node is None:
-            return {(None,) * count: 1.0}
+    Args:
+        search: the search.
+        node: the people.
+        candidates: the public outputs.
+        few: list what is drawn of people who are tied as well, but all except a few such draws as
+            one: an audit needs no more, and a sum over all of them takes long.
+    """
+
+    def of_parts(parts: Sequence[Any], level: int, cost: Any) -> dict[Any, float]:
+        below, above = (
+            {(None,) * len(rest): 1.0} if part is None else of_part(part, rest, level, cost)
+            for part, rest, _ in parts
+        )
+        return {
+            (left, right): some * other
+            for left, some in below.items()
+            for right, other in above.items()
+        }
+
+    def of_part(node: Node, shares: tuple, level: int, cost: Any) -> dict[Any, float]:
         if not shares:
             return {(): 1.0}
-        one = search._search(shares[len(shares) // 2], level)
-        chances: dict[Indexes, float] = {}
-        for at, chance in enumerate(chances_at(one, node, candidates)):
+        middle = shares[len(shares) // 2]
+        chances: dict[Any, float] = {}
+        for at, chance in enumerate(chances_at(search._search(middle, cost), node, candidates)):
             index = None if at == node.size else node.first + at
-            below, above = (of_part(*part, level + 1) for part in _parts(node, shares, index))
-            for left, some in below.items():
-                for right, other in above.items():
-                    chances[(*left, index, *right)] = chance * some * other
+            drawn = {NO_TIES: 1.0}
+            if index is not None and len(shares) > 1:
+                drawn = ties_chances(search, node.around(index), middle, level + 1, few)
+            for ties, so_often in drawn.items():
+                if ties is None:
+                    chances[index, ties] = chance * so_often
+                    continue
+                parts = _parts(node, shares, index, ties)
+                further = of_parts(parts, level + 1, search._left(level + 1, ties))
+                for (left, right), part in further.items():
+                    key = (*left, index, *right)
+                    key = (ties, *key) if few else key
+                    chances[key] = chances.get(key, 0.0) + chance * so_often * part
         return chances
 
-    return of_part(node, search.shares, len(search.shares), 0)
+    return of_part(node, search.shares, 0, search.level_cost(0))
+
+
+class Added(NamedTuple):
+    """The law of additive noise for a sensitivity."""
+
+    adder: AdditiveNoise
+    sensitivity: int
+
+    def at(self, number: np.ndarray) -> np.ndarray:
+        """Return the chances of integers."""
+        amount = float(self.adder.budget.amount)
+        if self.adder.budget.is_zcdp:
+            narrow = amount / self.sensitivity**2
+            every = np.arange(-self._far, self._far + 1.0)
+            return np.exp(-narrow * number.astype(float) ** 2) / np.exp(-narrow * every**2).sum()
+        rate = amount / self.sensitivity
+        return np.exp(-rate * np.abs(number)) * math.tanh(rate / 2)
+
+    @property
+    def _far(self) -> int:
+        return math.ceil(60 * self.adder.scale * self.sensitivity)
+
+    def between(self, low: int | None, high: int | None) -> float:
+        """Return the chance of at least low and below high; None: there is no such end."""
+        first = min(0, high) - self._far if low is None else low
+        last = max(0, low or 0) + self._far if high is None else high
+        return float(self.at(np.arange(first, last)).sum())
+
+
+def ties_chances(
+    search: SplitSearch, around: tuple[int, int, int], p: Fraction, level: int, few: bool
+) -> dict[Ties | None, float]:
+    """Return the chances of what is drawn of the people at an answer; None: of all others."""
+    below, here, above = around
+    cost, resolution = search.level_cost(level), search.resolution
+    seen = AdditiveNoise(cost.scaled(1 - several_quantiles._TIES))
+    place = AdditiveNoise(cost.scaled(several_quantiles._TIES))
+    bound = seen.bound(1, several_quantiles._SEEN) * resolution
+    over, under = p.as_integer_ratio()
+    most = max(over, under - over)
+    exact = over * (here + above) - (under - over) * below
+    first, second = Added(seen, resolution), Added(place, most * resolution)
+    found: dict[Ties | None, float] = {NO_TIES: first.between(None, bound + 1 - here)}
+    sizes = range(bound + 1, max(bound, here) + 2 + first._far // 2)
+    for people in [bound + 1, bound + 5] if few else sizes:
+        often = float(first.at(np.array([people - here]))[0])
+        if not few and often < 1e-8:
+            continue
+        for lower in sorted({0, people // 3, people}) if few else range(people + 1):
+            least = lower * under - exact if lower else None
+            until = (lower + 1) * under - exact if lower < people else None
+            ties = Ties(lower, people - lower, place.bound(most, several_quantiles._WRONG) / under)
+            found[ties] = often * second.between(least, until)
+    if few:
+        found[None] = 1 - math.fsum(found.values())
+    return found

@@ -82,8 +82,8 @@ def worst(search, node_of, clip, some=DATABASES) -> float:
     def logarithms(people):
         people = tuple(sorted(people))
         if people not in known:
-            found = laws.chances_at(search, node_of(lines_of(people), clip), CANDIDATES)
-            listed = list(found.values()) if isinstance(found, dict) else found
+            node = node_of(lines_of(people), clip)
+            listed = laws.all_that_is_drawn(search, node, CANDIDATES)
             assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
             known[people] = np.log(listed)
         return known[people]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.search.quantiles.node import Answer
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.transforms import rehearsal
 from pipelines import rehearse
 from tests.row_files import write
@@ -64,6 +66,28 @@ def test_the_truth_is_that_of_all_rows(held: list[dict[str, object]], given: dic
             assert [*numbers[:15:3], bins] == pytest.approx(expected, rel=1e-3), key
         else:
             assert numbers[:7:3] == (0, 0, 0)
+
+
+def test_the_true_quantiles_are_not_what_the_search_finds(
+    held: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that is wrong is not the truth that its draws are compared with."""
+    monkeypatch.setattr(SplitSearch, "answers", lambda search, *_: [Answer(0, 0.0)] * 3)
+    release = dp.PrivateAggregate(
+        "who",
+        [dp.Quantiles("value", [0.25, 0.5, 0.75])],
+        dp.Budget(1),
+        partition=["key"],
+        partitions=dp.PublicPartitions(range(7)),
+        bounds=dp.ContributionBounds(2),
+    )
+    found = rehearsal.truth(release)
+    assert np.isnan(found.pop((6,))[::2]).all()
+    for (key,), numbers in found.items():
+        values = np.array([row["value"] for row in held if row["key"] == key], float)
+        expected = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
+        assert list(numbers[::2]) == expected.tolist()
+    assert rehearsal.draws(release, 1)[0][(0,)][0] < -1e17
 
 
 def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:

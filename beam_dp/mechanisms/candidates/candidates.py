@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,8 @@ class Candidates(abc.ABC):
     Build them by `Candidates.linear`, `Candidates.geometric` or `Candidates.of`. `len` works up to
     `sys.maxsize`; `size` always does.
     """
+
+    slots: ClassVar[int] = 1
 
     def __new__(cls, *given: object, **named: object) -> Self:
         """Refuse values: there is a class for each kind of them."""
@@ -181,6 +183,14 @@ class Candidates(abc.ABC):
     def index_at(self, weight: int) -> int:
         """Return the index of the candidate that a weight from 0 on falls on."""
         return weight
+
+    def slots_before(self, indexes: Indexes) -> Indexes:
+        """Return how many slots are before each index: `slots` count as one candidate of a walk."""
+        return indexes
+
+    def index_of_slot(self, slot: int) -> int:
+        """Return the index of the candidate that a slot from 0 on belongs to."""
+        return slot
 
     def __len__(self) -> int:
         return self.size

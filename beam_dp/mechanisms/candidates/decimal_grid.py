@@ -3,12 +3,14 @@
 And the default candidates: the public outputs of a release whose user named none.
 """
 
+import bisect
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from beam_dp.mechanisms.candidates.candidates import (
     ListedGrid,
     RoundedGrid,
 )
+from beam_dp.mechanisms.numerics.numbers import Number
 
 _EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
 _ONE = 1 << 32  # the weight of an e-fold
@@ -165,6 +168,137 @@ def _scaled(mantissas: npt.NDArray[Any], power: int) -> Floats:
         return np.asarray(mantissas * scale if power >= 0 else mantissas / scale, np.float64)
     exact = (Fraction(mantissa) * Fraction(10) ** power for mantissa in mantissas.tolist())
     return np.array([float(value) for value in exact], np.float64)
+
+
+_FINER = 4
+_PARTS = 10_000
+"""A candidate of a finer grid has so many indexes at most, with those before it."""
+_FINE_WEIGHT = 1 << 14  # above `_PARTS`: a part of the least weight is an integer
+
+
+@dataclass(frozen=True, repr=False)
+class FinerGrid(Candidates):
+    """A decimal grid, and between its neighbours all numbers of up to four digits more.
+
+    They count where so many people share the digits of the grid that ranks would be off by them.
+    Each candidate of the grid and the numbers before it, since the candidate before, are a *cell*.
+    A cell weighs what its candidate weighs in the grid: three quarters are the candidate's own, or
+    all where there are no others, which share one quarter. So few people are searched as on the
+    grid itself.
+
+    No number is finer than 10^low. A cell has 10^4 indexes; where it has fewer numbers, the last
+    ones have no weight. Between neighbours that are no power of ten apart there is nothing.
+
+    Attributes:
+        grid: the candidates that weigh most.
+    """
+
+    grid: DecimalGrid
+
+    slots: ClassVar[int] = 4 * _PARTS
+
+    @property
+    def size(self) -> int:
+        """The number of indexes."""
+        return _PARTS * len(self.grid.floors)
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours."""
+        return Fraction(10) ** self.grid.low
+
+    def mirrored(self) -> "FinerGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return FinerGrid(self.grid.mirrored())
+
+    def weight_before(self, indexes: Indexes) -> Indexes:
+        """Return the weight of all values before each index, from 0 to `size`."""
+        return self._before(indexes, self.grid.sums * _FINE_WEIGHT)
+
+    def index_at(self, weight: int) -> int:
+        """Return the index of the value that a weight falls on."""
+        return self._at(weight, self.grid.index_at(weight // _FINE_WEIGHT), self.weight_before)
+
+    def slots_before(self, indexes: Indexes) -> Indexes:
+        """Return how many slots are before each index, from 0 to `size`: all cells have as many."""
+        return self._before(indexes, np.arange(self.grid.size + 1) * self.slots)
+
+    def index_of_slot(self, slot: int) -> int:
+        """Return the index of a slot."""
+        return self._at(slot, slot // self.slots, self.slots_before)
+
+    def _before(self, indexes: Indexes, sums: Indexes) -> Indexes:
+        """Return what is before each index, where so much is before each cell, and in all."""
+        cells, places = np.divmod(indexes, _PARTS)
+        inside = np.minimum(cells, self.grid.size - 1)
+        parts = _cells(self.grid).parts[inside]
+        last, whole = parts - 1, sums[inside + 1] - sums[inside]
+        part = np.maximum(whole // (4 * parts), 1)
+        own = np.where(places > last, whole - last * part, 0)
+        return np.asarray(sums[cells] + np.minimum(places, last) * part + own, np.int64)
+
+    def _at(self, amount: int, cell: int, before: Callable[[Indexes], Indexes]) -> int:
+        """Return the index with the last beginning at or before an amount, of those in a cell."""
+        first = cell * _PARTS
+        indexes = np.arange(first, first + int(_cells(self.grid).parts[cell]))
+        return int(indexes[0] + np.searchsorted(before(indexes), amount, side="right") - 1)
+
+    def _value(self, i: int) -> Number:
+        return float(self._values(np.array([i]))[0])
+
+    def _values(self, indexes: Indexes) -> Floats:
+        """Return the value of each index: the float nearest to its decimal."""
+        cells, places = np.divmod(indexes, _PARTS)
+        table = _cells(self.grid)
+        parts, powers = table.parts[cells], table.powers[cells]
+        mantissas = table.before[cells] * parts + np.minimum(places + 1, parts)
+        up, down = (10.0 ** np.maximum(each, 0) for each in (powers, -powers))
+        values = np.where(powers >= 0, mantissas * up, mantissas / down)
+        return np.where(places + 1 >= parts, self.grid.floors[cells], values)
+
+    def _index(self, value: Number) -> int:
+        cell = self.grid.index(value)
+        indexes = range(cell * _PARTS, cell * _PARTS + int(_cells(self.grid).parts[cell]))
+        return indexes[bisect.bisect_left(indexes, value, key=self._value)]
+
+    def _indexes(self, values: Floats | Indexes) -> Indexes | None:
+        cells = self.grid._indexes(values)
+        if cells is None:
+            return None
+        top = float(self.grid.floors[-1])
+        inside = np.fmin(values.astype(np.float64), top)
+        table, cell = _cells(self.grid), np.minimum(cells, self.grid.size - 1)
+        parts, powers = table.parts[cell], table.powers[cell]
+        up, down = (10.0 ** np.maximum(each, 0) for each in (powers, -powers))
+        guess = np.ceil(inside / up * down - table.before[cell] * parts) - 2
+        # The guess is at most 2 off.
+        first = cell * _PARTS + np.clip(guess, 0, parts - 1).astype(np.int64)
+        while (low := self._values(first) < inside).any():
+            first += low
+        return np.where(cells == self.grid.size, self.size, first)
+
+
+class _Cells(NamedTuple):
+    """Of each cell: how many numbers it has, of which power of ten, and the mantissa before it.
+
+    The j-th number, from 1 on, is (before * parts + j) 10^power.
+    """
+
+    parts: Indexes
+    powers: Indexes
+    before: Indexes
+
+
+@functools.lru_cache(maxsize=16)
+def _cells(grid: DecimalGrid) -> _Cells:
+    gaps = np.diff(grid.floors, prepend=np.nan)
+    steps = np.nan_to_num(np.rint(np.log10(gaps))).astype(np.int64)
+    unit = 10.0**steps
+    before = np.append(0.0, grid.floors[:-1]) / unit
+    usual = np.abs(gaps / unit - 1) + np.abs(before - np.rint(before)) < 1e-6  # NaN: the first
+    digits = np.where(usual, np.clip(steps - grid.low, 0, _FINER), 0)
+    before = np.where(usual, np.rint(before), 0)
+    return _Cells(10**digits, steps - digits, before.astype(np.int64))
 
 
 VALUE_CLIPS = tuple(1 << power for power in range(84))

@@ -11,7 +11,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
 from beam_dp.mechanisms.metrics.base import (
@@ -62,6 +62,7 @@ _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 _NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
 _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
+_ROUNDED = 1e-12  # of sums of shares in floats
 _FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
@@ -110,7 +111,7 @@ class OfRanks(OfValues, OfRowsOrPeople):
             unit=unit,
             count=count,
             search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
-            candidates=default_values(unit) if given is None else given,
+            candidates=_finer(default_values(unit) if given is None else given),
             alone=alone,
             rows=rows,
         )
@@ -216,6 +217,11 @@ class Median(OfRanks):
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
         return OfPeople("median", "mean")
+
+
+def _finer(candidates: Candidates) -> Candidates:
+    """Return decimals with more digits, so that people of few values are not one; others as given."""
+    return FinerGrid(candidates) if isinstance(candidates, DecimalGrid) else candidates
 
 
 def _check_p(owner: str, name: str, p: checks.Real) -> None:
@@ -365,7 +371,8 @@ class RankRelease(OfLines):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value or one row of values per partition; there is no shared clip."""
-        drawn = [self._answers(lines, noise) for lines in view.owned(0)]
+        answers = self._true if noise.is_off else self._answers
+        drawn = [answers(lines, noise) for lines in view.owned(0)]
         shape = (view.size, len(self.search.shares))
         values = [answer.value(self.candidates) for row in drawn for answer in row]
         ranks = [answer.error for row in drawn for answer in row]
@@ -380,13 +387,27 @@ class RankRelease(OfLines):
             clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
         weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
         node = Node.of(*weights, self.candidates.size)
-        there = self._people(node, noise) * clip.rows
-        answers = self.search.answers(node, self.candidates, noise)
+        size = self._people(node, noise)
+        answers = self.search.answers(node, self.candidates, noise, size)
         ends = [float(max(p, 1 - p)) for p in self.search.shares]
         return [
-            answer._replace(error=stated(clip.error(answer.error, end), there))
+            answer._replace(error=stated(clip.error(answer.error, end), size * clip.rows))
             for answer, end in zip(answers, ends, strict=True)
         ]
+
+    def _true(self, lines: Lines, _: Noise) -> list[Answer]:
+        """Return the true quantiles for trials: no search is asked, as it is what is tried."""
+        if not len(lines.items):
+            return [Answer()] * len(self.search.shares)
+        order = np.argsort(lines.items)
+        each = lines.counts / 1.0
+        if self.rows is None:
+            each /= np.bincount(lines.people, lines.counts)[lines.people]
+        until = np.cumsum(each[order])
+        needs = np.array([float(p) for p in self.search.shares]) * until[-1] * (1 - _ROUNDED)
+        items = lines.items[order][np.searchsorted(until, needs)]
+        places = places_of(items, self.unit, self.candidates).tolist()
+        return [Answer(place, 0.0) for place in places]
 
     def _people(self, node: Node, noise: Noise) -> float:
         """Return about how many people there are, by their weights: a private draw."""

@@ -18,7 +18,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -144,7 +144,12 @@ class Noise:
 
     Every value follows its formula exactly. Two `Noise` objects are equal, and what they draw
     is independent: after pickling, forking and in threads too.
+
+    Attributes:
+        is_off: whether all is 0 in a trial, which asks for true numbers.
     """
+
+    is_off: ClassVar[bool] = False
 
     def words(self, size: int) -> npt.NDArray[np.uint64]:
         """Return `size` independent uniform 64-bit words of the operating system.

@@ -18,6 +18,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -87,6 +88,8 @@ class NoNoise(Noise):
     Attributes:
         token: is known to the process of the block, as long as that lasts.
     """
+
+    is_off: ClassVar[bool] = True
 
     token: bytes
 

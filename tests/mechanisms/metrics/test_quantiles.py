@@ -1,5 +1,6 @@
 """Quantiles and extremes by ranks: what the releases give to their searches, and what comes out."""
 
+import collections
 import math
 from fractions import Fraction
 
@@ -7,10 +8,13 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
 from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from tests.doubles import ZeroNoise
 from tests.relations import Row, as_dicts, views
 
 SURE = dp.Budget(10**6)
@@ -193,3 +197,39 @@ def test_the_rank_error_of_a_median_of_rows_holds_beside_people_of_many_rows():
     assert held >= 10 and np.nanmedian(values) >= 100
     people = released(dp.Median("value", per="person"), rows, dp.Budget(1))[1][1][0]
     assert people < 50
+
+
+class Trial(ZeroNoise):
+    """Noise that is off, as in a trial."""
+
+    is_off = True
+
+
+@pytest.mark.parametrize("per", ["row", "person"])
+def test_a_trial_computes_true_quantiles_without_the_search(per, monkeypatch):
+    def broken(*_given):
+        raise AssertionError
+
+    monkeypatch.setattr(SplitSearch, "answers", broken)
+    shares = [0.1, 0.25, 0.5, 0.75, 1 / 3]
+    _, found = released(dp.Quantiles("value", shares, per=per), noise=Trial())
+    for day in (1, 2):
+        mine = [row for row in ROWS if row.day == day]
+        owned = collections.Counter(row.person for row in mine)
+        weights = {row: Fraction(1, owned[row.person] if per == "person" else 1) for row in mine}
+        values, _, _, ranks = found[day]
+        assert set(ranks) == {0.0}
+        total = sum(weights[row] for row in mine)
+        for p, value in zip(sorted(shares), values, strict=True):
+            below, until = (
+                sum(weights[row] for row in mine if row.value < value + more) for more in (0, 1)
+            )
+            assert below < Fraction(repr(p)) * total <= until
+
+
+def test_decimals_are_searched_with_more_digits_and_given_values_as_they_are():
+    fine = released(dp.Median("value"))[0].candidates
+    assert isinstance(fine, FinerGrid)
+    bounded = released(dp.Median("value", low=0, high=200))[0].candidates
+    assert isinstance(bounded, FinerGrid) and (bounded[0], bounded[bounded.size - 1]) == (0, 200)
+    assert released(dp.Median("value", candidates=GRID))[0].candidates == GRID

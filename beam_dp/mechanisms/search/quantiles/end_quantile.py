@@ -154,6 +154,9 @@ _FEW = 0.01  # the chance to take so few people as the floor for many
 _EARLY, _EARLIER = 3.2, 2.4
 """Measured: a walk over N candidates stops about ln N / (3.2 e2) people early; where people are
 few, and more candidates lie between them, ln N / (2.4 e2)."""
+_DENSE = 1500
+"""Measured: where s n people are asked for, a walk over decimals stops about ln(1500 / (s n)) / e2
+people early, if that is less: late, where candidates lie less dense than people."""
 _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
 _SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
 _UNSURE = 4  # Laplace noise of rate e2 exceeds 4 / e2 with a chance of 1%, on one side
@@ -161,28 +164,33 @@ _GRAINS = 1 << 10  # a person is worth so many units of a level at least
 
 
 class Line(NamedTuple):
-    """People in the order of a walk; private data, but for the two sizes.
+    """People in the order of a walk; private data, but for the sizes.
 
     Attributes:
-        indexes: how many candidates are passed before each place where somebody is, rising.
+        indexes: how many slots are passed before each place where somebody is, rising.
         sums: how much people have before each of these, and in all, in units of 1 / D.
-        size: how many candidates there are.
-        outer: how many of them are on the outer side of 0; all, if none or all are.
+        size: how many slots there are.
+        outer: how many candidates are on the outer side of 0; all, if none or all are.
+        slots: how many slots count as one candidate.
     """
 
     indexes: np.ndarray
     sums: np.ndarray
     size: int
     outer: int
+    slots: int = 1
 
     @classmethod
     def of(cls, node: Node, candidates: Candidates, upper: bool) -> "Line":
         """Return the people of a node, from the top or from the bottom."""
-        indexes, amounts = node.buckets - node.first, node.amounts
+        first, stop = candidates.slots_before(np.array([node.first, node.stop])).tolist()
+        indexes, amounts = candidates.slots_before(node.buckets) - first, node.amounts
         if upper:
-            indexes, amounts = (node.size - 1 - indexes)[::-1], amounts[::-1]
+            indexes = (stop - candidates.slots_before(node.buckets + 1))[::-1]
+            amounts = amounts[::-1]
         sums = np.append(integers.narrow(np.array([0])), integers.running_sums(amounts))
-        return cls(indexes, sums, node.size, _outer(candidates, node.first, node.stop, upper))
+        outer = _outer(candidates, node.first, node.stop, upper)
+        return cls(indexes, sums, stop - first, outer, candidates.slots)
 
     @property
     def total(self) -> int:
@@ -216,7 +224,7 @@ class Levels:
     Attributes:
         rate: e2.
         share: s, or 0 where the floor alone counts.
-        more: max(0, rank - 1/2) / worth + h.
+        more: max(0, rank - 1/2) / worth + h; h is below 0 where people lie dense.
         floors: L of each stretch of candidates, from the data outwards.
         cuts: how many candidates are passed before each stretch but the last, falling.
         behind: t.
@@ -272,6 +280,10 @@ class TailSearch(Paid):
     stop at y_i costs e2 (g_i + d_i) (the theorem of `WeightWalk`). n - A(y_i) moves by 1 - g_i, so
     each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
 
+    *Slots.* A `FinerGrid` has several numbers where the grid has one candidate. The walk is over
+    slots, of which a number has one or more, and each level is higher by ln(slots) / e2: a constant,
+    which moves no d_i. So a cell weighs what its candidate does, and what follows counts cells.
+
     *Rates.* e3 is a twentieth of epsilon, and f the rest: e2 = f / (1 + s). zCDP: the log ratio
     ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `bounded_range`.
 
@@ -300,6 +312,7 @@ class TailSearch(Paid):
         resolution: D.
         worth: how many of the things that `rank` counts a person's whole weight stands for: the C
             of rows that weigh 1 / C each.
+        people: about how many people there are, which is public; 0: nothing is known.
 
     Source: the sparse vector technique, of which `WeightWalk` is a form with one noise; the count
     behind costs nothing more, as a person is on one side of the answer.
@@ -311,6 +324,7 @@ class TailSearch(Paid):
     stray: float = STRAY
     resolution: int = RESOLUTION
     worth: int = 1
+    people: int = 0
 
     def floor(self, candidates: Candidates) -> int:
         """Return how many people must be at or above a candidate, about, for the walk to stop.
@@ -353,8 +367,10 @@ class TailSearch(Paid):
         behind = int(adder.add(alone(behind), self.resolution, noise)[0])
         if behind < self._units(levels.behind) and not levels.many:
             return Answer()
-        passed = int(begins[stop.run]) + stop.passed
-        index = node.stop - 1 - passed if self.upper else node.first + passed
+        slot = int(begins[stop.run]) + stop.passed
+        first, end = candidates.slots_before(np.array([node.first, node.stop])).tolist()
+        index = candidates.index_of_slot(end - 1 - slot if self.upper else first + slot)
+        passed = slot // line.slots
         return Answer(
             index, self._error(levels, passed, behind), self._people(levels, passed, behind)
         )
@@ -395,8 +411,9 @@ class TailSearch(Paid):
         """
         _, rate = self._rates
         level, *questions = _asked_at_first(self, line.outer)
-        edges = _edges(line.size)
-        reached = line.reached(np.append(edges, np.repeat(line.size, len(questions))))
+        edges = _edges(-(-line.size // line.slots))
+        places = np.append(edges * line.slots, np.repeat(line.size, len(questions)))
+        reached = line.reached(places)
         levels = [self._units(level)] * len(edges) + [self._units(each) for each in questions]
         needs = integers.add(integers.narrow(np.array(levels, object)), -reached)
         sights = [Sight(edge, level) for edge in edges.tolist()]
@@ -424,10 +441,13 @@ class TailSearch(Paid):
 
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
-        cuts = np.array(levels.cuts, np.int64)
+        cuts = np.array(levels.cuts, np.int64) * line.slots
+        each = math.log(line.slots) / float(levels.rate)
         begins = np.unique(np.concatenate([[0], line.indexes, cuts]).astype(np.int64))
         parts = self.share.denominator * self._grain
-        more, *floors = (math.ceil(each * levels.person) for each in (levels.more, *levels.floors))
+        more, *floors = (
+            math.ceil((level + each) * levels.person) for level in (levels.more, *levels.floors)
+        )
         asked = int(levels.share * parts) * line.total + more
         needs = integers.narrow(np.array([max(asked, floor) for floor in floors], object))
         level = needs[np.searchsorted(-cuts, -begins, side="left")]
@@ -489,13 +509,15 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
         nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
         rise = math.log(_FARTHER) / float(rate)
         floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
-    early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
+    early = math.log(outer) / (_EARLIER if sight.edge is None else _EARLY)
+    if share and search.people:
+        early = min(early, math.log(_DENSE / float(share * search.people)))
     # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
     behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
     return Levels(
         rate,
         share,
-        more=search._asked + early,
+        more=search._asked + early / float(rate),
         floors=tuple(floors),
         cuts=cuts,
         behind=behind,
@@ -507,8 +529,10 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
 def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
     """Return how many of the candidates are on the outer side of 0; all, if none or all are."""
     zero = min(max(candidates.index(0), first), stop)
-    outer = stop - zero if upper else zero - first
-    return outer or stop - first
+    sides = candidates.slots_before(np.array([first, zero, stop]))
+    below, above = map(int, np.diff(sides))
+    outer = (above if upper else below) or below + above
+    return -(-outer // candidates.slots)
 
 
 def _floor(rate: Fraction, size: int, stray: float) -> float:

@@ -105,14 +105,34 @@ class Node:
         """The sum of the amounts before each bucket, and that of all."""
         return np.append(integers.narrow(np.array([0])), integers.running_sums(self.amounts))
 
-    def split(self, index: int) -> tuple["Node", "Node"]:
-        """Return what is at or below a candidate, and what is above it.
+    def around(self, index: int) -> tuple[int, int, int]:
+        """Return how much all people have below a candidate, at it, and above it."""
+        low, high = self.sums[np.searchsorted(self.buckets, [index, index + 1])].tolist()
+        return low, high - low, int(self.sums[-1]) - high
 
-        The candidate itself belongs to both: the part above may answer with it too.
+    def split(self, index: int, below: int = 0, above: int = 0) -> tuple["Node", "Node"]:
+        """Return what is below a candidate, and what is above it.
+
+        The candidate itself belongs to both, as both parts may answer with it too. What people have
+        at it is in neither: each has there an amount that is public.
         """
-        cut = int(np.searchsorted(self.buckets, index, side="right"))
-        below = Node(self.buckets[:cut], self.amounts[:cut], self.first, index + 1)
-        return below, Node(self.buckets[cut:], self.amounts[cut:], index, self.stop)
+        start, end = np.searchsorted(self.buckets, [index, index + 1]).tolist()
+        lower, upper = slice(start), slice(end, None)
+        here = np.array([index], np.int64)
+        return (
+            Node(
+                np.append(self.buckets[lower], here),
+                integers.concatenate([self.amounts[lower], alone(below)]),
+                self.first,
+                index + 1,
+            ),
+            Node(
+                np.append(here, self.buckets[upper]),
+                integers.concatenate([alone(above), self.amounts[upper]]),
+                index,
+                self.stop,
+            ),
+        )
 
 
 class Answer(NamedTuple):

@@ -4,16 +4,16 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
+from typing import NamedTuple
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
 
 TAIL = Fraction(1, 5)
 """Up to this share, and from 1 - TAIL on, a walk from outside errs less than weights."""
@@ -23,9 +23,38 @@ _ROOT = Fraction(11, 9)
 weights: all other levels err with it. Where it is a walk, which errs less, the inverse."""
 
 
+_TIES = Fraction(1, 4)
+"""The part of a level for the place of a quantile among people of one value, where many have it."""
+_SEEN = Fraction(1, 20)
+"""The chance of noise that is taken for people of one value, twice."""
+_WRONG = Fraction(1, 20)
+"""The chance that this place is further off than is stated."""
+
+
+class Ties(NamedTuple):
+    """What is known of the people who have the value of an answer; released.
+
+    Attributes:
+        below: how many of them are below the quantile, in units of 1 / D.
+        above: how many are above it.
+        error: how far off that is, in people, in 95% of draws; None: they are few, or nobody.
+    """
+
+    below: int
+    above: int
+    error: float | None
+
+
+NO_TIES = Ties(0, 0, None)
+
+
 @functools.lru_cache(maxsize=256)
 def quantile_search(
-    budget: Budget, p: Fraction, resolution: int = RESOLUTION, stray: float = STRAY
+    budget: Budget,
+    p: Fraction,
+    resolution: int = RESOLUTION,
+    stray: float = STRAY,
+    people: int = 0,
 ) -> CentralSearch | TailSearch:
     """Return the search that measures best for one p.
 
@@ -34,29 +63,45 @@ def quantile_search(
         p: the share below, above 0 and below 1.
         resolution: what one person is worth in units.
         stray: of a `TailSearch`.
+        people: of a `TailSearch`.
     """
     if TAIL < p < 1 - TAIL:
         return CentralSearch(budget, p, resolution)
     upper = p >= 1 - TAIL
     share = 1 - p if upper else p
-    return TailSearch(budget, share, upper=upper, stray=stray, resolution=resolution)
+    return TailSearch(budget, share, upper=upper, stray=stray, resolution=resolution, people=people)
 
 
 @dataclass(frozen=True)
 class SplitSearch(Paid):
     """Choose a candidate for each of several p, in rising order; or none for some of them.
 
-    The middle p is searched among all people. Its answer y splits them: what people have at or
-    below y is searched for the smaller p, what they have above y for the larger ones, with p
-    relative to the part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level
-    has 11 / 9 times as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+    The middle p is searched among all people. Its answer y splits them: what people have below y is
+    searched for the smaller p, what they have above y for the larger ones, with p relative to the
+    part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level has 11 / 9 times
+    as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+
+    *Ties.* With lt, eq and gt people below, at and above y, p n is lt + r, where r people at y are
+    below the p-quantile: r = p (eq + gt) - (1 - p) lt; the other eq - r are above it. Where few
+    have the value y, both are next to nothing. So eq is drawn with noise, by what the next level
+    has for people at y, who are in none of its parts. Where it is above the noise, r is drawn too,
+    with noise for max(p, 1 - p), by `_TIES` of the next level. The parts then have r and eq - r
+    more at y, as drawn: constants. So ranks of the part below are those of lt + r people of whom
+    q / p are at or below the q-quantile, and those above like this.
+
     The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed.
 
-    Proof. Given the answers of the levels above, the parts of one level are fixed. A person's rows
-    are divided among them: a_1 + a_2 + ... <= 1 of a person. A search of the level's epsilon is
-    (a_j epsilon)-DP for one who has a_j in its part; one of the level's rho has the bounded range
-    a_j sqrt(8 rho) (the theorems of `CentralSearch` and `TailSearch`). Epsilons of a level add up
-    to epsilon at most, ranges to sqrt(8 rho), and levels compose adaptively.
+    Proof. Given the answers of the levels above, the parts of one level are fixed, and so are the
+    places y between them. A person's rows are divided among them: a_1 + a_2 + ... <= 1 of a person.
+    A search of epsilon e is (a_j e)-DP for one who has a_j in its part, where the constants beside
+    it change nothing (the theorems of `CentralSearch` and `TailSearch`); eq and Laplace noise of
+    the rate e is (a_j e)-DP for one who has a_j at y; r moves by max(p, 1 - p) times what a person
+    has in the node before it. Let a level have the epsilon f, and t = `_TIES`. One who has b in a
+    node above, c of it at y and b - c on both sides, spends c (1 - t) f + b t f where r is drawn,
+    as searches have (1 - t) f then, and (b - c) (1 - t) f for these; b f at most where it is not.
+    That is at most b f, and the b of a level add up to 1 at most; levels compose adaptively. Under
+    zCDP a search of rho, and Gaussian noise, are (a_j^2 rho)-zCDP for that person: a bounded range
+    of a_j sqrt(8 rho) is a_j^2 rho. So b^2 rho or less is spent, and squares add up to 1 at most.
 
     Where a part has no answer, its people all go to that side which has the p nearest to 1/2, and
     the other side has none: a person is then in one part, as before.
@@ -86,9 +131,19 @@ class SplitSearch(Paid):
         root = _ROOT if TAIL < middle < 1 - TAIL else 1 / _ROOT
         return self.cost.scaled((Fraction(1) if level else root) / (root + self.levels - 1))
 
-    def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
-        """Return the answer for each share, for the node of all candidates: a private draw."""
-        return self._choose(node, self.shares, candidates, noise, 0)
+    def answers(
+        self, node: Node, candidates: Candidates, noise: Noise, people: float = 0
+    ) -> list[Answer]:
+        """Return the answer for each share, for the node of all candidates: a private draw.
+
+        Args:
+            node: what people have at all candidates.
+            candidates: the public outputs.
+            noise: the randomness.
+            people: about how many there are, which is public; 0: nothing is known.
+        """
+        part = self.shares, people, 0, self.level_cost(0)
+        return self._choose(node, *part, candidates, noise)
 
     @property
     def usual_errors(self) -> list[int]:
@@ -99,43 +154,68 @@ class SplitSearch(Paid):
         if not shares:
             return []
         middle = len(shares) // 2
-        own = float(self._search(shares[middle], level).usual_error)
-        parts = _parts(_NOBODY, shares, 0)
-        below, above = (self._usual(rest, level + 1) for _, rest, _ in parts)
-        weights = _weights(shares)
-        pairs = zip([*below, 0.0, *above], weights, strict=True)
+        own = float(self._search(shares[middle], self.level_cost(level)).usual_error)
+        below, above = (self._usual(part, level + 1) for part in _relative(shares))
+        pairs = zip([*below, 0.0, *above], _weights(shares), strict=True)
         return [math.hypot(error, own * weight) for error, weight in pairs]
 
-    def _search(self, p: Fraction, level: int) -> CentralSearch | TailSearch:
-        """Return the search of one node."""
-        return quantile_search(self.level_cost(level), p, self.resolution, self.stray)
+    def _search(self, p: Fraction, cost: Budget, people: float = 0) -> CentralSearch | TailSearch:
+        """Return the search of one node; people are known to a factor of 2."""
+        about = 1 << int(people).bit_length() - 1 if people >= 1 else 0
+        return quantile_search(cost, p, self.resolution, self.stray, about)
 
     def _choose(
         self,
         node: Node,
         shares: tuple[Fraction, ...],
+        people: float,
+        level: int,
+        cost: Budget,
         candidates: Candidates,
         noise: Noise,
-        level: int,
     ) -> list[Answer]:
         if not shares:
             return []
-        middle = len(shares) // 2
-        search = self._search(shares[middle], level)
-        answer = search.choose_at(node, candidates, noise)
+        middle = shares[len(shares) // 2]
+        answer = self._search(middle, cost, people).choose_at(node, candidates, noise)
+        if len(shares) == 1:
+            return [answer]
+        ties = NO_TIES
+        if answer.candidate is not None:
+            ties = self._ties(node.around(answer.candidate), middle, level + 1, noise)
+        cost = self._left(level + 1, ties)
         below, above = (
-            [Answer()] * count
+            [Answer()] * len(rest)
             if part is None
-            else self._choose(part, rest, candidates, noise, level + 1)
-            for part, rest, count in _parts(node, shares, answer.candidate)
+            else self._choose(part, rest, people * size, level + 1, cost, candidates, noise)
+            for part, rest, size in _parts(node, shares, answer.candidate, ties)
         )
-        if answer.candidate is None:
-            return [*below, answer, *above]
-        pairs = zip([*below, Answer(answer.candidate, 0.0), *above], _weights(shares), strict=True)
-        return [_carried(each, answer.error * weight) for each, weight in pairs]
+        off = answer.error if ties.error is None else ties.error
+        weights = iter(_weights(shares))
+        left = [_carried(each, off * next(weights)) for each in below]
+        next(weights)
+        return [*left, answer, *(_carried(each, off * next(weights)) for each in above)]
 
+    def _left(self, level: int, ties: Ties) -> Budget:
+        """Return what searches of a level may spend beside the count of those who are tied."""
+        cost = self.level_cost(level)
+        return cost if ties.error is None else cost.scaled(1 - _TIES)
 
-_NOBODY = Node(np.empty(0, np.int64), np.empty(0, np.int64), 0, 1)
+    def _ties(self, around: tuple[int, int, int], p: Fraction, level: int, noise: Noise) -> Ties:
+        """Return how those at an answer are divided, by what people have around it: a draw."""
+        below, here, above = around
+        cost = self.level_cost(level)
+        seen = AdditiveNoise(cost.scaled(1 - _TIES))
+        people = int(seen.add(alone(here), self.resolution, noise)[0])
+        if people <= seen.bound(1, _SEEN) * self.resolution:
+            return NO_TIES
+        over, under = p.as_integer_ratio()
+        most = max(over, under - over)
+        adder = AdditiveNoise(cost.scaled(_TIES))
+        exact = alone(over * (here + above) - (under - over) * below)
+        lower = int(adder.add(exact, most * self.resolution, noise)[0]) // under
+        lower = min(max(0, lower), people)
+        return Ties(lower, people - lower, adder.bound(most, _WRONG) / under)
 
 
 def _weights(shares: tuple[Fraction, ...]) -> list[float]:
@@ -149,27 +229,35 @@ def _weights(shares: tuple[Fraction, ...]) -> list[float]:
 
 def _carried(answer: Answer, error: float) -> Answer:
     """Return an answer with the error of the ranks of its part: independent, so squares add up."""
-    if answer.candidate is None:
+    if answer.candidate is None or math.isinf(error):
         return answer
     return answer._replace(error=math.ceil(math.hypot(answer.error, error)))
 
 
-Part = tuple[Node | None, tuple[Fraction, ...], int]
+Part = tuple[Node | None, tuple[Fraction, ...], float]
 
 
-def _parts(node: Node, shares: tuple[Fraction, ...], index: int | None) -> tuple[Part, Part]:
-    """Return for both sides of the middle p: its people, its p relative to them, how many p."""
+def _relative(shares: tuple[Fraction, ...]) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Return the p on both sides of the middle one, relative to the people there."""
     middle = len(shares) // 2
-    lower, p, upper = shares[:middle], shares[middle], shares[middle + 1 :]
+    p = shares[middle]
+    upper = tuple((share - p) / (1 - p) for share in shares[middle + 1 :])
+    return tuple(share / p for share in shares[:middle]), upper
+
+
+def _parts(
+    node: Node, shares: tuple[Fraction, ...], index: int | None, ties: Ties
+) -> tuple[Part, Part]:
+    """Return for both sides of the middle p: its people, its p relative to them, their share."""
+    middle = len(shares) // 2
     if index is not None:
-        below, above = node.split(index)
-        inner = tuple((share - p) / (1 - p) for share in upper)
-        return (below, tuple(share / p for share in lower), middle), (above, inner, len(upper))
+        p = float(shares[middle])
+        parts = node.split(index, ties.below, ties.above)
+        below, above = zip(parts, _relative(shares), (p, 1 - p), strict=True)
+        return below, above
+    lower, upper = shares[:middle], shares[middle + 1 :]
     half = Fraction(1, 2)
     left = min((abs(share - half) for share in lower), default=Fraction(1))
     right = min((abs(share - half) for share in upper), default=Fraction(1))
     nearer = left <= right
-    return (
-        (node if nearer else None, lower, middle),
-        (None if nearer else node, upper, len(upper)),
-    )
+    return (node if nearer else None, lower, 1.0), (None if nearer else node, upper, 1.0)

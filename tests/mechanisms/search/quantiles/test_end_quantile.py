@@ -10,12 +10,13 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import default_values
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.search.quantiles import end_quantile
 from beam_dp.mechanisms.search.quantiles.end_quantile import (
     NOBODY,
     NOTHING,
     STRAY,
+    Line,
     Sight,
     TailSearch,
 )
@@ -221,3 +222,40 @@ def test_nobody_reaches_the_floor_but_with_the_chance_given():
 
 
 # ------------------------------------------------------------------------- the first look
+
+
+# ------------------------------------------------------------------------- slots of a finer grid
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_finer_grid_is_walked_by_slots_that_weigh_as_the_grid(upper):
+    coarse = DecimalGrid(0, 1, 2)
+    grid = FinerGrid(coarse)
+    values = np.array([-35.0, 2, 2, 17, 30, 30, 31, 88])
+    node = whole(grid.indexes(values), grid)
+    line = Line.of(node, grid, upper)
+    assert line.size == coarse.size * grid.slots and line.outer == 20 - (not upper)
+    for slot in [0, line.size - 1, *np.random.default_rng(1).integers(0, line.size, 200).tolist()]:
+        y = grid[grid.index_of_slot(line.size - 1 - slot if upper else slot)]
+        there = int(((values >= y) if upper else (values <= y)).sum())
+        assert int(line.reached(np.array([slot]))[0]) == there
+    # With nobody there, all slots together weigh what the candidates of the grid do.
+    search = TailSearch(Budget(1), 0, 0, upper, 0.1, 1)
+    weights = []
+    for candidates in (grid, coarse):
+        empty = Line.of(whole([], candidates), candidates, upper)
+        levels = end_quantile._levels(search, empty.outer, NOTHING)
+        _, walk = search._walk(empty, levels)
+        weights.append(walk._floats()[1][-1])
+    assert weights[0] == pytest.approx(weights[1], rel=2e-3)
+
+
+def test_where_people_lie_denser_than_candidates_less_is_asked_for():
+    sparse, dense = (TailSearch(Budget(1), Fraction(1, 10), people=n) for n in (1 << 7, 1 << 20))
+    usual = TailSearch(Budget(1), Fraction(1, 10))
+    more, less, known = (
+        end_quantile._levels(each, 190_000, Sight(180_000, Fraction(200))).more
+        for each in (usual, dense, sparse)
+    )
+    rate = float(usual._rates[0] / (1 + usual.share))
+    assert known == more and less == pytest.approx(math.log(1500 / (1 << 20) * 10) / rate)

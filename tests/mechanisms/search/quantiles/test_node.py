@@ -60,9 +60,13 @@ def test_nobody_and_several_amounts_at_a_place():
     assert node.buckets.tolist() == [1, 3, 6] and node.amounts.tolist() == [2, 5, 8]
 
 
-def test_a_node_is_split_at_a_candidate():
-    below, above = Node.of(np.array([2, 4, 9]), np.array([3, 2, 5]), 8).split(4)
-    assert (below.buckets.tolist(), below.amounts.tolist()) == ([2, 4], [3, 2])
+def test_a_node_is_split_at_a_candidate_without_the_people_there():
+    node = Node.of(np.array([2, 4, 9]), np.array([3, 2, 5]), 8)
+    assert node.around(4) == (3, 2, 5) and node.around(3) == (3, 0, 7)
+    below, above = node.split(4, 6, 1)
+    assert (below.buckets.tolist(), below.amounts.tolist()) == ([2, 4], [3, 6])
     assert (below.first, below.stop, above.first, above.stop) == (0, 5, 4, 8)
-    assert (above.buckets.tolist(), above.sums.tolist()) == ([7], [0, 5])
-    assert below.sums.tolist() == [0, 3, 5]
+    assert (above.buckets.tolist(), above.sums.tolist()) == ([4, 7], [0, 1, 6])
+    below, above = node.split(3)
+    assert (below.buckets.tolist(), below.amounts.tolist()) == ([2, 3], [3, 0])
+    assert (above.buckets.tolist(), above.sums.tolist()) == ([3, 4, 7], [0, 0, 2, 7])
