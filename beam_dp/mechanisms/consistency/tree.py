@@ -1,36 +1,36 @@
 """Tables that nest agree: least squares up and down, then whole numbers from the top down.
 
-*Least squares.* y is a noisy number with the variance v, x the estimate. The rows below a row are
-measured independently of it. Up, from the finest table: z_p is the best estimate of p from itself
-and what is below it. The sum Z of z over the children of p has the variance S, the sum of theirs:
+*What errs.* A number y of a table errs by its noise, of variance N, and by what clipping took from
+it, which the intervals bound: R is the deviation of that. People above the clip are missing in all
+rows at once, so the losses of rows are taken to be one, times R: a sum has the variance
+(sum of N) + (sum of R)^2. With independent losses the sum of many rows would seem too sure, and
+would spoil a total that is measured well.
 
-    z_p = V_p (y_p / v_p + Z_p / S_p),    V_p = 1 / (1 / v_p + 1 / S_p).
+*Least squares.* Up, from the finest table: z_p is the best estimate of p from itself and what is
+below it, x_p that from all. z, N and R of the children of p add up to Z, N' and R':
 
-Down: of Gaussian noise and a flat prior, x is the mean given all numbers. Given the true number of
-p, the children of p depend on nothing outside: their means are z_c + k_c (truth - Z_p) with
-k_c = V_c / S_p. The truth enters linearly, so x_p takes its place:
+    z_p = y_p + g (Z_p - y_p),    g = v / (v + S),    v = N + R^2,    S = N' + R'^2,
 
-    x_c = z_c + k_c (x_p - Z_p),    W_c = V_c (1 - k_c) + k_c^2 W_p,
+with N = (1 - g)^2 N + g^2 N' and R = (1 - g) R + g R' from then on. Down: the children of p have the
+covariance k_c S with their sum, for k_c = (N_c + R_c R') / S, and what they differ from k_c Z by
+has none with it, so
 
-as z_c - k_c Z_p is not correlated with Z_p, nor with any number outside, hence not with x_p. x
-depends on the variances alone, and is the best linear estimate without bias for any noise (Gauss
-and Markov). Source: Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of differentially private
-histograms through consistency", 2010, Theorems 3 and 4, here with unequal variances.
+    x_c = z_c + k_c (x_p - Z_p).
 
-*Sums of rows.* Two children of p have the covariance k_c k_d (W_p - S_p) <= 0, and rows of
-different parents k_c k_d times that of the parents. By induction no two rows of a table are
-positively correlated: the variance of a sum of rows is at most the sum of their variances.
+The k_c add up to 1, so the x_c add up to x_p. Without losses, and with them for one parent alone,
+x is the best linear estimate without bias (Gauss and Markov; Hay, Rastogi, Miklau, Suciu, "Boosting
+the accuracy of differentially private histograms through consistency", 2010, Theorems 3 and 4, here
+with unequal variances). With losses and several parents it is a linear estimate without bias.
 
 *What is not listed.* Where a parent has parts that are not listed, and whose number is not
 measured, nothing ties it to those that are listed but that these are not more. So the tables above
-and below are estimated apart. (other) is the estimate of the parent less those of its children; the
-two are independent, and their variances add up.
+and below are estimated apart. (other) is what is left of the parent.
 
 *Whole numbers that are not negative.* From the top down, the estimates x_c of the children of p,
-whose number N is whole by now, are replaced by the nearest ones, in squares over their variances,
-that are at least 0 and add up to N, or to N at most where there is (other). By Karush, Kuhn and
+whose number n is whole by now, are replaced by the nearest ones, in squares over w_c = N_c + R_c R',
+that are at least 0 and add up to n, or to n at most where there is (other). By Karush, Kuhn and
 Tucker these are max(0, x_c - a w_c), with one a per parent. With A the children that stay above 0,
-a = (sum of x_c over A - N) / (sum of w_c over A). Begin with all; whoever is not above a w_c
+a = (sum of x_c over A - n) / (sum of w_c over A). Begin with all; whoever is not above a w_c
 leaves, and a does not fall by that, so that nobody has to come back (Michelot 1986). With (other),
 a is at least 0. Then all are rounded down, and the missing units go to the largest remainders.
 """
@@ -39,103 +39,111 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beam_dp.mechanisms.consistency.tables import Agreed, Table
+from beam_dp.mechanisms.consistency.tables import Agreed, Table, noise_of_sum
 from beam_dp.mechanisms.numerics import integers
 
 _LOWERED = 2.0**-30
-"""Numbers are lowered by this part before they are rounded down: far more than floats err."""
+"""Numbers are lowered by this part more before they are rounded down: floats err far less."""
 
 
-def agree(tables: Sequence[Table], nonnegative: bool) -> list[Agreed]:
+def agree(tables: Sequence[Table]) -> list[Agreed]:
     """Return what tables agree on, each the parts of the one before.
 
     Every row that has children is their sum, with its (other), exactly. The work is linear in the
-    rows, but for sorting.
+    rows, but for sorting. Nothing is used but released numbers.
 
     Args:
         tables: from coarse to fine; the first may have several rows.
-        nonnegative: whether the numbers are at least 0, as counts are; else only rounding is left.
     """
-    found = estimates(tables)
-    agreed = [Agreed.of(*found[0], nonnegative)]
-    for table, (values, variances) in zip(tables[1:], found[1:], strict=True):
-        agreed.append(divided(agreed[-1], table, values, variances, nonnegative))
+    (first, *further), ((values, _), *found) = tables, estimates(tables)
+    agreed = [Agreed.of(first, nearest(first, values))]
+    for parent, table, of_table in zip(tables, further, found, strict=False):
+        agreed.append(below(parent, agreed[-1].whole, table, *of_table))
     return agreed
 
 
 def estimates(tables: Sequence[Table]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the estimates by least squares and their variances, per table: x and W."""
-    found = [(table.within, table.variances) for table in tables]
-    below = {}
+    """Return, per table, the estimates x, and w, in proportion to which children give way."""
+    means = [table.known for table in tables]
+    noises = [np.full(len(table.values), table.deviation**2) for table in tables]
+    losses, weights, totals = [table.loss for table in tables], list(noises), list(means)
     for level in range(len(tables) - 1, 0, -1):
+        parents, above = tables[level].parents, level - 1
+        total, noise, loss = (
+            sums(parents, column[level], len(means[above])) for column in (means, noises, losses)
+        )
+        weights[level] = noises[level] + losses[level] * loss[parents]
         if tables[level].is_open:
             continue
-        parents, (mean, variance) = tables[level].parents, found[level - 1]
-        below[level] = total, spread = [sums(parents, part, len(mean)) for part in found[level]]
-        known = np.divide(1, spread, where=spread > 0, out=np.zeros_like(mean))  # has children
-        weight = 1 / (1 / variance + known)
-        found[level - 1] = weight * (mean / variance + total * known), weight
-    for level, (total, spread) in sorted(below.items()):
-        parents, (mean, variance) = tables[level].parents, found[level]
-        above, certainty = found[level - 1]
-        part = variance / spread[parents]
-        mean = mean + part * (above - total)[parents]
-        found[level] = mean, variance * (1 - part) + part**2 * certainty[parents]
-    return found
+        spread, variance = noise + loss**2, noises[above] + losses[above] ** 2
+        ratio = np.divide(variance, spread, where=spread > 0, out=np.zeros(len(total)))
+        own, totals[level] = 1 / (1 + ratio), total  # 1 - g; 1 for a row without children
+        means[above] = own * means[above] + (1 - own) * total
+        noises[above] = own**2 * noises[above] + (1 - own) ** 2 * noise
+        losses[above] = own * losses[above] + (1 - own) * loss
+    for level, table in enumerate(tables[1:], 1):
+        if not table.is_open:
+            shares = (
+                weights[level]
+                / sums(table.parents, weights[level], len(totals[level]))[table.parents]
+            )
+            means[level] = means[level] + shares * (means[level - 1] - totals[level])[table.parents]
+    return list(zip(means, weights, strict=True))
 
 
-def divided(
-    above: Agreed, table: Table, values: np.ndarray, variances: np.ndarray, nonnegative: bool
+def nearest(table: Table, values: np.ndarray) -> np.ndarray:
+    """Return the nearest whole numbers that the table may have."""
+    return np.asarray(np.rint(np.maximum(values, 0) if table.nonnegative else values), np.int64)
+
+
+def below(
+    parent: Table, totals: np.ndarray, table: Table, values: np.ndarray, weights: np.ndarray
 ) -> Agreed:
-    """Return a table whose parents are whole by now.
+    """Return the rows of a table whose parents are whole by now.
 
     Args:
-        above: the parents.
-        table: says which parent each row has, and whether all are listed.
+        parent: the parents, as released.
+        totals: as agreed.
+        table: the rows, as released.
         values: the estimates.
-        variances: theirs.
-        nonnegative: whether no number is below 0.
+        weights: in proportion to which they give way.
     """
-    parents, totals, size = table.parents, above.whole, len(above.whole)
-    fitted = values
-    if nonnegative or not table.is_open:
-        prices = thresholds(values, variances, parents, totals, nonnegative)
-        prices = np.maximum(prices, 0.0) if table.is_open else prices
-        fitted = values - prices[parents] * variances
-        fitted = np.maximum(fitted, 0.0) if nonnegative else fitted
+    fitted = values - thresholds(table, values, weights, totals)[table.parents] * weights
+    fitted = np.maximum(fitted, 0.0) if table.nonnegative else fitted
     if not table.is_open:
-        return Agreed(whole_parts(fitted, parents, totals), values, variances)
-    listed = np.rint(sums(parents, fitted, size)).astype(np.int64)
-    listed = np.minimum(listed, totals) if nonnegative else listed
-    agreed = Agreed(whole_parts(fitted, parents, listed), values, variances)
-    return agreed._replace(other=rest(above, parents, agreed))
+        return Agreed.of(table, whole_parts(fitted, table.parents, totals))
+    listed = nearest(table, sums(table.parents, fitted, len(totals)))
+    listed = np.minimum(listed, totals) if table.nonnegative else listed
+    agreed = Agreed.of(table, whole_parts(fitted, table.parents, listed))
+    return agreed._replace(other=rest(parent, totals, table, agreed.whole))
 
 
-def rest(above: Agreed, parents: np.ndarray, listed: Agreed) -> Agreed:
-    """Return what is not listed of each parent; it is estimated apart from what is."""
-    size = len(above.whole)
-    whole = above.whole - integers.sums_at(parents, listed.whole, size)
-    estimates = above.estimates - sums(parents, listed.estimates, size)
-    return Agreed(whole, estimates, above.variances + sums(parents, listed.variances, size))
+def rest(parent: Table, totals: np.ndarray, table: Table, listed: np.ndarray) -> Agreed:
+    """Return what is not listed: the parent less its listed parts, as released and as agreed."""
+    columns = np.ones(len(listed)), table.values, *table.losses
+    count, values, less, more = (sums(table.parents, each, len(totals)) for each in columns)
+    variance = parent.deviation**2 + count * table.deviation**2
+    noise = noise_of_sum(table.deviations, variance)
+    ends = parent.losses[0] + noise + more, parent.losses[1] + noise + less
+    whole = totals - integers.sums_at(table.parents, listed, len(totals))
+    left = parent._replace(values=parent.values - values, below=ends[0], above=ends[1])
+    return Agreed.of(left, whole)
 
 
 def thresholds(
-    values: np.ndarray,
-    weights: np.ndarray,
-    parents: np.ndarray,
-    totals: np.ndarray,
-    nonnegative: bool,
+    table: Table, values: np.ndarray, weights: np.ndarray, totals: np.ndarray
 ) -> np.ndarray:
-    """Return a per parent, such that x - a w adds up to its total, cut at 0 if `nonnegative`."""
+    """Return a per parent, by which its rows add up to its total, or to that at most if open."""
     prices, stays = np.zeros(len(totals)), np.ones(len(values), bool)
-    while True:
-        shares = sums(parents, weights * stays, len(totals))
-        excess = sums(parents, values * stays, len(totals)) - totals
+    while table.nonnegative or not table.is_open:
+        shares = sums(table.parents, weights * stays, len(totals))
+        excess = sums(table.parents, values * stays, len(totals)) - totals
         np.divide(excess, shares, where=shares > 0, out=prices)
-        stay = stays & (values > prices[parents] * weights)
-        if not nonnegative or stay.sum() == stays.sum():
-            return prices
+        stay = stays & (values > prices[table.parents] * weights)
+        if not table.nonnegative or stay.sum() == stays.sum():
+            break
         stays = stay
+    return np.maximum(prices, 0.0) if table.is_open else prices
 
 
 def whole_parts(values: np.ndarray, parents: np.ndarray, totals: np.ndarray) -> np.ndarray:
@@ -144,7 +152,7 @@ def whole_parts(values: np.ndarray, parents: np.ndarray, totals: np.ndarray) -> 
     Where the values add up to their total, each is less than 1 from its value. Of equal remainders
     the first ones are rounded up. Values of at least 0 give numbers of at least 0.
     """
-    whole = floors(values)
+    whole = np.floor(lowered(values, parents, totals)).astype(np.int64)
     missing = integers.add(totals, -integers.sums_at(parents, whole, len(totals)))
     counts = np.bincount(parents, minlength=len(totals))
     each, more = np.divmod(missing, np.maximum(counts, 1))
@@ -152,12 +160,16 @@ def whole_parts(values: np.ndarray, parents: np.ndarray, totals: np.ndarray) -> 
     owners = parents[order]
     rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[owners]
     whole[order] += each[owners] + (rank < more[owners])
-    return whole
+    return np.asarray(whole)
 
 
-def floors(values: np.ndarray) -> np.ndarray:
-    """Return values rounded down, so that their sums are at most those of the values."""
-    return np.asarray(np.floor(values - np.abs(values) * _LOWERED), np.int64)
+def lowered(values: np.ndarray, parents: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Return values lowered, in proportion to their sizes, until no sum is above its total."""
+    size = np.abs(values)
+    over = np.maximum(sums(parents, values, len(totals)) - totals, 0.0)
+    all_sizes = sums(parents, size, len(totals))
+    share = np.divide(over, all_sizes, where=all_sizes > 0, out=np.zeros(len(totals)))
+    return np.asarray(values - size * np.minimum(share + _LOWERED, 1.0)[parents])
 
 
 def sums(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
