@@ -27,11 +27,11 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.consistency import tree
-from beam_dp.mechanisms.consistency.tables import UNKNOWN, Agreed, Table
+from beam_dp.mechanisms.consistency.tables import UNKNOWN, Agreed, ReleasedTable
 from beam_dp.mechanisms.numerics import integers
 
 _STEPS, _NEAR = 100, 0.01  # of the ascent: margins are off by less than that when it ends
-_CLOSE = 1e-10  # of least squares
+_CLOSE, _MOST_STEPS = 1e-10, 300  # of least squares: 4 to 30 steps where losses are as sizes are
 _LARGEST = (1 << 30) - 1  # the solver of flows has integers of 32 bits
 _HALF = 0.5
 
@@ -52,7 +52,9 @@ class CrossedAgreed(NamedTuple):
     others: list[Agreed]
 
 
-def agree(total: Table | None, margins: Sequence[Table], cells: Sequence[Table]) -> CrossedAgreed:
+def agree(
+    total: ReleasedTable | None, margins: Sequence[ReleasedTable], cells: Sequence[ReleasedTable]
+) -> CrossedAgreed:
     """Return what crossed tables agree on.
 
     Every margin is the sum of its cells, with its (other), and the total that of each margin.
@@ -84,12 +86,12 @@ def agree(total: Table | None, margins: Sequence[Table], cells: Sequence[Table])
     return CrossedAgreed(chains[0][0] if top else None, sides, agreed, others)
 
 
-def _weights(table: Table) -> np.ndarray:
+def _weights(table: ReleasedTable) -> np.ndarray:
     """Return v of each row."""
     return np.asarray(table.deviation**2 + table.loss * table.loss.sum())
 
 
-def _cells(tables: Sequence[Table], sides: Sequence[np.ndarray]) -> np.ndarray:
+def _cells(tables: Sequence[ReleasedTable], sides: Sequence[np.ndarray]) -> np.ndarray:
     """Return the cells, the first of the tables, by least squares."""
     from scipy import sparse
     from scipy.sparse.linalg import lsmr
@@ -106,11 +108,15 @@ def _cells(tables: Sequence[Table], sides: Sequence[np.ndarray]) -> np.ndarray:
     matrix = sparse.csr_matrix((np.concatenate(entries), places), shape)
     given = np.concatenate([w * table.known for w, table in zip(weights, tables, strict=True)])
     start = cells.known
-    more = lsmr(matrix, given - matrix @ (start / scale), atol=_CLOSE, btol=_CLOSE)[0]
+    more = lsmr(
+        matrix, given - matrix @ (start / scale), atol=_CLOSE, btol=_CLOSE, maxiter=_MOST_STEPS
+    )[0]
     return np.asarray(start + scale * more)
 
 
-def _whole(values: np.ndarray, cells: Sequence[Table], totals: Sequence[np.ndarray]) -> np.ndarray:
+def _whole(
+    values: np.ndarray, cells: Sequence[ReleasedTable], totals: Sequence[np.ndarray]
+) -> np.ndarray:
     """Return whole cells with these margins; with at most these where they are open."""
     table, weights = cells[0], _weights(cells[0])
     if table.is_open and not table.nonnegative:

@@ -19,7 +19,7 @@ MOST = 2.0**60
 """Numbers beyond this, over the rows of their table, are cut there, so that all sums fit int64."""
 
 
-class Table(NamedTuple):
+class ReleasedTable(NamedTuple):
     """The released numbers of a table, one per row, in units of their grid.
 
     The order of the rows must be public, as that of their keys: ties are broken by it.
@@ -60,9 +60,15 @@ class Table(NamedTuple):
 
     @property
     def loss(self) -> np.ndarray:
-        """The standard deviation of what clipping errs: a quarter of how far its ends are apart."""
+        """The standard deviation of what clipping errs: a quarter of how far its ends are apart.
+
+        Of one number it is at most half of that of its noise: its clip is chosen where both are
+        alike, and its ends are by a bound (Cantelli) that is far wider. It is measured, and only
+        weighs numbers: intervals do not depend on it.
+        """
         ends = (np.where(np.isfinite(side), side, 0.0) for side in self.losses)
-        return np.asarray(sum(ends) / 4)
+        most = self.deviation / 2 if len(self.values) == 1 else np.inf
+        return np.asarray(np.minimum(sum(ends) / 4, most))
 
 
 class Agreed(NamedTuple):
@@ -83,7 +89,7 @@ class Agreed(NamedTuple):
     other: "Agreed | None" = None
 
     @classmethod
-    def of(cls, table: Table, whole: np.ndarray) -> "Agreed":
+    def of(cls, table: ReleasedTable, whole: np.ndarray) -> "Agreed":
         """Return whole numbers with the intervals of a table, which hold them now."""
         low, high = table.values - table.below, table.values + table.above
         low = np.maximum(low, 0.0) if table.nonnegative else low

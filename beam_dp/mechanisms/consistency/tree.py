@@ -39,14 +39,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beam_dp.mechanisms.consistency.tables import Agreed, Table, noise_of_sum
+from beam_dp.mechanisms.consistency.tables import Agreed, ReleasedTable, noise_of_sum
 from beam_dp.mechanisms.numerics import integers
 
 _LOWERED = 2.0**-30
 """Numbers are lowered by this part more before they are rounded down: floats err far less."""
 
 
-def agree(tables: Sequence[Table]) -> list[Agreed]:
+def agree(tables: Sequence[ReleasedTable]) -> list[Agreed]:
     """Return what tables agree on, each the parts of the one before.
 
     Every row that has children is their sum, with its (other), exactly. The work is linear in the
@@ -62,7 +62,7 @@ def agree(tables: Sequence[Table]) -> list[Agreed]:
     return agreed
 
 
-def estimates(tables: Sequence[Table]) -> list[tuple[np.ndarray, np.ndarray]]:
+def estimates(tables: Sequence[ReleasedTable]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return, per table, the estimates x, and w, in proportion to which children give way."""
     means = [table.known for table in tables]
     noises = [np.full(len(table.values), table.deviation**2) for table in tables]
@@ -91,13 +91,17 @@ def estimates(tables: Sequence[Table]) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(zip(means, weights, strict=True))
 
 
-def nearest(table: Table, values: np.ndarray) -> np.ndarray:
+def nearest(table: ReleasedTable, values: np.ndarray) -> np.ndarray:
     """Return the nearest whole numbers that the table may have."""
     return np.asarray(np.rint(np.maximum(values, 0) if table.nonnegative else values), np.int64)
 
 
 def below(
-    parent: Table, totals: np.ndarray, table: Table, values: np.ndarray, weights: np.ndarray
+    parent: ReleasedTable,
+    totals: np.ndarray,
+    table: ReleasedTable,
+    values: np.ndarray,
+    weights: np.ndarray,
 ) -> Agreed:
     """Return the rows of a table whose parents are whole by now.
 
@@ -118,7 +122,9 @@ def below(
     return agreed._replace(other=rest(parent, totals, table, agreed.whole))
 
 
-def rest(parent: Table, totals: np.ndarray, table: Table, listed: np.ndarray) -> Agreed:
+def rest(
+    parent: ReleasedTable, totals: np.ndarray, table: ReleasedTable, listed: np.ndarray
+) -> Agreed:
     """Return what is not listed: the parent less its listed parts, as released and as agreed."""
     columns = np.ones(len(listed)), table.values, *table.losses
     count, values, less, more = (sums(table.parents, each, len(totals)) for each in columns)
@@ -131,7 +137,7 @@ def rest(parent: Table, totals: np.ndarray, table: Table, listed: np.ndarray) ->
 
 
 def thresholds(
-    table: Table, values: np.ndarray, weights: np.ndarray, totals: np.ndarray
+    table: ReleasedTable, values: np.ndarray, weights: np.ndarray, totals: np.ndarray
 ) -> np.ndarray:
     """Return a per parent, by which its rows add up to its total, or to that at most if open."""
     prices, stays = np.zeros(len(totals)), np.ones(len(values), bool)

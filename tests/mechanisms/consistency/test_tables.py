@@ -11,7 +11,7 @@ from beam_dp.mechanisms.consistency.tables import (
     GAUSS,
     LAPLACE,
     Agreed,
-    Table,
+    ReleasedTable,
     interval_of_sum,
     nested,
     noise_of_sum,
@@ -133,7 +133,14 @@ def test_the_interval_of_a_sum_adds_losses_and_the_squares_of_noise():
 
 def test_numbers_whose_sums_would_not_fit_are_cut_and_infinite_ends_stay():
     many = np.full(1 << 10, 1e30)
-    table = Table(many, many, np.full(1 << 10, np.inf), 1.0, 1.0)
+    table = ReleasedTable(many, many, np.full(1 << 10, np.inf), 1.0, 1.0)
     assert table.known.sum() == 2.0**60 and (table.loss == (many - 1) / 4).all()
     agreed = Agreed.of(table, table.known.astype(np.int64))
     assert (agreed.high == np.inf).all() and (agreed.low == 0).all()
+
+
+def test_one_number_loses_at_most_half_of_a_deviation_and_others_a_quarter_of_their_ends():
+    for size, loss in ((1, 1.5), (2, 25.0)):
+        numbers = np.zeros(size)
+        table = ReleasedTable(numbers, numbers + 46.0, numbers + 66.0, 6.0, 3.0)
+        assert table.loss.tolist() == [loss] * size
