@@ -127,3 +127,9 @@ def test_counts_that_agree_by_themselves_stay_as_they_are():
         lossy = [m._replace(above=m.above + more) for m, more in zip(margins, losses, strict=True)]
         again = assert_agree(None, lossy, cells)
         assert again.cells.whole.tolist() == counts.ravel().tolist()
+
+
+def test_more_than_the_solver_of_flows_can_hold_may_be_missing():
+    parents, missing = [np.zeros(1, np.int64)] * 2, [np.array([(1 << 31) + 1])] * 2
+    assert crossed._units(np.array([0.9]), parents, missing, False).tolist() == [1]
+    assert crossed._left(parents, missing).tolist() == [(1 << 31) + 1]
