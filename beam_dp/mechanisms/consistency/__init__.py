@@ -1,0 +1,1 @@
+"""Tables that agree: totals equal their parts, from released numbers alone, so at no cost."""
