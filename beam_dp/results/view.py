@@ -234,7 +234,9 @@ def left_out(record: Mapping[str, Any]) -> str:
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
         said.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
-    if record.get("partitions_of_one_person") or parameters.get("bounds"):
+    bounds = parameters.get("bounds") or {}
+    limits = (bounds.get(name) for name in ("partitions", "rows_per_partition", "rows"))
+    if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):
         said.append("what one person has beyond the bounds")
     return f"left out by rule, of whomever: {'; '.join(said)}"
 
