@@ -50,28 +50,25 @@ class Context:
     Attributes:
         columns: all columns that are read, in the order of a table.
         fields: what is aggregated per person and partition; building a release adds fields.
-        reach: the most partitions that a person can have rows in.
+        reach: the most partitions of a person that count where each of them pays for itself.
+        bound: the most partitions that a person can have rows in, as the user said; None: unknown.
         depth: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
-        about: about how many there are, by what was released before; None: no guess. It decides
-            shares only, never what a person can add.
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
-        jointly: whether all partitions share one draw of noise.
         centres: the centres that were chosen, in units.
     """
 
     columns: tuple[Column, ...]
     fields: list[Field] = dataclasses.field(default_factory=list)
     reach: int = 1
+    bound: int | None = None
     depth: int | None = None
     partitions: int | None = None
-    about: int | None = None
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""
-    jointly: bool = False
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
 
     @property
@@ -104,10 +101,6 @@ class Context:
     def each(self, share: Budget) -> Budget:
         """Return what one partition may cost, from what all partitions of a person may cost."""
         return share.scaled(Fraction(1, self.reach))
-
-    def noise(self, share: Budget) -> Budget:
-        """Return what one draw of noise may cost, from what all partitions of a person may cost."""
-        return share if self.jointly else self.each(share)
 
     def check_removals(self, removals: int) -> int:
         """Return K, or refuse a search that would look at more people than a worker can hold.

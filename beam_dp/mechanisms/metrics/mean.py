@@ -37,16 +37,11 @@ from beam_dp.mechanisms.metrics.base import (
     joined,
     units_between,
 )
+from beam_dp.mechanisms.metrics.clipped_sum import clipped_sum, people_of, row_clips
 from beam_dp.mechanisms.metrics.released import Release, Released
-from beam_dp.mechanisms.metrics.sums import (
-    Count,
-    PeopleCount,
-    Sum,
-    clipped_sum,
-    people_of,
-    row_clips,
-)
+from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries.histograms import Measure
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
@@ -173,16 +168,15 @@ class Distances(PooledPart):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
-        field = context.field(self.column, "sum", *units_between(self.ends, unit))
-        made = clipped_sum(context, share, field, VALUE_CLIPS, unit, signed=True, anchored=False)
-        return dataclasses.replace(
-            made,
+        measure = Measure(
+            context.field(self.column, "sum", *units_between(self.ends, unit)),
+            sign=0,
             counted=context.field(self.column, "count"),
-            per_person=self.by_person,
+            once=self.by_person,
             centre=context.centres.get(self.asked_centre, 0),
-            folded=True,
-            bounded=False,
         )
+        made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
+        return dataclasses.replace(made, folded=True, bounded=False)
 
 
 class SquaredDistances(Distances):
@@ -193,16 +187,15 @@ class SquaredDistances(Distances):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release about the same centre; a unit is a squared one."""
         ends = units_between(self.ends, self.exact_unit)
-        field = context.field(self.column, "squares", *ends)
-        unit = self.exact_unit**2
-        made = clipped_sum(context, share, field, _SQUARE_CLIPS, unit, anchored=False)
-        return dataclasses.replace(
-            made,
-            totals=context.field(self.column, "sum", *ends),
+        measure = Measure(
+            context.field(self.column, "squares", *ends),
             counted=context.field(self.column, "count"),
             centre=context.centres.get(self.asked_centre, 0),
-            bounded=False,
+            totals=context.field(self.column, "sum", *ends),
         )
+        unit = self.exact_unit**2
+        made = clipped_sum(context, share, measure, _SQUARE_CLIPS, unit, anchored=False)
+        return dataclasses.replace(made, bounded=False)
 
 
 class RowsWithValue(PooledPart):
@@ -213,8 +206,8 @@ class RowsWithValue(PooledPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release of the rows that bounds leave, which look like all of them."""
-        field = context.field(self.column, "count")
-        made = clipped_sum(context, share, field, row_clips(context.depth))
+        measure = Measure(context.field(self.column, "count"))
+        made = clipped_sum(context, share, measure, row_clips(context.depth))
         return dataclasses.replace(made, bounded=False)
 
 

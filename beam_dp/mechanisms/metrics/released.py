@@ -42,7 +42,7 @@ class Released:
         above: how far above it the truth may be.
         rank: how many people the rank of a quantile may be off; 0 for all other statistics.
         cut: what people lose at a clip that partitions share. `below` and `above` are then those of
-            the noise alone; `spread` adds what a partition loses, once all numbers are there.
+            the noise alone; `spread` shares the loss out, once all numbers are there.
         origin: what the numbers are sums of distances from.
     """
 
@@ -102,14 +102,28 @@ class Released:
         return Released.between(values, below, above)
 
     def spread(self, sums: np.ndarray) -> "Released":
-        """Return the numbers with what each partition loses at a shared clip.
+        """Return the numbers with their part of what people lose at a shared clip.
 
         Args:
             sums: `Cut.sums` of the numbers of all partitions.
         """
         if self.cut is None:
             return self
-        return Released.between(self.values, *self.cut.widths(self.values, sums))
+        below, above = self.cut.widths(self.values, sums)
+        if not self.cut.lost:
+            return Released.between(self.values, below, above)
+        back = self.cut.given_back(self.values, sums)
+        sides = np.maximum(below + back, 0.0), np.maximum(above - back, 0.0)
+        return Released.between(self.values + back, *sides)
+
+    def rounded(self) -> "Released":
+        """Return whole numbers with the same intervals."""
+        if self.values.dtype.kind != "f":
+            return self
+        values = np.rint(self.values)
+        off = values - self.values
+        sides = np.maximum(self.below + off, 0.0), np.maximum(self.above - off, 0.0)
+        return dataclasses.replace(self, values=values, below=sides[0], above=sides[1])
 
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
@@ -224,7 +238,7 @@ class Release(abc.ABC):
         """Draw one number per partition; `view.clip` is the shared clip, if there is one."""
 
     def with_lost(self, released: Released, share: float) -> Released:
-        """Return the numbers where a bound that was chosen privately has cut pairs.
+        """Return the numbers where a bound on partitions that was chosen has cut pairs.
 
         A number that bounds the truth on one side, or of which a rank is known, stays as it is.
 

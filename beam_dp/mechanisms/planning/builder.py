@@ -8,9 +8,10 @@ from beam_dp.mechanisms.accounting.account import Entry
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.metrics.released import ALPHA, Release
-from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries.histograms import Measure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +82,7 @@ def build(
             users[part].append(metric)
     steps: list[Step] = []
     entries: list[Entry] = []
-    choices, first = 0, 1  # the first measure counts the people
+    choices, first = 0, 0
     for part, share in shares.items():
         using = users[part]
         # Intervals of one output must hold together.
@@ -107,7 +108,7 @@ def build(
         shared = choices - 1 if has_clip else None
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
-    return _pooled(steps, (context.partitions or 1) if context.jointly else 1), entries
+    return _pooled(steps, context.partitions == 1), entries
 
 
 def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
@@ -144,25 +145,41 @@ def pools_of(steps: Sequence[Step]) -> dict[Pool, list[int]]:
     return pools
 
 
-def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
-    """Return the steps, with one draw of noise for all numbers whose metrics have one weight.
+def _pooled(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
+    """Return the steps, with the numbers that share a draw of noise in pools.
 
-    In a pool all numbers have the same noise relative to their clips: so other weights, which ask
-    for something else, have pools of their own.
+    Those of one partition do whose metrics have one weight: in a pool all numbers have the same
+    noise relative to their clips, and other weights ask for something else. (Of N partitions two
+    numbers would gain a part of 1 / (2 N + 2), and the draw takes long.) Those of several partitions
+    do that are parts of one vector.
+
+    Args:
+        steps: the steps.
+        alone: whether there is one partition.
     """
-    groups: dict[Fraction, list[tuple[int, ClippedSum]]] = {}
+    groups: dict[tuple[Fraction, Measure | None], list[tuple[int, ClippedSum]]] = {}
     for index, step in enumerate(steps):
         if isinstance(step.release, ClippedSum):
-            groups.setdefault(_weight(step.users), []).append((index, step.release))
+            weight, split = _weight(step.users), None if alone else _whole_of(step.release)
+            if alone or split is not None:
+                groups.setdefault((weight, split), []).append((index, step.release))
     pooled = list(steps)
-    for weight, members in groups.items():
+    for (weight, split), members in groups.items():
         signed = tuple(number.signed for _, number in members)
         costs = cost_of_all([number.noise_cost for _, number in members])
-        pool = Pool(costs, signed, partitions, weight)
+        pool = Pool(costs, signed, weight, split)
         for place, (index, number) in enumerate(members):
             release = dataclasses.replace(number, pool=pool, place=place)
             pooled[index] = dataclasses.replace(steps[index], release=release)
     return tuple(pooled)
+
+
+def _whole_of(number: ClippedSum) -> Measure | None:
+    """Return the measure of the whole whose part is counted; None: the whole is counted."""
+    measure = number.measure
+    if measure.part is None:
+        return None
+    return dataclasses.replace(measure, part=dataclasses.replace(measure.part, rest=False))
 
 
 def _weight(users: Sequence[Metric]) -> Fraction:

@@ -1,7 +1,8 @@
 """What is chosen privately before anything is summarised: the bound on partitions, and centres.
 
 Both are chosen from the lines of whole people. Each person has one vote in every choice: for one
-step of the ladder of partitions (`histogram_choice.reach`), and for one candidate of each centre.
+step of the ladder of partitions (`histogram_choice.partition_bound`), and for one candidate of each
+centre.
 
 *A centre* (`metrics.mean`) is the median of people's own means of a column, over all their rows in
 all partitions that the ladder leaves. For means over people it is the median of people's mean
@@ -24,10 +25,9 @@ from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import values_between
-from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.reach import ReachChoice
+from beam_dp.mechanisms.histogram_choice import partition_bound
+from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
-from beam_dp.mechanisms.noise.partition_selection import MOST
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
@@ -41,14 +41,14 @@ class Chosen:
     """What was chosen: all of it released.
 
     Attributes:
-        reach: the bound on partitions; None: it was given.
+        bound: the bound on partitions; None: it was given, or nothing needs one.
         centres: the centre of each request, in its order, in units.
-        counted: how many partitions of a person count for the selection, where no bound is given.
+        partitions: how many partitions were selected; None: they are public, or not yet selected.
     """
 
-    reach: ReachChoice | None = None
+    bound: BoundChoice | None = None
     centres: tuple[int, ...] = ()
-    counted: int = MOST
+    partitions: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +144,8 @@ class FirstVotes:
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
         """Return the votes of whole people: one measure for the ladder, and one for each centre."""
-        steps = reach.people_per_step(reach.reaches_of(table), self.edges)
+        found = partition_bound.partitions_of(table)
+        steps = partition_bound.people_per_step(found, self.edges)
         parts = [np.repeat(np.arange(len(steps)), steps)]
         fields = bounder.reduced_fields(table) if self.centres else []
         parts += [centre.votes(table, fields) for centre in self.centres]

@@ -16,7 +16,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.accounting.periods import PERSON, in_unit, meant
-from beam_dp.mechanisms.metrics.sums import ClippedSum
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
@@ -29,7 +29,6 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
-_JOINTLY = "Where that errs less, all partitions share one draw of noise and nobody is cut. "
 _KNOWN = (
     "The search costs nothing if you know a bound without the data, as 3: "
     "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "
@@ -262,7 +261,7 @@ def _search_row(program: Program) -> PlanRow:
         "noisy histogram of people",
         *_costs([(cost, 1)]),
         noise_scale=f"{AdditiveNoise(cost).scale:.4g}",
-        reason=_JOINTLY * program.may_draw_jointly + _KNOWN,
+        reason=_KNOWN,
     )
 
 

@@ -1,4 +1,7 @@
-"""Choose how many partitions a person may reach, from a noisy histogram of people.
+"""Choose how many partitions of a person count, from a noisy histogram of people.
+
+What adds up needs no such bound (`metrics.clipped_sum`). Ranks, extremes, different values and
+others pay for every partition of a person, and so there must be a most.
 
 *The ladder* is 1, 2, 3, 4, 6, 8, ..., 1024. A person with rows in k partitions stands on one step:
 the lowest edge that is at least k; who has more than the last edge stands on the last. k is counted
@@ -50,9 +53,6 @@ FEW, FEW_OF_MANY, MANY = 3, 1, 200
 """The bound where no step shows people: 3; 1 where there are MANY partitions or more."""
 USABLE = 30
 """A partition is worth asking for from so many people on, times its noise."""
-ABOUT = 10.0
-"""A guess of the number of partitions where nothing is known."""
-_WEIGHT = 2.0
 _TAIL = 0.6  # beyond what shows, counts are taken to fall at least so fast
 _DEVIATIONS = 1.65  # of the sum of noisy counts: 95% on one side
 
@@ -67,18 +67,18 @@ def edges_up_to(limit: int | None) -> tuple[int, ...]:
     return (*(edge for edge in LADDER if edge < last), last)
 
 
-def people_per_step(reaches: np.ndarray, edges: tuple[int, ...]) -> np.ndarray:
+def people_per_step(partitions: np.ndarray, edges: tuple[int, ...]) -> np.ndarray:
     """Return how many people stand on each step.
 
     Args:
-        reaches: the number of partitions of each person, at least 1.
+        partitions: the number of partitions of each person, at least 1.
         edges: the steps.
     """
-    steps = np.searchsorted(edges, np.minimum(reaches, edges[-1]))
+    steps = np.searchsorted(edges, np.minimum(partitions, edges[-1]))
     return np.bincount(steps, minlength=len(edges)).astype(np.int64)
 
 
-def reaches_of(table: Table) -> np.ndarray:
+def partitions_of(table: Table) -> np.ndarray:
     """Return the number of partitions of each person of a reduced table.
 
     Args:
@@ -128,24 +128,20 @@ def draw(counts: np.ndarray, cost: Budget, noise: Noise) -> Look:
 
 
 @dataclasses.dataclass(frozen=True)
-class ReachChoice:
+class BoundChoice:
     """The chosen bound, with what its histogram says about the people beyond: all of it released.
 
     Attributes:
-        reach: the most partitions that a person keeps, L.
+        bound: the most partitions that a person keeps, L.
         edges: the steps of the ladder.
         look: the noisy counts.
         top: the index of the highest step that shows people; -1: none shows.
-        guess: about how many partitions are worth asking for.
-        jointly: whether nobody is cut, and all partitions share one draw of noise.
     """
 
-    reach: int
+    bound: int
     edges: tuple[int, ...]
     look: Look
     top: int
-    guess: float = ABOUT
-    jointly: bool = False
 
     @property
     def pairs_lost(self) -> float:
@@ -157,7 +153,7 @@ class ReachChoice:
         and its noise scale, and at most 0.6 of the bound before. Where no step shows people nothing
         can be said: inf.
         """
-        weights = [max(edge - self.reach, 0) for edge in self.edges]
+        weights = [max(edge - self.bound, 0) for edge in self.edges]
         if not any(weights):
             return 0.0
         if self.top < 0:
@@ -176,7 +172,7 @@ class ReachChoice:
     @property
     def pairs_lost_estimate(self) -> float:
         """The pairs that L cuts, with everybody in the middle of their step."""
-        return lost_pairs(self.look.counts, self.edges, self.top, self.reach)
+        return lost_pairs(self.look.counts, self.edges, self.top, self.bound)
 
     @property
     def lost_share(self) -> float:
@@ -196,17 +192,12 @@ class ReachChoice:
             "noise_scale": self.look.scale,
             "highest_step_shown": self.edges[self.top] if self.top >= 0 else None,
             "pairs_lost_estimate": self.pairs_lost_estimate,
-            "one_draw_for_all_partitions": self.jointly,
         }
 
 
 def choose(
-    look: Look,
-    edges: tuple[int, ...],
-    noise: Callable[[int], float],
-    partitions: int | None,
-    joint: float | None = None,
-) -> ReachChoice:
+    look: Look, edges: tuple[int, ...], noise: Callable[[int], float], partitions: int | None
+) -> BoundChoice:
     """Return the bound for a released histogram; see the module's docstring.
 
     Args:
@@ -214,34 +205,26 @@ def choose(
         edges: the steps.
         noise: gives the mean absolute noise per partition and unit at a bound.
         partitions: the public number of partitions; None: unknown.
-        joint: the noise where all partitions share one draw and nobody is cut; None: they cannot.
     """
     top = look.top
-    everybody = ReachChoice(edges[-1], edges, look, top, float(edges[-1]), jointly=True)
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
-        reach = max(edge for edge in edges if edge <= few)
-        if joint is not None and joint <= noise(reach):
-            return everybody
-        return ReachChoice(reach, edges, look, top)
-    errors, guesses = [], []
+        return BoundChoice(max(edge for edge in edges if edge <= few), edges, look, top)
+    errors = []
     for bound in edges[: top + 1]:
         cut = lost_pairs(look.counts, edges, top, bound)
-        guesses.append(partitions or _partitions(look, edges, top, noise(bound)))
-        errors.append(math.hypot(cut / guesses[-1], noise(bound)))
-    best = int(np.argmin(errors))
-    if joint is not None and joint <= errors[best]:
-        return everybody
-    return ReachChoice(edges[best], edges, look, top, guesses[best])
+        among = partitions or _partitions(look, edges, top, noise(bound))
+        errors.append(math.hypot(cut / among, noise(bound)))
+    return BoundChoice(edges[int(np.argmin(errors))], edges, look, top)
 
 
-def lost_pairs(counts: np.ndarray, edges: Sequence[int], top: int, reach: int) -> float:
+def lost_pairs(counts: np.ndarray, edges: Sequence[int], top: int, bound: int) -> float:
     """Return the estimate of the pairs that a bound cuts, from the steps up to `top`."""
     below = (0, *edges[:-1])
     return sum(
-        max(float(counts[step]), 0.0) * ((below[step] + 1 + edges[step]) / 2 - reach)
+        max(float(counts[step]), 0.0) * ((below[step] + 1 + edges[step]) / 2 - bound)
         for step in range(top + 1)
-        if edges[step] > reach
+        if edges[step] > bound
     )
 
 
@@ -249,27 +232,3 @@ def _partitions(look: Look, edges: Sequence[int], top: int, noise: float) -> flo
     """Return a guess of the number of partitions that are worth asking for."""
     pairs = lost_pairs(look.counts, edges, top, 0)
     return max(float(edges[top]), math.sqrt(edges[top] * pairs / (USABLE * noise)))
-
-
-def partitions_about(kept: int, buckets: int, guess: float = ABOUT) -> int:
-    """Return about how many partitions all buckets keep, by one bucket that keeps some.
-
-    Privately selected partitions are drawn in B buckets, by a keyed hash, and the draw of a bucket
-    sees only how many of its own are kept. Everything here is computed from released numbers.
-
-    Seen from one of the P kept partitions, each of the P - 1 others is in the same bucket with a
-    chance of 1 / B: 1 + (kept - 1) B is P on average. (kept B is P + B - 1 on average, far too much
-    where there are few: a bucket is only asked because it has one.) Of kept - 1 others the relative
-    variance is about 1 / (kept - 1); that of the guess is taken for 1 / 2, a factor of two. The
-    logarithms are averaged by these weights.
-
-    Args:
-        kept: how many the bucket keeps.
-        buckets: B.
-        guess: what else says about how many there are.
-    """
-    if buckets == 1 or not kept:
-        return kept
-    others = kept - 1
-    logarithm = others * math.log1p(others * buckets) + _WEIGHT * math.log(max(guess, 1.0))
-    return max(kept, round(math.exp(logarithm / (others + _WEIGHT))))
