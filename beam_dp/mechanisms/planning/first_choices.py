@@ -157,10 +157,8 @@ class FirstVotes:
 
     def merged(self, votes: Sequence[Summary]) -> Summary:
         """Return the votes of several groups of people as those of one."""
-        nobody = np.zeros(0, np.int64)
-        nothing = Summary(np.zeros((1, 0), np.uint64), nobody, nobody, nobody, nobody)
         measures = [Measure(PEOPLE)] * (1 + len(self.centres))
-        return histograms.reduce(concatenate([nothing, *votes]), measures)
+        return histograms.reduce(concatenate([Summary.nothing(), *votes]), measures)
 
     def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the different votes, and how many people have each."""

@@ -229,6 +229,12 @@ class Summary(Columnar):
     def __len__(self) -> int:
         return len(self.measure)
 
+    @classmethod
+    def nothing(cls) -> "Summary":
+        """Return a summary without lines."""
+        empty = np.empty(0, np.int64)
+        return cls(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
+
 
 def summarise(
     table: Table, measures: Sequence[Measure | Relation], bounded: Table | None = None
@@ -249,7 +255,7 @@ def summarise(
         for index, measure in enumerate(measures)
         if isinstance(measure, Measure)
     ]
-    return reduce(concatenate(lines), measures)
+    return reduce(concatenate(lines or [Summary.nothing()]), measures)
 
 
 def summarise_people(

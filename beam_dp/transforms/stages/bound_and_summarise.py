@@ -489,9 +489,4 @@ def open_bucket(
         else:
             summaries.append(part)
     owned = fresh_functions.with_votes(owner_lines.merge(lines), measures)
-    return merge(summaries or [_nothing()], measures), owned
-
-
-def _nothing() -> Summary:
-    empty = np.empty(0, np.int64)
-    return Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
+    return merge(summaries or [Summary.nothing()], measures), owned
