@@ -111,9 +111,7 @@ class _Rehearsal:
         whole = [draw_once.combined(block, made, sums) for block in blocks]
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
-    def _summaries(
-        self, chosen: Chosen | None, selected: list[Selected]
-    ) -> dict[int, list[bytes]]:
+    def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = self.program.at(completed(chosen, selected))
         names = [each.identities.tobytes() for each in selected]

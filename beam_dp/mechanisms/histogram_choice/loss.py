@@ -201,7 +201,8 @@ class Cut:
 
     def _weights(self, values: np.ndarray) -> np.ndarray:
         signed = self.below[0] > 0
-        return np.abs(values.astype(float)) if signed else np.maximum(values.astype(float), 0.0)
+        numbers = values.astype(float)
+        return np.asarray(np.abs(numbers) if signed else np.maximum(numbers, 0.0))
 
     def given_back(self, values: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Return what each number gets of the loss.
@@ -211,7 +212,7 @@ class Cut:
             sums: `sums` of the released numbers of all partitions.
         """
         part = self.lost / max(self.kept, sums[2] * self.scale) if self.lost else 0.0
-        return part * np.sign(values.astype(float)) * self._weights(values)
+        return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far below and above each number, as it was drawn, the truth may be.

@@ -22,6 +22,7 @@ from beam_dp.mechanisms.metrics.base import (
     OfRowsOrPeople,
     check_indexes,
 )
+from beam_dp.mechanisms.metrics.clipped_sum import row_clips
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -33,7 +34,6 @@ from beam_dp.mechanisms.metrics.released import (
     counted,
     people,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import row_clips
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks

@@ -27,9 +27,8 @@ from beam_dp.mechanisms.metrics.base import (
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, clipped_sum, row_clips
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, counted
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import Measure, Part
-from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
@@ -182,15 +181,14 @@ class Share(PooledPart):
     """
 
     word: ClassVar[str] = "with the value"
+    rest: ClassVar[bool] = False
 
     by_person: bool
 
     def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release of a part of a person's rows that have a value; of people, of one."""
-        part = Part(context.field(self.column, "max" if self.by_person else "sum"), rest=False)
-        measure = Measure(
-            context.field(self.column, "count"), once=self.by_person, part=part
-        )
+        part = Part(context.field(self.column, "max" if self.by_person else "sum"), self.rest)
+        measure = Measure(context.field(self.column, "count"), once=self.by_person, part=part)
         clips = (1,) if self.by_person else row_clips(context.depth)
         given = Fraction(1) if self.by_person else None
         made = clipped_sum(context, share, measure, clips, given=given)
@@ -201,6 +199,7 @@ class Others(Share):
     """The rows, or people, of another kind."""
 
     word: ClassVar[str] = "with another value"
+    rest: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the same for the others, with all of its share spent on noise.
@@ -209,9 +208,7 @@ class Others(Share):
         """
         made = Budget.zcdp if share.is_zcdp else Budget
         lender = super().build(context, made(WEIGHT_OF_SHARE * share.amount))
-        part = dataclasses.replace(lender.measure.part, rest=True)
-        measure = dataclasses.replace(lender.measure, part=part)
-        return dataclasses.replace(lender, measure=measure, borrowed=True, noise_cost=share)
+        return dataclasses.replace(lender, borrowed=True, noise_cost=share)
 
 
 def as_written(text: str) -> str:

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import math
 from fractions import Fraction
 from typing import ClassVar
 

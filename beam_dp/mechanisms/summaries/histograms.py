@@ -319,9 +319,9 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     if norm == 1:
         return sums
     if object in (sizes.dtype, sums.dtype):
-        squares = np.add.reduceat(integers.widen(sizes) ** 2, starts)
-        roots = [math.isqrt(int(square) - 1) + 1 for square in squares]
-        return integers.narrow(np.array(roots, object))
+        wide = np.add.reduceat(integers.widen(sizes) ** 2, starts)
+        exact = [math.isqrt(int(square) - 1) + 1 for square in wide]
+        return integers.narrow(np.array(exact, object))
     shift = np.maximum(_bits(sums) - _NORM_BITS, 0)
     lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
     coarse = -(-sizes >> lines)
@@ -329,7 +329,7 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     roots -= roots * roots > squares
     roots += roots * roots < squares
-    return np.minimum(roots << shift, sums)
+    return np.asarray(np.minimum(roots << shift, sums))
 
 
 def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
@@ -419,8 +419,8 @@ def _dense(
     partition = (cells // width).astype(np.uint64)[None]
     measure = np.full(len(cells), index)
     size = int(cells[-1]) + 1
-    sums = [integers.sums_at(cell, column, size)[cells] for column in (people, total)]
-    return Summary(partition, measure, cells % width, *sums)
+    counted, totals = (integers.sums_at(cell, column, size)[cells] for column in (people, total))
+    return Summary(partition, measure, cells % width, counted, totals)
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:

@@ -154,6 +154,10 @@ class BucketPartitions:
             return PartitionView.of_listed(summary, own.identities, lines), own.keys
         return PartitionView.of_listed(summary, public[None], lines), public.astype(np.int64)
 
+    def names(self, keys_: np.ndarray) -> Sequence[Key]:
+        """Return the keys of what `cells` returned."""
+        return Block(keys_, ()).named(self.layout.public)
+
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
         if self.layout.partition and self.layout.public is None:
@@ -187,7 +191,9 @@ def select_partitions(
 
     def selected() -> Selected:
         summary, _ = open_bucket(packed, [Measure(WEIGHTS)])
-        return named_partitions(bucket, summary, program.select(PartitionView.of_all(summary), noise))
+        return named_partitions(
+            bucket, summary, program.select(PartitionView.of_all(summary), noise)
+        )
 
     return bucket, draws.once(f"selected-{bucket}", selected)
 
