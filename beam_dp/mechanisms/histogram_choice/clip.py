@@ -14,7 +14,7 @@ _MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
 SHARE_OF_NORM = Fraction(1, 10)
 """The share of a number's budget that chooses the clip of a norm over several partitions: from a
 fourteenth to a seventh it errs by 3% at most, a third by a fifth (twelve kinds of data)."""
-_NOT_GIVEN_BACK = 0.5
+NOT_GIVEN_BACK = 0.5
 """What a lost unit counts for in the choice of a norm's clip: about half of it is given back."""
 WINDOWS = (1, 2, 4)
 """How many neighbouring buckets are taken together."""
@@ -182,17 +182,19 @@ class ClipChoice:
         index = (above > partitions * price).sum(axis=1)
         return np.where(tops.max(axis=1) < 0, -1, np.minimum(index, len(self.thresholds) - 1))
 
-    def norm_clips(self, noisy: np.ndarray, price: float, partitions: float) -> np.ndarray:
-        """Return the index of the clip of a norm per row; -1 where nobody is shown.
+    def best_clips(
+        self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
+    ) -> np.ndarray:
+        """Return the index of the clip of several partitions per row; -1 where nobody is shown.
 
         It is the edge C, up to the highest bucket that shows people, at which a partition errs
-        least: by its noise, b C, and by its part of what people lose, loss(C) / P, as far as that
-        is not given back (`Cut`).
+        least: by its noise, and by its part of what people lose, loss(C) / P.
 
         Args:
             noisy: what was drawn.
-            price: b, as in `clips`.
+            noise: the mean absolute noise of a partition at each edge.
             partitions: P, above 1.
+            weight: what a lost unit counts for.
         """
         tops = self.evidence.highest(noisy)
         shown = np.arange(self.buckets)[None, None, :] <= tops[..., None]
@@ -200,7 +202,7 @@ class ClipChoice:
         edges = np.array([float(clip) for clip in self.thresholds])
         means = ClipEdges(self.thresholds).means[: self.buckets]
         excess = np.maximum(means[None, :] - edges[:, None], 0.0)
-        errors = _NOT_GIVEN_BACK * (people @ excess.T) / partitions + price * edges
+        errors = weight * (people @ excess.T) / partitions + noise
         top = tops.max(axis=1)
         errors = np.where(np.arange(len(edges)) <= np.maximum(top, 0)[:, None], errors, np.inf)
         return np.where(top < 0, -1, errors.argmin(axis=1))

@@ -53,7 +53,12 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.clip import SHARE_OF_NORM, ClipChoice, share_of_clip
+from beam_dp.mechanisms.histogram_choice.clip import (
+    NOT_GIVEN_BACK,
+    SHARE_OF_NORM,
+    ClipChoice,
+    share_of_clip,
+)
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context
@@ -356,14 +361,19 @@ class ClippedSum(Release):
         """Return what is released but for its noise, for partitions that share the clip."""
         index, shown = 0, True
         if view.clip is not None:
-            several = view.total > 1 and self.measure.norm > 0
-            choose = self.choice.norm_clips if several else self.choice.clips
-            index = int(choose(view.clip, self.price, view.total)[0])
+            index = self._chosen(view.clip, view.total)
             shown, index = index >= 0, max(index, 0)
         clip = self.thresholds[index]
         fine = grid_of(clip, self.measure.steps)
         totals = self._clipped(view, index, clip, fine)
         return ClippedTotals(totals, clip, fine, index, shown, view.clip, view.total)
+
+    def _chosen(self, choice: np.ndarray, partitions: int) -> int:
+        """Return the index of the clip that a histogram chooses; -1: nobody is shown."""
+        if partitions > 1 and self.measure.norm:
+            noise = self.price * np.array([float(clip) for clip in self.thresholds])
+            return int(self.choice.best_clips(choice, noise, partitions, NOT_GIVEN_BACK)[0])
+        return int(self.choice.clips(choice, self.price, partitions)[0])
 
     def _clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
         """Return the statistic per partition, each person clipped, in units over `fine`."""

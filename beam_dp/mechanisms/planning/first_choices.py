@@ -145,8 +145,7 @@ class FirstVotes:
     def of(self, table: Table, bounder: Bounder) -> Summary:
         """Return the votes of whole people: one measure for the ladder, and one for each centre."""
         found = partition_bound.partitions_of(table)
-        steps = partition_bound.people_per_step(found, self.edges)
-        parts = [np.repeat(np.arange(len(steps)), steps)]
+        parts = [np.searchsorted(self.edges, found)]
         fields = bounder.reduced_fields(table) if self.centres else []
         parts += [centre.votes(table, fields) for centre in self.centres]
         lines = [np.unique(part, return_counts=True) for part in parts]
@@ -168,4 +167,4 @@ class FirstVotes:
     def people_per_step(self, votes: Summary) -> np.ndarray:
         """Return how many people stand on each step of the ladder."""
         buckets, people = self.counted(votes)[0]
-        return np.bincount(buckets, people, len(self.edges)).astype(np.int64)
+        return np.bincount(buckets, people, len(self.edges) + 1).astype(np.int64)

@@ -33,8 +33,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice import partition_bound
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import SUMS
-from beam_dp.mechanisms.histogram_choice.partition_bound import SHARE, BoundChoice
+from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.base import CENTRE, CentreRequest, Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, draw_together
 from beam_dp.mechanisms.metrics.released import Profiler, Released
@@ -57,6 +58,8 @@ SELECTION = "partition selection"
 """The name of the costs of the selection in the account."""
 SEARCH = "partitions per person"
 """The name of the cost of the search for the bound."""
+SEARCH_SHARE = Fraction(2, 25)
+"""The part of the whole budget that the search for the bound costs."""
 _NOTHING = Fraction(0)
 
 
@@ -271,12 +274,12 @@ class Program:
     @property
     def search_cost(self) -> Budget:
         """What the search for the bound costs, if there is one."""
-        return self.cost(SHARE)
+        return self.cost(SEARCH_SHARE)
 
     @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
-        spent = SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        spent = SEARCH_SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
@@ -305,9 +308,10 @@ class Program:
         centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
         if not self.searches:
             return Chosen(None, centres)
-        look = partition_bound.draw(votes.people_per_step(summary), self.search_cost, noise)
-        found = partition_bound.choose(look, self.edges, self.noise_at, self.partitions)
-        return Chosen(found, centres)
+        choice = ClipChoice(self.search_cost, self.edges)
+        noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
+        noises = list(map(self.noise_at, self.edges))
+        return Chosen(partition_bound.choose(choice, noisy, noises, self.partitions), centres)
 
 
 def costs_per_partition(step: Step) -> list[Budget]:
