@@ -159,7 +159,7 @@ def _pooled(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
     """
     groups: dict[tuple[Fraction, Measure | None], list[tuple[int, ClippedSum]]] = {}
     for index, step in enumerate(steps):
-        if isinstance(step.release, ClippedSum):
+        if isinstance(step.release, ClippedSum) and step.part.pooled:
             weight, split = _weight(step.users), None if alone else _whole_of(step.release)
             if alone or split is not None:
                 groups.setdefault((weight, split), []).append((index, step.release))
