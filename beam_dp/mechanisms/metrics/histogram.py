@@ -163,8 +163,8 @@ class ClippedBins(ClippedSum):
     ) -> Released:
         """Return a row of numbers for each partition."""
         flat = super().released(taken, noisy, clips, noise)
-        rows = [column.reshape(-1, self.size) for column in flat.columns]
-        return Released(*rows, cut=flat.cut)
+        values, below, above, rank = (part.reshape(-1, self.size) for part in flat.columns)
+        return Released(values, below, above, rank, flat.cut)
 
     def describe(self) -> Description:
         """Describe the noise on each bin."""
