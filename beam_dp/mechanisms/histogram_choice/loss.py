@@ -225,19 +225,23 @@ class Cut:
 
         A partition's share w of what is lost is that of its size, or of its squared size, whichever
         is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
-        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
+        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
+        more in the sum of numbers: by as much as the released numbers add up to more than people
+        have kept of the norm.
 
         Args:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        sizes = self.sizes(values)
+        sizes, more = self.sizes(values), 1.0
+        if self.norm == 2 and self.kept:
+            more = max(1.0, sums[2] * self.scale / self.kept)
         share = _SPREAD * np.maximum(sizes / sums[0], sizes**2 / sums[1])
         below, above = (
             self.noise
             + np.minimum(
                 total, share * total + np.hypot(self.noise, np.sqrt(share) * root) - self.noise
             )
-            for total, root in (self.below, self.above)
+            for total, root in (np.multiply(side, more) for side in (self.below, self.above))
         )
         return below, above

@@ -119,7 +119,8 @@ def build_both(
     twins = {s.part: s for s in _steps(asked, normal, context, clips, first, len(clips_of(pure)))}
     entries = [entry for step in pure for entry in _entries(step, context)]
     for twin in twins.values():
-        entries += [(f"{name} (L2)", *cost) for name, *cost in _entries(twin, context)[1:]]
+        [_, *choices] = _entries(twin, context)  # the noise is one or the other
+        entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
     alone = context.partitions == 1
     gaussian = _pooled([twins.get(step.part, step) for step in pure], alone)
     return _pooled(pure, alone), gaussian, entries
