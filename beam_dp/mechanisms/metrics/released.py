@@ -284,14 +284,15 @@ def people(number: int) -> str:
     return f"at most {counted(number, 'person', 'people')}"
 
 
-def clip_then_noise(where: str, noise: str, error: float, scale: float) -> Description:
+def clip_then_noise(clip: str, noise: str, error: float, scale: float) -> Description:
     """Describe a release that chooses a clip, then adds noise of that size.
 
     Args:
-        where: the partitions that the clip is chosen for, in words.
+        clip: what is clipped, in words.
         noise: its distribution, in words.
         error: the mean absolute noise for a clip of 1.
         scale: its scale for a clip of 1.
     """
-    mechanism = f"clip for {where}, then {noise}"
-    return Description(mechanism, f"{error:.4g} clips + cut", f"{scale:.4g} clips")
+    return Description(
+        f"clip {clip}, then {noise}", f"{error:.4g} clips + clipping loss", f"{scale:.4g} clips"
+    )
