@@ -459,7 +459,7 @@ class ClippedSum(Release):
             for total, loss in zip(totals, losses, strict=True)
         ]
         below = sides[-1] if self.signed else (0.0, 0.0)
-        cut = Cut(bound, clip, scale, below, sides[0])
+        cut = Cut(bound, clip, scale, below, sides[0], norm=self.measure.norm)
         if not several or not self.measure.norm or self.measure.part is not None:
             return cut
         shown, kept, squares = (
@@ -468,7 +468,7 @@ class ClippedSum(Release):
         )
         people = shown**2 / squares if squares else 0.0
         lost = shown * people / (people + GIVEN_BACK_FROM) * unit
-        return dataclasses.replace(cut, lost=lost, kept=kept * unit, norm=self.measure.norm)
+        return dataclasses.replace(cut, lost=lost, kept=kept * unit)
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers: nobody's partitions were dropped where there is a norm."""

@@ -117,13 +117,12 @@ class Released:
         return Released.between(self.values + back, *sides)
 
     def rounded(self) -> "Released":
-        """Return whole numbers with the same intervals."""
+        """Return whole numbers, whose intervals end at whole numbers."""
         if self.values.dtype.kind != "f":
             return self
         values = np.rint(self.values)
-        off = values - self.values
-        sides = np.maximum(self.below + off, 0.0), np.maximum(self.above - off, 0.0)
-        return dataclasses.replace(self, values=values, below=sides[0], above=sides[1])
+        below, above = values - np.floor(self.low), np.ceil(self.high) - values
+        return dataclasses.replace(self, values=values, below=below, above=above)
 
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
