@@ -10,7 +10,7 @@ import pyarrow as pa
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
+from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
@@ -28,7 +28,7 @@ from beam_dp.transforms.partitions import (
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
-from beam_dp.transforms.stages.bound_and_summarise import Summarise
+from beam_dp.transforms.stages.bound_and_summarise import First, Summarise
 from beam_dp.transforms.stages.draws_folder import draws_of
 
 _OWNER = "PrivateAggregate"
@@ -171,7 +171,7 @@ class PrivateAggregate(RowsOfPeople):
             self._program = self._compile(noise_off.budget_of(self.budget))
         program, bounds = self._program, self._bounds
         if bounds.is_automatic:
-            bounds = bounds.up_to(program.edges[-1])
+            bounds = bounds.up_to(None)
         summarise = Summarise(
             layout,
             Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
@@ -180,11 +180,12 @@ class PrivateAggregate(RowsOfPeople):
             places.buckets,
             self.shards,
         )
-        if program.chooses:
-            summarise.program = program
-            summarise.choose = draw_once.ChooseFirst(program, noise, draws)
+        if program.chooses or program.selection is not None:
+            how = program, noise, draws
+            select = draw_once.SelectPartitions(*how) if program.selection is not None else None
+            summarise.first = First(program, draw_once.ChooseFirst(*how), select)
         summaries = pcoll | "Summarise" >> summarise
-        draw = draw_once.DrawOnce(program, places, noise, summarise.chosen, draws)
+        draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
         keep = keep_reliable.step_of(program, self.keep, self.nonnegative)
@@ -220,6 +221,7 @@ class PrivateAggregate(RowsOfPeople):
             self.metrics,
             budget,
             reach,
+            bound=self._bounds.reach,
             depth=self._bounds.depth,
             selection=selection,
             others=self._others,

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from apache_beam.pvalue import TaggedOutput
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -22,7 +23,16 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.stages import draw_once, noise_off
-from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, ReduceShards, Settle
+from beam_dp.transforms.stages.bound_and_summarise import (
+    SHARED,
+    VOTES,
+    WEIGHED,
+    Collect,
+    ReduceShards,
+    Selected,
+    Settle,
+    completed,
+)
 from beam_dp.transforms.stages.draws_folder import Barriers
 
 Numbers = Mapping[Key, tuple[Any, ...]]
@@ -42,7 +52,7 @@ def draws(release: PrivateAggregate, runs: int) -> list[Numbers]:
     """Return what so many independent releases of the rows that are held would be."""
     program, bounds = release._program, release._bounds
     if bounds.is_automatic:
-        bounds = bounds.up_to(program.edges[-1])
+        bounds = bounds.up_to(None)
     made = _Rehearsal(release, program, bounds, Noise())
     return [made.draw() for _ in range(runs)]
 
@@ -74,37 +84,51 @@ class _Rehearsal:
         self.settled: dict[Any, dict[int, list[bytes]]] = {}
         collected = _bundle(Collect(self.layout, self.bounder, 1), held)
         self.people: list[Any] = [(0, [lines for _, lines in collected])]
-        if program.chooses:
-            found = list(_bundle(ReduceShards(self.bounder, program.votes), self.people))
-            self.votes = [each.value for each in found if isinstance(each, WindowedValue)]
-            self.people = [each for each in found if not isinstance(each, WindowedValue)]
+        self.first = program.chooses or program.selection is not None
+        if self.first:
+            found = list(_bundle(ReduceShards(self.bounder, program, 1), self.people))
+            self.votes = [_bare(each) for each in found if getattr(each, "tag", "") == VOTES]
+            weights = [_bare(each) for each in found if getattr(each, "tag", "") == WEIGHED]
+            self.weights = [packed for _, packed in weights]
+            self.people = [each for each in found if not isinstance(each, TaggedOutput)]
 
     def draw(self) -> Numbers:
         """Return one release."""
         made, how, chosen = self.program, self.how, None
+        selected: list[Selected] = []
         clips: tuple[Any, ...] = ()
         if made.chooses:
             _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
-        buckets = self._summaries(chosen)
-        if made.at(chosen).shared_measures:
-            [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, chosen)
-        further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, chosen
+        if made.selection is not None:
+            selected = [draw_once.select_partitions((0, self.weights), made, *how)[1]]
+        choices = chosen, selected
+        buckets = self._summaries(*choices)
+        if made.at(completed(*choices)).shared_measures:
+            [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, *choices)
+        further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, *choices
         blocks = [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
         sums = [draw_once.sums_of(block, made) for block in blocks]
         whole = [draw_once.combined(block, made, sums) for block in blocks]
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
-    def _summaries(self, chosen: Chosen | None) -> dict[int, list[bytes]]:
+    def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
-        program = self.program.at(chosen)
-        choice = program.reach, program.centres, program.counted
+        program = self.program.at(completed(chosen, selected))
+        names = [each.identities.tobytes() for each in selected]
+        choice = program.reach, program.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures
-            settle = Settle(self.bounder, *measures, 1, self.program)
-            for bucket, packed in _bundle(settle, self.people, chosen):
+            settle = Settle(self.bounder, *measures, 1, self.program if self.first else None)
+            for bucket, packed in _bundle(settle, self.people, chosen, selected):
                 self.settled[choice][bucket].append(packed)
         return self.settled[choice]
+
+
+def _bare(tagged: Any) -> Any:
+    """Return the element of a tagged output."""
+    value = tagged.value
+    return value.value if isinstance(value, WindowedValue) else value
 
 
 def _bundle(step: Any, elements: Iterable[Any], *given: Any) -> Iterator[Any]:
@@ -113,4 +137,4 @@ def _bundle(step: Any, elements: Iterable[Any], *given: Any) -> Iterator[Any]:
     for element in elements:
         yield from step.process(element, *given)
     for last in step.finish_bundle():
-        yield last.value
+        yield last if isinstance(last, TaggedOutput) else last.value

@@ -38,7 +38,9 @@ def _profiles(
     """Turn the summaries of a bucket into one profile per partition."""
     bucket, packed = element
     measures = measures_of(loss)
-    view, keys = partitions.cells(bucket, *open_bucket(packed, measures))
+    summary, lines = open_bucket(packed, measures)
+    every = draw_once.named_partitions(bucket, summary)
+    view, keys = partitions.cells(bucket, summary, lines, [every])
     profiles = loss.profiler.profiles(view.at(len(measures) - 1))
     for key, profile in zip(partitions.names(keys), profiles, strict=True):
         values = [float(value) for value in profile.values]

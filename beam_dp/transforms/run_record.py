@@ -8,7 +8,7 @@ import datetime
 import importlib.metadata
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,7 @@ from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import Selected, completed
 from beam_dp.transforms.stages.draw_once import Block, Drawn
 from beam_dp.transforms.stages.output_names import output_names
 
@@ -159,9 +160,10 @@ def _complete(
     blocks: Iterable[Block],
     choices: tuple[np.ndarray, ...] = (),
     chosen: Chosen | None = None,
+    selected: Sequence[Selected] = (),
 ) -> Record:
     """Return the record, with what the run has drawn."""
-    taken = program.at(chosen)
+    taken = program.at(completed(chosen, selected))
     clips: list[set[tuple[float, float]]] = [set() for _ in taken.steps]
     for block in blocks:
         for of_step, cut in zip(clips, block.cuts, strict=True):

@@ -134,12 +134,7 @@ class Bounder:
         if depth is not None and len(table) > (most := max(depth, MOST_DIFFERENT)):
             counted = np.flatnonzero(ordering.lowest(np.cumsum(new_pair)[None], most))
             table, new_pair = table.take(counted), new_pair[counted]
-        return self._drop_pairs(table, new_pair)
-
-    def _drop_pairs(self, table: Table, new_pair: np.ndarray) -> Table:
-        starts = np.flatnonzero(new_pair)
-        kept = ordering.lowest(pick(table.person, starts), self.bounds.reach)
-        return table.take(np.repeat(kept, np.diff(starts, append=len(table))))
+        return _drop_pairs(table, new_pair, self.bounds.reach)
 
     def settle(self, table: Table) -> Table:
         """Apply the final bounds to reduced lines and return one line per pair, with its fields.
@@ -152,18 +147,19 @@ class Bounder:
     def settle_reduced(self, table: Table) -> Table:
         """Return what `settle` makes of the lines that were reduced to `table`, without a sort.
 
-        The table holds every line of each of its people, as the same Bounder with more partitions
-        reduced them: in order of person and priority, so that the pairs to keep come first.
+        The table holds every line of each of its people in the partitions that were selected, in
+        order of person and priority.
         """
-        if not len(table):
-            return self._settled(table)
-        new_pair = changes(table.person) | changes(table.partition)
-        return self._settled(self._drop_pairs(table, new_pair))
+        return self._settled(table)
 
     def pairs(self, table: Table, most: int) -> Table:
         """Return one line for each of the `most` lowest pairs of the people of a reduced table."""
         starts = _pair_starts(table)
         return table.take(starts[ordering.lowest(pick(table.person, starts), most)])
+
+    def lines_of_pairs(self, table: Table, most: int | None) -> Table:
+        """Return all lines of the `most` lowest pairs of the people of a reduced table."""
+        return _drop_pairs(table, _new_pairs(table), most) if len(table) else table
 
     def _settled(self, table: Table) -> Table:
         if not len(table):
@@ -227,7 +223,18 @@ def _counted(limit: int | None) -> int | None:
 
 
 def _pair_starts(table: Table) -> np.ndarray:
-    return np.flatnonzero(changes(table.person) | changes(table.partition))
+    return np.flatnonzero(_new_pairs(table))
+
+
+def _new_pairs(table: Table) -> np.ndarray:
+    return np.asarray(changes(table.person) | changes(table.partition))
+
+
+def _drop_pairs(table: Table, new_pair: np.ndarray, most: int | None) -> Table:
+    """Return the lines of the `most` first pairs of each person; None: of all."""
+    starts = np.flatnonzero(new_pair)
+    kept = ordering.lowest(pick(table.person, starts), most)
+    return table.take(np.repeat(kept, np.diff(starts, append=len(table))))
 
 
 def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:

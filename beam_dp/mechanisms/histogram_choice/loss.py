@@ -21,6 +21,8 @@ _FALL = (0.05, 0.45)
 """Between which quotients people fall from one octave to the next, beyond the top."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
+SUMS = 3
+"""How many sums over all partitions the loss is shared out by (`Cut.sums`)."""
 _SPREAD = 2.0
 """How much more than its share a partition may have lost."""
 
@@ -60,11 +62,17 @@ class Losses:
         total: what they lose together.
         squares: the sum of squares of what each of them loses.
         beyond: that of people beyond the top alone.
+        shown: what the people lose together who are shown, without any doubt.
+        kept: what all people who are shown have below the clip.
+        seen_squares: the sum of squares of what each of those loses who are shown.
     """
 
     total: np.ndarray
     squares: np.ndarray
     beyond: np.ndarray
+    shown: np.ndarray
+    kept: np.ndarray
+    seen_squares: np.ndarray
 
     def beside(self, noise: np.ndarray | float) -> np.ndarray:
         """Return how much further than by noise alone the truth may be above a single number.
@@ -118,14 +126,17 @@ def lost(
     excess = np.where(seen, np.maximum(means[None, : noisy.shape[1]] - clip[:, None], 0.0), 0.0)
     people = np.where(seen, np.maximum(noisy, 0), 0)
     doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
-    total, squares = (people * excess).sum(axis=1) + doubt, (people * excess**2).sum(axis=1)
+    shown, squares = (people * excess).sum(axis=1), (people * excess**2).sum(axis=1)
+    total = shown + doubt
+    everybody = np.where(indexes <= tops[:, None], np.maximum(noisy, 0), 0)
+    kept = (everybody * np.minimum(means[None, : noisy.shape[1]], clip[:, None])).sum(axis=1)
     beyond = np.zeros(len(noisy))
     for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale), start=1):
         bucket = np.minimum(tops + distance, len(means) - 1)
         counted = (tops >= 0) & (bucket > clips)
         each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
         total, beyond = total + unseen[rows] * each, beyond + unseen[rows] * each**2
-    return Losses(total, squares + beyond, beyond)
+    return Losses(total, squares + beyond, beyond, shown, kept, squares)
 
 
 def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
@@ -154,8 +165,12 @@ def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
 class Cut:
     """What is known of the people above a clip that partitions share, in the user's scale.
 
-    Each person's largest number counts once in the histogram, so `below` and `above` are what all
-    people lose in all partitions together, if their largest numbers are what they lose by.
+    *The loss is given back.* `lost` is shared out over the partitions in proportion to their
+    numbers y: to those above 0 where a person adds from 0 on, to all where numbers have both signs.
+    Each is multiplied by 1 + lost / max(kept, sum of them): for numbers of both signs cancel in a
+    partition, and then have a smaller sum than what people have kept. (L2 norms have no sum to
+    compare with: by 1 + lost / kept.) It is a function of what was released, and assumes that
+    people above the clip are spread as those below.
 
     Attributes:
         noise: how far the noise of one number strays (95%).
@@ -163,6 +178,9 @@ class Cut:
         scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
         below: what people whose numbers are below 0 lose: total, and root of the sum of squares.
         above: the same for people whose numbers are above 0.
+        lost: what is given back to all partitions together.
+        kept: what people keep below the clip, by the same histogram.
+        norm: which norm was clipped; 0: what people add to each partition was.
     """
 
     noise: float
@@ -170,34 +188,62 @@ class Cut:
     scale: float
     below: tuple[float, float]
     above: tuple[float, float]
+    lost: float = 0.0
+    kept: float = 0.0
+    norm: int = 0
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
         return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of the sizes, and of their squares: in scales, as squares overflow."""
+        """Return the sums of sizes, of their squares, and of what losses are given back by.
+
+        They are in scales, as squares overflow.
+        """
         sizes = self.sizes(values)
-        return np.array([sizes.sum(), (sizes**2).sum()])
+        return np.array([sizes.sum(), (sizes**2).sum(), self._weights(values).sum() / self.scale])
 
-    def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far below and above each number the truth may be.
+    def _weights(self, values: np.ndarray) -> np.ndarray:
+        signed = self.below[0] > 0
+        numbers = values.astype(float)
+        return np.asarray(np.abs(numbers) if signed else np.maximum(numbers, 0.0))
 
-        A partition's share w of what is lost is that of its size, or of its squared size, whichever
-        is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
-        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
+    def given_back(self, values: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """Return what each number gets of the loss.
 
         Args:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        sizes = self.sizes(values)
-        share = _SPREAD * np.maximum(sizes / sums[0], sizes**2 / sums[1])
+        whole = 0.0 if self.norm == 2 else sums[2] * self.scale
+        part = self.lost / max(self.kept, whole) if self.lost else 0.0
+        return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
+
+    def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far below and above each number, as it was drawn, the truth may be.
+
+        A partition's share w of what is lost is that of its size; without a norm, where people lose
+        in each partition by itself, or of its squared size, whichever is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
+        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
+        more in the sum of numbers: by as much as the released numbers add up to more than people
+        have kept of the norm.
+
+        Args:
+            values: released numbers.
+            sums: `sums` of the released numbers of all partitions.
+        """
+        sizes, more = self.sizes(values), 1.0
+        if self.norm == 2 and self.kept:
+            more = max(1.0, sums[2] * self.scale / self.kept)
+        share = _SPREAD * sizes / sums[0]
+        if not self.norm:
+            share = np.maximum(share, _SPREAD * sizes**2 / sums[1])
         below, above = (
             self.noise
             + np.minimum(
                 total, share * total + np.hypot(self.noise, np.sqrt(share) * root) - self.noise
             )
-            for total, root in (self.below, self.above)
+            for total, root in (np.multiply(side, more) for side in (self.below, self.above))
         )
         return below, above

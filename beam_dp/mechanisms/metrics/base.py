@@ -50,29 +50,28 @@ class Context:
     Attributes:
         columns: all columns that are read, in the order of a table.
         fields: what is aggregated per person and partition; building a release adds fields.
-        reach: the most partitions that a person can have rows in.
+        reach: the most partitions of a person that count where each of them pays for itself.
+        bound: the most partitions that a person can have rows in, as the user said; None: unknown.
         depth: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
-        about: about how many there are, by what was released before; None: no guess. It decides
-            shares only, never what a person can add.
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
-        jointly: whether all partitions share one draw of noise.
         centres: the centres that were chosen, in units.
+        clip: what the choice of the clip of a norm costs; None: a part of the share of its number.
     """
 
     columns: tuple[Column, ...]
     fields: list[Field] = dataclasses.field(default_factory=list)
     reach: int = 1
+    bound: int | None = None
     depth: int | None = None
     partitions: int | None = None
-    about: int | None = None
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""
-    jointly: bool = False
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
+    clip: Budget | None = None
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -104,10 +103,6 @@ class Context:
     def each(self, share: Budget) -> Budget:
         """Return what one partition may cost, from what all partitions of a person may cost."""
         return share.scaled(Fraction(1, self.reach))
-
-    def noise(self, share: Budget) -> Budget:
-        """Return what one draw of noise may cost, from what all partitions of a person may cost."""
-        return share if self.jointly else self.each(share)
 
     def check_removals(self, removals: int) -> int:
         """Return K, or refuse a search that would look at more people than a worker can hold.
@@ -333,9 +328,9 @@ class Metric(MetricPart):
             "made of numbers that others release."
         )
 
-    def beside(self, asked: Sequence["Metric"]) -> "Metric":
-        """Return it as it is released beside all that is asked for: by default the same."""
-        return self
+    def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
+        """Return which of all that is asked for is released in another way beside it, and how."""
+        return ()
 
     @property
     def takes_auto_bound(self) -> bool:

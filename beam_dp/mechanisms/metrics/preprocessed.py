@@ -23,8 +23,8 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, people_of
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
-from beam_dp.mechanisms.metrics.sums import ClippedSum, people_of
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -118,12 +118,14 @@ class Preprocessing(OfPersonValues):
         search, counting = (payer.scaled(part) for part in SHARES)
         people, spent = None, search.amount
         if self.statistic != "sum":
-            people = people_of(context, counting, context.field(self.source, "count"))
+            counted = context.field(self.source, "count")
+            people = people_of(context, counting, counted, each=True)
             spent += counting.amount
         noise = (Budget.zcdp if share.is_zcdp else Budget)(share.amount - spent)
         peak = "sum" if self.person_value == "sum" else "peak"
         field, unit = context.field(self.source, peak), self.exact_unit
-        scale = ClippedSum(field, True, VALUE_CLIPS, unit, search, noise, alpha=context.alpha)
+        measure = Measure(field, sign=0, thresholds=VALUE_CLIPS)
+        scale = ClippedSum(measure, unit, search, noise, alpha=context.alpha)
         return scale, people, noise
 
     @property

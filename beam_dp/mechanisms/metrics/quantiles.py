@@ -22,6 +22,7 @@ from beam_dp.mechanisms.metrics.base import (
     OfRowsOrPeople,
     check_indexes,
 )
+from beam_dp.mechanisms.metrics.clipped_sum import row_clips
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -33,7 +34,6 @@ from beam_dp.mechanisms.metrics.released import (
     counted,
     people,
 )
-from beam_dp.mechanisms.metrics.sums import row_clips
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -59,7 +59,7 @@ _COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
 _CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
 _TENTH = 0.1
 _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
-_NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
+_NOTHING = Losses(*np.zeros((6, 1)))
 _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
 _ROUNDED = 1e-12  # of sums of shares in floats

@@ -24,12 +24,11 @@ from beam_dp.mechanisms.metrics.base import (
     PooledPart,
     joined,
 )
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, clipped_sum, row_clips
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, counted
-from beam_dp.mechanisms.metrics.sums import ClippedSum, as_column, clipped_sum, row_clips
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Part
-from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries.histograms import Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
@@ -39,8 +38,6 @@ CLIP = "clip"
 """The method that weighs people, and needs no bound on rows."""
 WEIGHT_OF_SHARE = 2
 """The weight of the rows with the value, the others having 1: it pays for the clip of both."""
-STEPS = 1024
-"""A person above the clip has a share of it in so many steps."""
 _SCALARS = (int, str, float, bool, datetime.date)
 _TRUTH = {"true": "1", "false": "0"}
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
@@ -52,7 +49,7 @@ class Ratio(OfRowsOrPeople):
 
     The rows that have the value and those that have another are counted with one draw of noise, and
     no bound on rows is asked for: a person with more rows than a privately chosen clip weighs less,
-    and keeps their own share (`ClippedShare`). The output and its interval are in [0, 1]. Rows
+    and keeps their own share (`Share`). The output and its interval are in [0, 1]. Rows
     without a value count on neither side. NaN where so few rows are there that they may be none.
     With probability 95% the true share, of the rows that bounds leave, is within its interval, as
     far as the histogram of rows shows who has many.
@@ -138,8 +135,7 @@ class Ratio(OfRowsOrPeople):
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
-        pays = self._is_clipped and not self.by_person
-        return (WEIGHT_OF_SHARE, 1) if pays else super().part_weights()
+        return (WEIGHT_OF_SHARE, 1) if self._is_clipped else super().part_weights()
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
@@ -168,77 +164,51 @@ def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClippedShare(ClippedSum):
-    """The rows of a kind among those that have a value, or the others, each person weighed.
-
-    Person i with b_i rows that have a value, a_i of them of the kind, weighs w_i = min(1, C / b_i):
-    they count for w_i a_i, in units of 1 / 1024 row and rounded down, which is at most C, and keep
-    their own share a_i / b_i whatever C is. So a person who is added moves the number by 0 to C.
-    C is chosen on the b_i, once for the rows of the kind and the others (`borrowed`).
-
-    Attributes:
-        part: the field that holds a_i.
-        rest: whether the others are counted: b_i - a_i.
-    """
-
-    part: int = PEOPLE
-    rest: bool = False
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """By b_i: what people have, and their share of it in steps."""
-        parts = (Part(self.part, self.rest, steps) for steps in (0, STEPS))
-        return tuple(dataclasses.replace(self._measure(1), part=part) for part in parts)
-
-    def _measure(self, sign: int) -> Measure:
-        rows = tuple(edge // STEPS for edge in self.thresholds)
-        return Measure(self.source, sign, rows, once=self.sure)
-
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
-        whole, _ = view.cut(0, indexes)
-        shares = view.above(1, indexes)
-        weighed = integers.product(shares, as_column(clip // STEPS))
-        return integers.add(integers.product(whole, as_column(STEPS)), weighed)
-
-
-@dataclasses.dataclass(frozen=True)
 class Share(PooledPart):
     """The rows, or people, of a kind among those that have a value.
+
+    Person i has b_il rows with a value in partition l, a_il of them of the kind. The vector of the
+    b_il is clipped as a whole (`clipped_sum`): person i weighs w_i = min(1, C / T_i) and counts for
+    w_i a_il, with the same weight for the others, so that each keeps their own share whatever C is.
+
+    With several partitions, all w_i a_il and w_i (b_il - a_il) together are one vector of norm C at
+    most: the L1 norm is the same, and the L2 norm of a sum of two numbers from 0 on is at least
+    that of both. So noise for C in each of them, paid once, hides all (`Pool.split`). With one
+    partition both share a draw.
 
     Attributes:
         by_person: count the people instead of the rows.
     """
 
     word: ClassVar[str] = "with the value"
+    rest: ClassVar[bool] = False
 
     by_person: bool
 
-    def build(self, context: Context, share: Budget) -> ClippedShare:
+    def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release of a part of a person's rows that have a value; of people, of one."""
-        clips = [STEPS * clip for clip in ((1,) if self.by_person else row_clips(context.depth))]
-        source = context.field(self.column, "count")
-        made = clipped_sum(context, share, source, clips, Fraction(1, STEPS))
-        part = context.field(self.column, "max" if self.by_person else "sum")
-        known = {**vars(made), "sure": self.by_person, "bounded": False}
-        return ClippedShare(**known, part=part)
+        part = Part(context.field(self.column, "max" if self.by_person else "sum"), self.rest)
+        measure = Measure(context.field(self.column, "count"), once=self.by_person, part=part)
+        clips = (1,) if self.by_person else row_clips(context.depth)
+        given = Fraction(1) if self.by_person else None
+        made = clipped_sum(context, share, measure, clips, given=given)
+        return dataclasses.replace(made, sure=self.by_person, bounded=False)
 
 
 class Others(Share):
     """The rows, or people, of another kind."""
 
     word: ClassVar[str] = "with another value"
+    rest: ClassVar[bool] = True
 
-    def build(self, context: Context, share: Budget) -> ClippedShare:
-        """Return the same for the others; for rows, with all of its share spent on noise.
+    def build(self, context: Context, share: Budget) -> ClippedSum:
+        """Return the same for the others, with all of its share spent on noise.
 
-        They borrow the clip of the rows of the kind, which have twice their share.
+        They borrow the clip of those of the kind, which have twice their share.
         """
-        if self.by_person:
-            return dataclasses.replace(super().build(context, share), rest=True)
         made = Budget.zcdp if share.is_zcdp else Budget
         lender = super().build(context, made(WEIGHT_OF_SHARE * share.amount))
-        noise = context.noise(share)
-        return dataclasses.replace(lender, rest=True, borrowed=True, noise_cost=noise)
+        return dataclasses.replace(lender, borrowed=True, noise_cost=share)
 
 
 def as_written(text: str) -> str:

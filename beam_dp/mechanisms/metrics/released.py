@@ -42,7 +42,7 @@ class Released:
         above: how far above it the truth may be.
         rank: how many people the rank of a quantile may be off; 0 for all other statistics.
         cut: what people lose at a clip that partitions share. `below` and `above` are then those of
-            the noise alone; `spread` adds what a partition loses, once all numbers are there.
+            the noise alone; `spread` shares the loss out, once all numbers are there.
         origin: what the numbers are sums of distances from.
     """
 
@@ -114,14 +114,27 @@ class Released:
         return Released(near, self.below, self.above, self.rank)
 
     def spread(self, sums: np.ndarray) -> "Released":
-        """Return the numbers with what each partition loses at a shared clip.
+        """Return the numbers with their part of what people lose at a shared clip.
 
         Args:
             sums: `Cut.sums` of the numbers of all partitions.
         """
         if self.cut is None:
             return self
-        return Released.between(self.values, *self.cut.widths(self.values, sums))
+        below, above = self.cut.widths(self.values, sums)
+        if not self.cut.lost:
+            return Released.between(self.values, below, above)
+        back = self.cut.given_back(self.values, sums)
+        sides = np.maximum(below + back, 0.0), np.maximum(above - back, 0.0)
+        return Released.between(self.values + back, *sides)
+
+    def rounded(self) -> "Released":
+        """Return whole numbers, whose intervals end at whole numbers."""
+        if self.values.dtype.kind != "f":
+            return self
+        values = np.rint(self.values)
+        below, above = values - np.floor(self.low), np.ceil(self.high) - values
+        return dataclasses.replace(self, values=values, below=below, above=above)
 
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
@@ -236,7 +249,7 @@ class Release(abc.ABC):
         """Draw one number per partition; `view.clip` is the shared clip, if there is one."""
 
     def with_lost(self, released: Released, share: float) -> Released:
-        """Return the numbers where a bound that was chosen privately has cut pairs.
+        """Return the numbers where a bound on partitions that was chosen has cut pairs.
 
         A number that bounds the truth on one side, or of which a rank is known, stays as it is.
 
@@ -282,14 +295,15 @@ def people(number: int) -> str:
     return f"at most {counted(number, 'person', 'people')}"
 
 
-def clip_then_noise(where: str, noise: str, error: float, scale: float) -> Description:
+def clip_then_noise(clip: str, noise: str, error: float, scale: float) -> Description:
     """Describe a release that chooses a clip, then adds noise of that size.
 
     Args:
-        where: the partitions that the clip is chosen for, in words.
+        clip: what is clipped, in words.
         noise: its distribution, in words.
         error: the mean absolute noise for a clip of 1.
         scale: its scale for a clip of 1.
     """
-    mechanism = f"clip for {where}, then {noise}"
-    return Description(mechanism, f"{error:.4g} clips + cut", f"{scale:.4g} clips")
+    return Description(
+        f"clip {clip}, then {noise}", f"{error:.4g} clips + clipping loss", f"{scale:.4g} clips"
+    )

@@ -1,16 +1,20 @@
 """Numbers of values that are only compared: different ones, the most frequent, their squares."""
 
 import dataclasses
+import math
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.histogram_choice.clip import share_of_clip
 from beam_dp.mechanisms.metrics.base import Context, OfColumn
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, row_clips
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
-from beam_dp.mechanisms.metrics.sums import Clippable, ClippedSum, clipped_sum, row_clips
+from beam_dp.mechanisms.metrics.sums import Clippable
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
     MostFrequentItem,
@@ -22,6 +26,8 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _MOST_ROWS = 1 << 62
+_UNKNOWN = 10
+"""For how many partitions a clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +61,8 @@ class DistinctCount(Clippable, OfColumn):
         if self.clip is None and context.partitions == 1:
             return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
         values = context.field(self.source, "distinct")
-        made = clipped_sum(context, share, values, row_clips(None), given=self.given_clip)
-        return ClippedValues(**vars(made), relation=relation, distinct=True)
+        made = ClippedValues.of(context, share, values, row_clips(None), self.given_clip)
+        return dataclasses.replace(made, relation=relation, distinct=True)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed by parts."""
@@ -90,8 +96,8 @@ class MaxFrequency(Clippable, OfColumn):
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
         rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
-        made = clipped_sum(context, share, rows, clips, given=self.given_clip)
-        return ClippedValues(**vars(made), relation=Relation(context.index(self.source)))
+        made = ClippedValues.of(context, share, rows, clips, self.given_clip)
+        return dataclasses.replace(made, relation=Relation(context.index(self.source)))
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart, or by packings."""
@@ -149,12 +155,47 @@ class ClippedValues(ClippedSum):
     relation: Relation = dataclasses.field(default_factory=Relation)
     distinct: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        context: Context,
+        share: Budget,
+        source: int,
+        clips: tuple[int, ...],
+        given: Fraction | None,
+    ) -> "ClippedValues":
+        """Return the release; every partition of a person pays for its noise.
+
+        Args:
+            context: the parameters of the pipeline.
+            share: what it may cost, over all partitions of a person.
+            source: the field that the clip is chosen on.
+            clips: the public clips.
+            given: the clip that the user gave; None: it is chosen.
+        """
+        thresholds = clips if given is None else (max(1, math.ceil(given)),)
+        clip_cost, noise_cost = None, share
+        if len(thresholds) > 1:
+            part = share_of_clip(context.partitions, context.reach)
+            clip_cost, noise_cost = share.split((part, 1 - part))
+        return cls(
+            Measure(source, thresholds=thresholds),
+            Fraction(1),
+            clip_cost,
+            context.each(noise_cost),
+            anchored=True,
+            bounded=context.depth is not None,
+            numbers=context.partitions or _UNKNOWN,
+            alpha=context.alpha,
+        )
+
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
 
-    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: int) -> np.ndarray:
+    def _clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+        """Return the statistic per partition, each person clipped."""
         count = _values if self.distinct else _most_rows
         owned = view.owned(len(super().measures))
         return np.array([count(lines, clip) for lines in owned], np.int64)

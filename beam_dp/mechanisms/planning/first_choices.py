@@ -1,7 +1,8 @@
 """What is chosen privately before anything is summarised: the bound on partitions, and centres.
 
 Both are chosen from the lines of whole people. Each person has one vote in every choice: for one
-step of the ladder of partitions (`histogram_choice.reach`), and for one candidate of each centre.
+step of the ladder of partitions (`histogram_choice.partition_bound`), and for one candidate of each
+centre.
 
 *A centre* (`metrics.mean`) is the median of people's own means of a column, over all their rows in
 all partitions that the ladder leaves. For means over people it is the median of people's mean
@@ -24,10 +25,9 @@ from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import values_between
-from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.reach import ReachChoice
+from beam_dp.mechanisms.histogram_choice import partition_bound
+from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
-from beam_dp.mechanisms.noise.partition_selection import MOST
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
@@ -41,14 +41,14 @@ class Chosen:
     """What was chosen: all of it released.
 
     Attributes:
-        reach: the bound on partitions; None: it was given.
+        bound: the bound on partitions; None: it was given, or nothing needs one.
         centres: the centre of each request, in its order, in units.
-        counted: how many partitions of a person count for the selection, where no bound is given.
+        partitions: how many partitions were selected; None: they are public, or not yet selected.
     """
 
-    reach: ReachChoice | None = None
+    bound: BoundChoice | None = None
     centres: tuple[int, ...] = ()
-    counted: int = MOST
+    partitions: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +144,8 @@ class FirstVotes:
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
         """Return the votes of whole people: one measure for the ladder, and one for each centre."""
-        steps = reach.people_per_step(reach.reaches_of(table), self.edges)
-        parts = [np.repeat(np.arange(len(steps)), steps)]
+        found = partition_bound.partitions_of(table)
+        parts = [np.searchsorted(self.edges, found)]
         fields = bounder.reduced_fields(table) if self.centres else []
         parts += [centre.votes(table, fields) for centre in self.centres]
         lines = [np.unique(part, return_counts=True) for part in parts]
@@ -156,10 +156,8 @@ class FirstVotes:
 
     def merged(self, votes: Sequence[Summary]) -> Summary:
         """Return the votes of several groups of people as those of one."""
-        nobody = np.zeros(0, np.int64)
-        nothing = Summary(np.zeros((1, 0), np.uint64), nobody, nobody, nobody, nobody)
         measures = [Measure(PEOPLE)] * (1 + len(self.centres))
-        return histograms.reduce(concatenate([nothing, *votes]), measures)
+        return histograms.reduce(concatenate([Summary.nothing(), *votes]), measures)
 
     def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the different votes, and how many people have each."""
@@ -169,4 +167,4 @@ class FirstVotes:
     def people_per_step(self, votes: Summary) -> np.ndarray:
         """Return how many people stand on each step of the ladder."""
         buckets, people = self.counted(votes)[0]
-        return np.bincount(buckets, people, len(self.edges)).astype(np.int64)
+        return np.bincount(buckets, people, len(self.edges) + 1).astype(np.int64)

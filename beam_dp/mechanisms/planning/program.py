@@ -3,8 +3,11 @@
 All that a run must know is fixed here, by public parameters and what was released. What is chosen
 first (`first_choices`) is part of what the whole budget pays for:
 
-* the search for the bound on partitions per person spends a part of the whole budget on its
-  histogram; a given bound is a ladder of one step, and costs nothing;
+* partitions are selected first, where they are private; what is released of them is then clipped
+  by what people have in the selected ones;
+* where some metric pays for every partition of a person, the search for a bound on these spends a
+  part of the whole budget on its histogram; a given bound is a ladder of one step, and costs
+  nothing;
 * each centre costs a part of what its metrics may spend;
 * what they leave is shared out (`allocation`) among the parts of the metrics for the bound that
   was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
@@ -29,11 +32,13 @@ from beam_dp.mechanisms.accounting.account import Entry, check_total
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.reach import SHARE, ReachChoice
+from beam_dp.mechanisms.histogram_choice import partition_bound
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.loss import SUMS
+from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.base import CENTRE, CentreRequest, Context, Metric, MetricPart
-from beam_dp.mechanisms.metrics.released import Profiler, Release, Released
-from beam_dp.mechanisms.metrics.sums import ClippedSum, draw_together
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, draw_together
+from beam_dp.mechanisms.metrics.released import Profiler, Released
 from beam_dp.mechanisms.noise.partition_selection import (
     MOST,
     Selection,
@@ -43,18 +48,25 @@ from beam_dp.mechanisms.noise.partition_selection import (
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
-from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
+from beam_dp.mechanisms.planning.builder import (
+    Step,
+    build,
+    build_both,
+    clips_of,
+    columns_of,
+    pools_of,
+)
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, WEIGHTS, Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-TOGETHER = 64
-"""How many numbers may share one draw of noise over all partitions: larger draws take long."""
 SELECTION = "partition selection"
 """The name of the costs of the selection in the account."""
 SEARCH = "partitions per person"
 """The name of the cost of the search for the bound."""
+SEARCH_SHARE = Fraction(2, 25)
+"""The part of the whole budget that the search for the bound costs."""
 _NOTHING = Fraction(0)
 
 
@@ -69,23 +81,18 @@ class Program:
         metrics: what is released; empty only where partitions are selected.
         budget: the whole budget, as the user asked for it.
         edges: the bounds on partitions per person to choose from, in rising order; a given one.
-        reach: the bound that it is compiled for.
+        reach: the most partitions of a person that count where each of them pays for itself.
+        bound: the most partitions of a person that the user's bounds leave; None: no limit.
         depth: the most rows per person and partition; None: unknown.
         selecting: how to select partitions; None for public ones.
         others: the columns of further owners, where rows have several.
-        partitions: how many partitions there are; None: unknown.
-        about: a guess of that by the choice of the bound, where it is unknown; None: none.
+        partitions: how many partitions there are; None: they are not yet selected.
         centres: the centres that were chosen, in units; none: 0 stands for each.
-        jointly: whether all public partitions share one draw of noise, where `reach` is their
-            number: see `metrics.sums.Pool`.
-        counted: how many partitions of a person count for the selection, where the bound is chosen.
-        chosen: how the bound was chosen privately; None: it was given, or is not chosen yet.
-        compiled: the attributes below of the programs that were made of one another, by all of the
-            attributes above that make two programs equal.
+        chosen: how `reach` was chosen privately; None: it was given, or is not chosen yet.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
-        share: what the selection may cost; None for public partitions.
+        gaussian: the same, with Gaussian noise where both kinds are possible.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         composed: the whole budget as it is spent (pure or zCDP).
@@ -95,67 +102,94 @@ class Program:
     budget: Budget
     edges: tuple[int, ...]
     reach: int
+    bound: int | None = None
     depth: int | None = None
     selecting: SelectionRequest | None = None
     others: tuple[str, ...] = ()
     partitions: int | None = None
-    about: int | None = None
     centres: tuple[int, ...] = ()
-    jointly: bool = False
-    counted: int = MOST
-    chosen: ReachChoice | None = dataclasses.field(default=None, compare=False)
-    compiled: dict[tuple[Any, ...], dict[str, object]] = dataclasses.field(
-        default_factory=dict, compare=False, repr=False
-    )
+    chosen: BoundChoice | None = dataclasses.field(default=None, compare=False)
 
     columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
     fields: tuple[Field, ...] = dataclasses.field(init=False, compare=False)
     steps: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
-    share: Budget | None = dataclasses.field(init=False, compare=False)
+    gaussian: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
     selection: Selection | None = dataclasses.field(init=False, compare=False)
     entries: tuple[Entry, ...] = dataclasses.field(init=False, compare=False)
     composed: Budget = dataclasses.field(init=False, compare=False)
+    _made: dict[tuple[Any, ...], "Program"] = dataclasses.field(
+        init=False, compare=False, repr=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
-        asked = tuple(getattr(self, each.name) for each in dataclasses.fields(self) if each.compare)
-        if asked not in self.compiled:
-            self.compiled[asked] = _compiled(self)
-        for name, value in self.compiled[asked].items():
+        for name, value in _compiled(self).items():
             object.__setattr__(self, name, value)
 
     def at(self, chosen: Chosen | None) -> "Program":
         """Return the program for what was chosen first; None: nothing was, or not yet."""
         if chosen is None:
             return self
-        found = chosen.reach
-        if found is None:
-            return dataclasses.replace(self, centres=chosen.centres)
-        # A power of two: few programs are compiled.
-        about = None if self.partitions else 1 << max(0, round(math.log2(found.guess)))
-        return dataclasses.replace(
-            self,
-            reach=found.reach,
-            about=about,
-            centres=chosen.centres,
-            jointly=found.jointly,
-            counted=chosen.counted,
-            chosen=found,
-        )
+        reach = self.reach if chosen.bound is None else chosen.bound.bound
+        partitions = self.partitions if chosen.partitions is None else max(1, chosen.partitions)
+        key = reach, chosen.centres, partitions
+        if key not in self._made:
+            self._made[key] = dataclasses.replace(
+                self,
+                reach=reach,
+                centres=chosen.centres,
+                partitions=partitions,
+                chosen=chosen.bound,
+            )
+        return self._made[key]
 
-    def at_bound(self, reach: int, *, jointly: bool = False) -> "Program":
+    def at_bound(self, reach: int) -> "Program":
         """Return the program for a bound."""
-        return dataclasses.replace(self, reach=reach, jointly=jointly)
+        return dataclasses.replace(self, reach=reach)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """What is summarised per partition; the first measure counts the people."""
-        people = Measure(PEOPLE if self.selecting is None else WEIGHTS)
-        return (people, *(m for step in self.steps for m in step.release.measures))
+        """What is summarised per partition."""
+        return tuple(measure for step in self._every for measure in step.release.measures)
 
     @property
-    def counts_apart(self) -> bool:
-        """Whether other pairs count for the selection than for the metrics."""
-        return self.searches and self.selection is not None
+    def _every(self) -> list[Step]:
+        """The steps, and those with Gaussian noise that may take their place."""
+        return [*self.steps, *(step for step in self.gaussian if step not in self.steps)]
+
+    def taken(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
+        """Return the steps that err less, by the histograms that chose their clips.
+
+        They are compared by the geometric mean of the errors of what has both.
+        """
+        logarithms = [
+            math.log(two.release.expected_error(clips[two.shared], self.partitions or 1))
+            - math.log(one.release.expected_error(clips[one.shared], self.partitions or 1))
+            for one, two in zip(self.steps, self.gaussian, strict=True)
+            if isinstance(one.release, ClippedSum)
+            and isinstance(two.release, ClippedSum)
+            and one is not two
+            and one.shared is not None
+            and two.shared is not None
+        ]
+        return self.gaussian if sum(logarithms) < 0 else self.steps
+
+    @property
+    def bounded_partitions(self) -> int | None:
+        """How many partitions of a person count for what is no norm; None: all that are left."""
+        return self.reach if self.searches else None
+
+    @property
+    def may_be_gaussian(self) -> bool:
+        """Whether what adds up may have either noise: of (epsilon, delta), and no given bound."""
+        several = self.partitions != 1 and self.bound is None and not self.others
+        delta = not self.budget.is_zcdp and self.budget.delta > 0
+        parts = (part for metric in self.metrics for part in metric.parts())
+        return several and delta and not any(part.wants_delta for part in parts)
+
+    @property
+    def counted(self) -> int:
+        """How many partitions of a person count for the selection."""
+        return min(MOST, self.bound or MOST)
 
     @property
     def keep_rows(self) -> bool:
@@ -163,40 +197,20 @@ class Program:
         return needs_rows(self.measures)
 
     @property
-    def may_draw_jointly(self) -> bool:
-        """Whether all its numbers may share a draw over all partitions, and nobody is cut.
-
-        All partitions must be public, all numbers sums whose clips they share, and few enough.
-        """
-        partitions = self.partitions
-        return (
-            partitions == self.edges[-1]
-            and not self.keep_rows
-            and 0 < len(self.steps) * partitions <= TOGETHER
-            and all(isinstance(step.release, ClippedSum) for step in self.steps)
-        )
-
-    @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        return tuple(chooser.shared_measure for chooser in self._choosers)
-
-    @property
-    def _choosers(self) -> list[ClippedSum]:
-        choosers = (step.release.chooser for step in self.steps)
-        return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
+        return tuple(chooser.measure for chooser in clips_of(self._every))
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
             chooser.choose_shared(view.at(index), noise)
-            for index, chooser in enumerate(self._choosers)
+            for index, chooser in enumerate(clips_of(self._every))
         )
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
-        """Return the indexes of the partitions that may be named."""
-        if self.selection is None:
-            return np.arange(view.size)
+        """Return the indexes of the partitions that may be named, by the summary of weights."""
+        assert self.selection is not None
         people, weights = (column[:, 0] for column in view.histogram(0, 1))
         return np.flatnonzero(self.selection.keep(people, noise, weights))
 
@@ -204,18 +218,19 @@ class Program:
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
-        shared = [clips[step.shared] if step.shared is not None else None for step in self.steps]
-        views = [view.at(step.first, clip) for step, clip in zip(self.steps, shared, strict=True)]
+        steps = self.taken(clips)
+        shared = [clips[step.shared] if step.shared is not None else None for step in steps]
+        views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
         drawn: dict[int, Released] = {}
-        for indexes in pools_of(self.steps).values():
-            numbers = [self.steps[index].release for index in indexes]
+        for indexes in pools_of(steps).values():
+            numbers = [steps[index].release for index in indexes]
             together = [number for number in numbers if isinstance(number, ClippedSum)]
             released = draw_together(together, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
-        for index, step in enumerate(self.steps):
+        for index, step in enumerate(steps):
             if index not in drawn:
                 drawn[index] = step.release.draw(views[index], noise)
-        return tuple(drawn[index] for index in range(len(self.steps)))
+        return tuple(drawn[index] for index in range(len(steps)))
 
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the output columns of all metrics: a function of what was released.
@@ -228,6 +243,7 @@ class Program:
         known: dict[MetricPart, Released] = {}
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
             told = step.release.with_lost(released.spread(each), lost)
+            told = told.rounded() if step.part.whole else told
             known[step.part] = dataclasses.replace(told, origin=step.release.origin)
         columns: list[np.ndarray] = []
         for metric in self.metrics:
@@ -237,8 +253,8 @@ class Program:
 
     def sums(self, drawn: Sequence[Released]) -> np.ndarray:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""
-        each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(2) for r in drawn]
-        return np.array(each).reshape(len(self.steps), 2)
+        each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(SUMS) for r in drawn]
+        return np.array(each).reshape(len(self.steps), SUMS)
 
     @property
     def searches(self) -> bool:
@@ -293,32 +309,25 @@ class Program:
     @property
     def search_cost(self) -> Budget:
         """What the search for the bound costs, if there is one."""
-        return self.cost(self._search_share)
-
-    @property
-    def _search_share(self) -> Fraction:
-        """The part of the search: a coarse histogram is enough where nothing is bounded by it."""
-        return SHARE if self.metrics else SHARE / 4
+        return self.cost(SEARCH_SHARE)
 
     @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
-        spent = self._search_share * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        spent = SEARCH_SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
-    def noise_at(self, reach: int, jointly: bool = False) -> float:
-        """Return the mean absolute noise per partition and unit at a bound, over what is released.
+    def noise_at(self, reach: int) -> float:
+        """Return the mean absolute noise per partition and unit at a bound on partitions.
 
-        It is that of the costs per partition; what is spent once for all of them chooses clips.
+        It is that of the costs per partition; what is spent once needs no bound.
 
         Args:
             reach: the bound.
-            jointly: whether all partitions share one draw of noise.
         """
-        program = self.at_bound(reach, jointly=jointly)
-        scales = [_price(step.release) for step in program.steps]
-        scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
+        program = self.at_bound(reach)
+        scales = [_scale(costs) for costs in map(costs_per_partition, program.steps) if costs]
         mean = sum(scales) / len(scales)
         return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
 
@@ -334,40 +343,15 @@ class Program:
         centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
         if not self.searches:
             return Chosen(None, centres)
-        look = reach.draw(votes.people_per_step(summary), self.search_cost, noise)
-        joint = self.noise_at(self.edges[-1], jointly=True) if self.may_draw_jointly else None
-        chosen = reach.choose(look, self.edges, self.noise_at, self.partitions, joint)
-        counted = self.at(Chosen(chosen, centres)).best_counted()
-        return Chosen(chosen, centres, counted)
+        choice = ClipChoice(self.search_cost, self.edges)
+        noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
+        noises = list(map(self.noise_at, self.edges))
+        return Chosen(partition_bound.choose(choice, noisy, noises, self.partitions), centres)
 
-    def best_counted(self) -> int:
-        """Return how many partitions of a person should count for the selection.
 
-        It computes with the released histogram alone. The people who would count in a partition, of
-        all people, are compared with those that keep it half of the time.
-        """
-        if self.share is None or self.selecting is None or not self.chosen or self.chosen.top < 0:
-            return MOST
-        share, pre_threshold, found = self.share, self.selecting.pre_threshold, self.chosen
-        shown = found.look.counts[: found.top + 1].tolist()
-        steps: list[tuple[float, int]] = list(zip(shown, self.edges, strict=False))
-
-        def strength(most: int) -> float:
-            selection = best_selection(share, most, pre_threshold)
-            return sum(
-                max(people, 0) * min(edge, most) / selection.middle(min(edge, most))
-                for people, edge in steps
-            )
-
-        def is_possible(most: int) -> bool:
-            try:
-                best_selection(share, most, pre_threshold)
-            except checks.ParameterError:  # a table that is too long
-                return False
-            return True
-
-        fitting = [edge for edge in self.edges if edge <= MOST and is_possible(edge)]
-        return max(fitting, key=strength, default=MOST)
+def costs_per_partition(step: Step) -> list[Budget]:
+    """Return what every partition of a person pays for a release."""
+    return [spending.cost for spending in step.release.spends if not spending.once]
 
 
 def _compiled(asked: Program) -> dict[str, object]:
@@ -375,26 +359,30 @@ def _compiled(asked: Program) -> dict[str, object]:
     budget = asked.left
     for metric in asked.metrics:
         metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
-    composed, shares = share_out(budget, weights_of(asked.metrics), asked.reach, asked.selecting)
+    weights, gaussian = weights_of(asked.metrics), asked.may_be_gaussian
+    composed, shares = share_out(budget, weights, asked.reach, asked.selecting, gaussian)
     selection = None
     entries: list[Entry] = []
     if asked.selecting is not None:
-        most = min(asked.counted, asked.edges[-1]) if asked.searches else asked.reach
-        selection = best_selection(shares[None], most, asked.selecting.pre_threshold)
-        times = 1 if isinstance(selection, WeightedThreshold) else most
+        selection = best_selection(shares[None], asked.counted, asked.selecting.pre_threshold)
+        times = 1 if isinstance(selection, WeightedThreshold) else asked.counted
         entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
     costs = asked.centre_costs
     context = Context(
         columns_of(asked.metrics, asked.others),
         reach=asked.reach,
+        bound=asked.bound,
         depth=asked.depth,
         partitions=asked.partitions,
-        about=asked.about,
-        jointly=asked.jointly,
         centres=dict(zip(costs, asked.centres, strict=False)),
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
-    steps, of_steps = build(asked.metrics, wanted, context)
+    if gaussian and not composed.is_zcdp:
+        delta = composed.delta - (shares[None].delta if None in shares else 0)
+        steps, normal, of_steps = build_both(asked.metrics, wanted, context, delta)
+    else:
+        steps, of_steps = build(asked.metrics, wanted, context)
+        normal = steps
     entries += of_steps
     check_total(composed, entries)
     first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
@@ -403,7 +391,7 @@ def _compiled(asked: Program) -> dict[str, object]:
         "columns": context.columns,
         "fields": tuple(context.fields),
         "steps": steps,
-        "share": shares.get(None),
+        "gaussian": normal,
         "selection": selection,
         "entries": (*first, *entries),
         "composed": composed,
@@ -415,13 +403,6 @@ def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
     return any(isinstance(measure, Relation) for measure in measures)
 
 
-def _price(release: Release) -> float:
-    """Return the scale of the noise of a release per partition, for a clip of 1."""
-    if isinstance(release, ClippedSum):
-        return release.price
-    return _scale([spending.cost for spending in release.spends if not spending.once])
-
-
 def _scale(costs: Sequence[Budget]) -> float:
     """Return the scale of noise that costs so much: Gauss's if any part is counted in rho."""
     rho = sum(float(cost.amount) for cost in costs if cost.is_zcdp)
@@ -429,17 +410,26 @@ def _scale(costs: Sequence[Budget]) -> float:
     return math.sqrt(1 / (2 * rho)) if rho else 1 / epsilon
 
 
+def as_released(asked: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Return metrics as they are released beside each other."""
+    others = {id(old): new for metric in asked for old, new in metric.replaced(asked)}
+    return tuple(others.get(id(metric), metric) for metric in asked)
+
+
 def compile_program(
     asked: Sequence[Metric],
     budget: Budget,
     reach: int | tuple[int, ...],
     *,
+    bound: int | None = None,
     depth: int | None = None,
     selection: SelectionRequest | None = None,
     others: Sequence[str] = (),
     partitions: int | None = None,
 ) -> Program:
     """Return the program for a bound on partitions per person, or for the least to choose from.
+
+    Where every release is paid once, whatever partitions a person has, nothing is chosen.
 
     The ladder ends where a metric can no longer be released with its part of the budget, which
     falls as the bound grows.
@@ -449,6 +439,7 @@ def compile_program(
         budget: the whole budget.
         reach: the most partitions that a person can have rows in; or the bounds that can be chosen,
             in rising order.
+        bound: the most partitions of a person that the user's bounds leave; None: no limit.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
         others: the columns of further owners, where rows have several.
@@ -460,8 +451,9 @@ def compile_program(
     edges = reach if isinstance(reach, tuple) else (reach,)
     program = functools.partial(
         Program,
-        tuple(metric.beside(asked) for metric in asked),
+        as_released(asked),
         budget,
+        bound=bound,
         depth=depth,
         selecting=selection,
         others=tuple(others),
@@ -475,6 +467,8 @@ def compile_program(
             return False
         return True
 
+    if len(edges) > 1 and not any(map(costs_per_partition, program(edges[:1], 1).steps)):
+        edges = (1,)
     if len(edges) > 1:
         edges = tuple(itertools.takewhile(is_possible, edges)) or edges[:1]
     return program(edges, edges[0])

@@ -6,6 +6,7 @@ any number), and says what is kept of these numbers over all people:
 * a **histogram** over public thresholds y_0 < y_1 < ...: for every bucket (y_{j-1}, y_j] the number
   of people in it and the sum of their s. It gives exactly, for every j, the number of people above
   y_j, which is the removal loss of max_i s_i at y_j, and sum_i min(s_i, y_j);
+* a histogram **of norms**, over the norm of a person's numbers in all partitions: see `norms`;
 * the **top K**: the K largest numbers of single people and the total of all. It gives the removal
   profile of a sum, B[k] = total - (k largest), and of a maximum, B[k] = (k+1)-th largest.
 
@@ -16,6 +17,7 @@ line, because bounding has already brought each person's rows in a partition tog
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -33,6 +35,8 @@ PEOPLE, ROWS, WEIGHTS = -1, -2, -3
 person adds to each of their partitions (`partition_selection.weights_of`)."""
 
 _DENSE = 1 << 16
+_NORM_BITS = 30
+_WORD_BITS = 62
 RESIDUAL = np.iinfo(np.int64).min
 _SIGN = np.int64(np.iinfo(np.int64).max)
 
@@ -44,12 +48,10 @@ class Part:
     Attributes:
         field: the field that holds the part.
         rest: whether the rest is meant, not the part.
-        steps: 0 for the part itself, else its share of the whole in so many steps, rounded down.
     """
 
     field: int
     rest: bool
-    steps: int
 
     def of(self, table: Table, present: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the part of each person.
@@ -60,8 +62,7 @@ class Part:
             whole: what these lines have, at least 1.
         """
         part = np.clip(table.values[self.field][present], 0, whole)
-        part = whole - part if self.rest else part
-        return np.asarray(part * self.steps // whole if self.steps else part)
+        return np.asarray(whole - part if self.rest else part)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Measure:
         once: whether people are counted: numbers above 1 are taken for 1, and about a centre the
             values of a person are counted once.
         part: a part of these numbers, whose totals are kept in their place; None: the whole.
+        cap: numbers are cut to this magnitude; None: they are not.
+        fine: numbers are multiplied by this: a norm is then rounded by less.
+        norm: 0; or 1 or 2: buckets are those of the L1 or L2 norm of a person's numbers in all
+            partitions (`norms`), and in place of people stand shares of that norm.
+        steps: how many steps a whole share has.
     """
 
     source: int
@@ -99,6 +105,10 @@ class Measure:
     totals: int | None = None
     once: bool = False
     part: Part | None = None
+    cap: int | None = None
+    fine: int = 1
+    norm: int = 0
+    steps: int = 1
 
     def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the lines of `table` that have a number, and these numbers (exact, in units)."""
@@ -107,6 +117,10 @@ class Measure:
             numbers = self._about_centre(table, numbers)
         if self.once and not self.centre:
             numbers = np.minimum(numbers, 1)
+        if self.cap is not None:
+            numbers = np.clip(numbers, -self.cap, self.cap)
+        if self.fine > 1:
+            numbers = integers.product(numbers, np.array([self.fine]))
         if not self.additive:
             present = ~integers.is_missing(
                 numbers, integers.LOWEST if self.sign > 0 else integers.HIGHEST
@@ -168,10 +182,13 @@ class PersonBins(Measure):
     Attributes:
         count: the index of the field that counts a person's values.
         mean: whether the number is `source` by `count`, rounded down; else it is `source`.
+        people: what counts for each person who has a value; if it has a norm, each bucket is cut
+            into further ones by that.
     """
 
     count: int
     mean: bool
+    people: Measure
 
     def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the lines of the people who have a number, and these numbers (in units)."""
@@ -215,41 +232,58 @@ class Summary(Columnar):
     def __len__(self) -> int:
         return len(self.measure)
 
+    @classmethod
+    def nothing(cls) -> "Summary":
+        """Return a summary without lines."""
+        empty = np.empty(0, np.int64)
+        return cls(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
+
 
 def summarise(
-    table: Table, measures: Sequence[Measure | Relation], counted: Table | None = None
+    table: Table, measures: Sequence[Measure | Relation], bounded: Table | None = None
 ) -> Summary:
     """Return the summary of settled contributions, one line per (person, partition).
 
     A relation keeps its index in the list, and has no lines here (see `owner_lines`).
 
     Args:
-        table: the contributions.
+        table: the contributions; the lines of a person stand together.
         measures: what is summarised.
-        counted: the pairs of the first measure, where those are others.
+        bounded: those of a bounded number of partitions of each person, from which all measures
+            but norms are made; None: the same.
     """
+    every = table if bounded is None else bounded
     lines = [
-        _lines(table if index or counted is None else counted, measure, index)
+        _lines(table if measure.norm else every, measure, index)
         for index, measure in enumerate(measures)
         if isinstance(measure, Measure)
     ]
-    return reduce(concatenate(lines), measures)
+    return reduce(concatenate(lines or [Summary.nothing()]), measures)
 
 
-def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
-    """Return the summary of each person's largest number over all partitions.
+def summarise_people(
+    table: Table, measures: Sequence[Measure], bounded: Table | None = None
+) -> Summary:
+    """Return the summary of each person's norm, or largest number, over all partitions.
 
-    The lines of one person must be consecutive, as `Bounder.settle` returns them. The result has
-    one partition, whose identity is 0.
+    The result has one partition, whose identity is 0; the arguments are as of `summarise`.
     """
     lines = []
     for index, measure in enumerate(measures):
-        present, numbers = measure.of(table)
-        person = table.person if len(present) == len(table) else pick(table.person, present)
-        starts = np.flatnonzero(changes(person)) if len(present) else present
-        largest = _largest(numbers, starts, measure.sign) if len(starts) else numbers
-        lines.append(_people_lines(measure, index, largest))
+        read = table if bounded is None or measure.norm else bounded
+        present, numbers = measure.of(read)
+        starts = _starts(read, present)
+        if len(starts):
+            whole = _directed(numbers, starts, measure) if measure.norm else None
+            numbers = _largest(numbers, starts, measure.sign) if whole is None else whole
+        lines.append(_people_lines(measure, index, numbers))
     return reduce(concatenate(lines), measures)
+
+
+def _starts(table: Table, present: np.ndarray) -> np.ndarray:
+    """Return where each person begins among the lines that are present."""
+    person = table.person if len(present) == len(table) else pick(table.person, present)
+    return np.flatnonzero(changes(person)) if len(present) else present
 
 
 def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
@@ -261,47 +295,143 @@ def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
     return np.asarray(np.where(np.asarray(low + high < 0, bool), low, high))
 
 
+def _directed(numbers: np.ndarray, starts: np.ndarray, measure: Measure) -> np.ndarray:
+    """Return each person's norm, with the sign of the sum of their numbers."""
+    found = norms(numbers, starts, measure.norm)
+    if measure.sign:
+        return found
+    sums = integers.segment_sums(numbers, starts)
+    return np.asarray(np.where(np.asarray(sums < 0, bool), -found, found))
+
+
+def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
+    """Return for each segment of numbers a whole number T that is at least their norm.
+
+    *L1*: the sum of the magnitudes, exactly. *L2*: magnitudes a are taken as multiples of 2^k,
+    rounded up, with k such that their sum has about 30 bits; T is 2^k times the root of the sum of
+    their squares, rounded up, and no more than the sum of the magnitudes. For a single number it
+    is exact, else too large by about a part of 2^-30 for each number.
+
+    Args:
+        numbers: exact columns; of narrow ones a segment has fewer than 2^29.
+        starts: where the segments begin.
+        norm: 1 or 2.
+    """
+    sizes = abs(numbers)
+    sums = integers.segment_sums(sizes, starts)
+    if norm == 1:
+        return sums
+    if object in (sizes.dtype, sums.dtype):
+        wide = np.add.reduceat(integers.widen(sizes) ** 2, starts)
+        exact = [math.isqrt(int(square) - 1) + 1 for square in wide]
+        return integers.narrow(np.array(exact, object))
+    shift = np.maximum(_bits(sums) - _NORM_BITS, 0)
+    lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
+    coarse = -(-sizes >> lines)
+    squares = np.add.reduceat(coarse * coarse, starts)
+    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    roots -= roots * roots > squares
+    roots += roots * roots < squares
+    return np.asarray(np.minimum(roots << shift, sums))
+
+
+def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
+    """Return numbers over their norms in so many steps, rounded towards 0.
+
+    So the norm of the shares of a person is at most `steps`: each is at most `steps` |a| / T. Of
+    wide words the last bits are left out first, of T upwards, unless the number is all of T.
+
+    Args:
+        numbers: what a person has in each partition; the part of it, for a `Part`.
+        whole: T, at least 1.
+        steps: a power of two.
+    """
+    sizes = abs(numbers)
+    if object in (sizes.dtype, whole.dtype):
+        found = integers.narrow(integers.widen(sizes) * steps // integers.widen(whole))
+    else:
+        shift = np.maximum(_bits(whole) + (steps.bit_length() - 1) - _WORD_BITS, 0)
+        found = (sizes >> shift) * steps // ((whole >> shift) + (shift > 0))
+        found = np.where(sizes == whole, steps, found)
+    return np.asarray(np.where(np.asarray(numbers < 0, bool), -found, found))
+
+
+def _bits(numbers: np.ndarray) -> np.ndarray:
+    """Return so many bits that the numbers, from 0 on, surely have no more."""
+    return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
+
+
 def _people_lines(measure: Measure, index: int, numbers: np.ndarray) -> Summary:
     nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-    return _summary(measure, index, numbers, nothing, nowhere)
+    return _summary(measure, index, measure.buckets(numbers), nothing, nowhere)
 
 
 def _lines(table: Table, measure: Measure, index: int) -> Summary:
     present, numbers = measure.of(table)
     total = numbers if measure.additive else np.zeros(len(present), np.int64)
     if measure.part is not None:
-        total = measure.part.of(table, present, numbers)
+        total = measure.part.of(table, present, numbers // measure.fine) * measure.fine
+    counted = measure
+    bucket, people = measure.buckets(numbers), None
+    if isinstance(measure, PersonBins):  # those who have a number are those who have a value
+        counted = measure.people
+        _, numbers = counted.of(table)
+        total = numbers
+    if counted.norm and len(present):
+        starts = _starts(table, present)
+        found = norms(numbers, starts, counted.norm)
+        numbers = np.repeat(found, np.diff(starts, append=len(present)))
+        people = shares(total, numbers, counted.steps)
+        inside = counted.buckets(numbers)
+        several = len(counted.thresholds) + 1
+        bucket = inside if counted is measure else bucket * several + inside
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     return dataclasses.replace(
-        _summary(measure, index, numbers, total, partition), names=table.names
+        _summary(measure, index, bucket, total, partition, people), names=table.names
     )
 
 
 def _summary(
-    measure: Measure, index: int, numbers: np.ndarray, total: np.ndarray, partition: np.ndarray
+    measure: Measure,
+    index: int,
+    bucket: np.ndarray,
+    total: np.ndarray,
+    partition: np.ndarray,
+    people: np.ndarray | None = None,
 ) -> Summary:
-    """Return one line per person, or per bucket of a histogram where buckets are few."""
-    bucket = measure.buckets(numbers).astype(np.int64)
+    """Return one line per person, or per bucket of a histogram where buckets are few.
+
+    Args:
+        measure: what is summarised.
+        index: its index.
+        bucket: the bucket of each line.
+        total: what is added up.
+        partition: the partition of each line.
+        people: what counts for each line; None: one person.
+    """
+    bucket = bucket.astype(np.int64)
     if measure.keep and measure.additive:
         total = from_bits(bucket)
+    people = np.ones(len(bucket), np.int64) if people is None else people
     if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
         rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
         if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
-            return _dense(partition[0].astype(np.int64) * width + bucket, width, index, total)
-    ones = np.ones(len(bucket), np.int64)
-    return Summary(partition, np.full(len(bucket), index), bucket, ones, total)
+            cell = partition[0].astype(np.int64) * width + bucket
+            return _dense(cell, width, index, people, total)
+    return Summary(partition, np.full(len(bucket), index), bucket, people, total)
 
 
-def _dense(cell: np.ndarray, width: int, index: int, total: np.ndarray) -> Summary:
+def _dense(
+    cell: np.ndarray, width: int, index: int, people: np.ndarray, total: np.ndarray
+) -> Summary:
     """Return the merged lines; a cell is partition * width + bucket. Needs no sort."""
-    people = np.bincount(cell)
-    totals = np.zeros(len(people), np.int64)
-    np.add.at(totals, cell, total)
-    cells = np.flatnonzero(people)
+    cells = np.flatnonzero(np.bincount(cell))
     partition = (cells // width).astype(np.uint64)[None]
     measure = np.full(len(cells), index)
-    return Summary(partition, measure, cells % width, people[cells], totals[cells])
+    size = int(cells[-1]) + 1
+    counted, totals = (integers.sums_at(cell, column, size)[cells] for column in (people, total))
+    return Summary(partition, measure, cells % width, counted, totals)
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:

@@ -25,7 +25,7 @@ class PartitionView:
 
     Attributes:
         size: the length of the list.
-        total: how many partitions there are in all lists of the run, or about so many.
+        total: how many partitions there are in all lists of the run.
         clip: what was drawn to choose the clip that all partitions share; None: nothing.
     """
 
@@ -57,26 +57,23 @@ class PartitionView:
         return self.at(self._first + measures)
 
     @classmethod
-    def of_all(cls, summary: Summary, owned: Owned | None = None) -> "PartitionView":
+    def of_all(cls, summary: Summary) -> "PartitionView":
         """Return the view of every partition that has a line in the summary."""
         new = changes(summary.partition)
+        return cls(summary, np.cumsum(new) - 1, int(new.sum()))
+
+    @classmethod
+    def of_listed(
+        cls, summary: Summary, listed: np.ndarray, owned: Owned | None = None
+    ) -> "PartitionView":
+        """Return the view of some partitions, by their different identities."""
         lines = Owned.nothing() if owned is None else owned
-        heads = changes(lines.partition) if len(lines) else np.zeros(0, bool)
-        indexes = _find(pick(lines.partition, heads), pick(summary.partition, new))
-        owned_places = indexes[np.cumsum(heads) - 1]
-        return cls(summary, np.cumsum(new) - 1, int(new.sum()), lines, owned_places)
+        places = (places_of(each.partition, listed) for each in (summary, lines))
+        indexes, owned_places = places
+        return cls(summary, indexes, listed.shape[1], lines, owned_places)
 
-    def select(self, kept: np.ndarray) -> "PartitionView":
-        """Return the view of the partitions at the indexes `kept`, in that order."""
-        index_of = np.full(self.size + 1, -1, np.int64)
-        index_of[kept] = np.arange(len(kept))
-        partitions, owned = index_of[self._indexes], index_of[self._owned_indexes]
-        view = PartitionView(self._summary, partitions, len(kept), self._owned, owned)
-        view.total = self.total
-        return view.at(self._first, self.clip)
-
-    def of_about(self, total: int) -> "PartitionView":
-        """Return the view as that of a run with about so many partitions."""
+    def among(self, total: int) -> "PartitionView":
+        """Return the view as that of a run with so many partitions."""
         view = self.at(self._first, self.clip)
         view.total = total
         return view
@@ -129,6 +126,15 @@ class PartitionView:
         higher = self._summary.bucket[lines] > last[partition]
         return integers.sums_at(partition[higher], total[higher], self.size)
 
+    def cut_cells(self, measure: int, cells: int, width: int, last: int) -> list[np.ndarray]:
+        """Return what `cut` does for each cell of so many neighbouring buckets: (size, cells)."""
+        lines = self._places(measure)
+        cell, bucket = np.divmod(self._summary.bucket[lines], width)
+        place, above = self._indexes[lines] * cells + cell, bucket > last
+        total, people = self._summary.total[lines], self._summary.people[lines]
+        parts = (place[~above], total[~above]), (place[above], people[above])
+        return [integers.sums_at(*part, self.size * cells).reshape(-1, cells) for part in parts]
+
     def largest(self, measure: int, size: int) -> list[list[int]]:
         """Return per partition the `size` largest numbers of single people, in falling order."""
         lines = self._places(measure)[::-1]
@@ -151,13 +157,23 @@ class PartitionView:
         return totals
 
 
-def _find(identities: np.ndarray, listed: np.ndarray) -> np.ndarray:
-    """Return the index of each identity in a list of different ones; -1 if it is not listed."""
+def places_of(identities: np.ndarray, listed: np.ndarray) -> np.ndarray:
+    """Return the index of each identity in a list of different ones; -1 if it is not listed.
+
+    Args:
+        identities: of shape (1 or 2, n).
+        listed: of shape (1 or 2, m).
+    """
     if not listed.shape[1]:
         return np.full(identities.shape[1], -1, np.int64)
-    joined = table.join_identities([listed, identities])
-    _, codes = np.unique(joined, axis=1, return_inverse=True)
-    codes = codes.ravel()
-    index_of = np.full(int(codes.max()) + 1, -1, np.int64)
-    index_of[codes[: listed.shape[1]]] = np.arange(listed.shape[1])
-    return index_of[codes[listed.shape[1] :]]
+    order = np.lexsort(listed[::-1])
+    first, second = pick(table.two_words(listed), order)
+    words = identities if identities.shape[0] > 1 else [identities[0], np.uint64(0)]
+    place = np.searchsorted(first, words[0])
+    found = np.full(identities.shape[1], -1, np.int64)
+    # Different identities may share their first word: all places of that word are looked at.
+    for step in range(int(np.unique(first, return_counts=True)[1].max())):
+        at = np.minimum(place + step, len(first) - 1)
+        same = (first[at] == words[0]) & (second[at] == words[1])
+        found[same] = order[at[same]]
+    return found

@@ -7,16 +7,17 @@
       GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
 
-Where a bound on partitions, or centres, are chosen first, columns are collected as for a given
-bound, the last step of the ladder. These steps stand between GroupByShard and SettleBounds:
+Where something is chosen first, by what whole people have, these steps stand between GroupByShard
+and SettleBounds: centres, private partitions, or a bound on partitions.
 
-      ReduceShards       whole people, reduced; their votes in what is chosen first
-        ChooseFirst      of the votes: one noisy histogram, and the bound that it shows; the centres
-        StoreFirst       what was drawn is never drawn again
-      SettleBounds       the lines of the bound, which is a side input, as for a given bound
+      ReduceShards       whole people, reduced; their votes, and their weights in partitions
+        ChooseFirst      of the votes: the centres, and the bound that one noisy histogram shows
+        SelectPartitions of the weights, by bucket: which partitions are released
+        Store...         what was drawn is never drawn again
+      SettleBounds       the lines of the selected partitions; the choices are side inputs
 
-Only the choice (`Chosen`) is released of that. As always, the keyed hash of the run decides which
-pairs of a person stay: those that a given bound of the same size would keep.
+Only the choices (`Chosen`, `Selected`) are released of that. As always, the keyed hash of the run
+decides which pairs of a person stay: those that a given bound of the same size would keep.
 
 The summaries are not private. There is no counter, no log and no side output on the way.
 """
@@ -40,11 +41,12 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing
-from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
-from beam_dp.mechanisms.summaries.histograms import Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from beam_dp.mechanisms.summaries.partition_view import places_of
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
@@ -55,13 +57,68 @@ SHARED = -1
 """The bucket of the summary over all partitions."""
 VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
+WEIGHED: Literal["weights"] = "weights"
+"""The tag of the weights in partitions."""
+_WEIGHT = (Measure(WEIGHTS),)
 _BLOB_LINES, _PIECE_LINES, _SUMMARY_LINES = 1 << 15, 1 << 18, 1 << 20
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
 Summarised = tuple[Summary, Summary | None, Owned | None]
 Tasks = InOrder[Summarised]
-Reduced: TypeAlias = tuple[int, bytes] | TaggedOutput[Literal["votes"], bytes]
-"""The output of a shard: (shard, lines of whole people); or, tagged, votes."""
+Reduced: TypeAlias = (
+    tuple[int, bytes]
+    | TaggedOutput[Literal["votes"], bytes]
+    | TaggedOutput[Literal["weights"], tuple[int, bytes]]
+)
+"""The output of a shard: (shard, lines of whole people); or, tagged, votes, or weights by bucket."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Selected:
+    """The partitions of a bucket that were selected: released.
+
+    Attributes:
+        bucket: the bucket.
+        identities: theirs, uint64 of shape (2, n).
+        keys: theirs, an array of objects.
+    """
+
+    bucket: int
+    identities: np.ndarray
+    keys: np.ndarray
+
+
+@dataclasses.dataclass(eq=False)
+class First:
+    """What is chosen first, behind barriers: not private data, once `Summarise` is applied.
+
+    Attributes:
+        program: the run's program.
+        choose: turns votes into a `Chosen`.
+        select: turns (bucket, packed weights) into `Selected`; None: partitions are public.
+        chosen: what `choose` has made; None: there was nothing to choose.
+        selected: what `select` has made.
+    """
+
+    program: Program
+    choose: beam.PTransform[Any, Any]
+    select: beam.PTransform[Any, Any] | None = None
+    chosen: beam.PCollection[Chosen] | None = None
+    selected: beam.PCollection[Selected] | None = None
+
+    @property
+    def sides(self) -> list[Any]:
+        """The side inputs that say what was chosen: `(Chosen or None, list of Selected)`."""
+        chosen = None if self.chosen is None else beam.pvalue.AsSingleton(self.chosen)
+        return [chosen, () if self.selected is None else beam.pvalue.AsList(self.selected)]
+
+
+def completed(chosen: Chosen | None, selected: Sequence[Selected]) -> Chosen | None:
+    """Return what was chosen, with the number of partitions if they were selected."""
+    if not selected:
+        return chosen
+    several = sum(len(each.keys) for each in selected)
+    return dataclasses.replace(chosen or Chosen(), partitions=several)
 
 
 @dataclasses.dataclass(eq=False)
@@ -72,14 +129,12 @@ class Summarise(
 
     Attributes:
         layout: which columns hold what.
-        bounder: the bounding of the run, up to the last step of the ladder.
+        bounder: the bounding of the run.
         measures: what is summarised per partition.
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
         shards: how many parts the people are cut into; None: see `stages.shard_number`.
-        program: the run's program, where something is chosen first.
-        choose: turns the votes into what is chosen, behind a barrier.
-        chosen: what is chosen first, once this is applied; None: nothing. It is not private data.
+        first: what is chosen first; None: nothing.
     """
 
     layout: Layout
@@ -88,9 +143,7 @@ class Summarise(
     shared: Sequence[Measure] = ()
     buckets: int = 1
     shards: int | None = None
-    program: Program | None = None
-    choose: beam.PTransform[Any, Any] | None = None
-    chosen: beam.PCollection[Chosen] | None = dataclasses.field(init=False, default=None)
+    first: First | None = None
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
@@ -98,27 +151,44 @@ class Summarise(
         layouts.check_forms(self.layout, known_columns.forms_of(rows))
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)
-        people, sides = collected | "GroupByShard" >> beam.GroupByKey(), []
-        if self.program is not None and self.choose is not None:
-            reduce = beam.ParDo(ReduceShards(self.bounder, self.program.votes))
-            tagged = reduce.with_output_types(_BYTES).with_outputs(VOTES, main="lines")
-            reduced = people | "ReduceShards" >> tagged
-            self.chosen = reduced[VOTES] | "First" >> self.choose
-            people, sides = reduced.lines, [beam.pvalue.AsSingleton(self.chosen)]
-        settle = Settle(self.bounder, self.measures, self.shared, self.buckets, self.program)
+        people = collected | "GroupByShard" >> beam.GroupByKey()
+        sides, program = [None, ()], None
+        if self.first is not None:
+            program, people = self.first.program, self._choose_first(people, self.first)
+            sides = self.first.sides
+        settle = Settle(self.bounder, self.measures, self.shared, self.buckets, program)
         typed = beam.ParDo(settle, *sides).with_output_types(_BYTES)
         settled = people | "SettleBounds" >> typed
-        # Every bucket occurs, whatever the data, so that public partitions appear when they are
-        # empty. (Not by `beam.Create`, which brings another shuffle.)
-        numbers = [*range(self.buckets), *([SHARED] if self.shared else [])]
-        every = quick_steps.flat_mapped(lambda _: [(number, b"") for number in numbers])
-        start = rows.pipeline | "StartBuckets" >> beam.Impulse()
-        empty = start | "AddEmptyBuckets" >> every.with_output_types(_BYTES)
-        return (
-            (settled, empty)
-            | "FlattenBuckets" >> beam.Flatten()
-            | "GroupByBucket" >> beam.GroupByKey()
-        )
+        shared = [SHARED] if self.shared else []
+        return by_bucket(settled, [*range(self.buckets), *shared])
+
+    def _choose_first(self, people: beam.PCollection[Any], first: First) -> beam.PCollection[Any]:
+        """Return the lines of whole people; the choices are applied to their votes and weights."""
+        reduce = beam.ParDo(ReduceShards(self.bounder, first.program, self.buckets))
+        typed = reduce.with_output_types(_BYTES)
+        reduced = people | "ReduceShards" >> typed.with_outputs(VOTES, WEIGHED, main="lines")
+        if first.program.chooses:
+            first.chosen = reduced[VOTES] | "First" >> first.choose
+        if first.select is not None:
+            grouped = by_bucket(reduced[WEIGHED], range(self.buckets), "Weights")
+            first.selected = grouped | "Select" >> first.select
+        return reduced.lines
+
+
+def by_bucket(
+    packed: beam.PCollection[tuple[int, bytes]], numbers: Iterable[int], what: str = "Bucket"
+) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
+    """Group packed summaries by bucket; every bucket occurs, whatever the data.
+
+    So public partitions appear when they are empty. (Not by `beam.Create`, which brings another
+    shuffle.)
+    """
+    listed = list(numbers)
+    every = quick_steps.flat_mapped(lambda _: [(number, b"") for number in listed])
+    start = packed.pipeline | f"Start{what}s" >> beam.Impulse()
+    empty = start | f"AddEmpty{what}s" >> every.with_output_types(_BYTES)
+    both = (packed, empty) | f"Flatten{what}s" >> beam.Flatten()
+    return both | f"GroupBy{what}" >> beam.GroupByKey()
 
 
 class Collect(quick_steps.QuickStep):
@@ -212,21 +282,25 @@ def pieces(table: Table, lines: int) -> Iterator[Table]:
 
 
 class ReduceShards(quick_steps.QuickStep):
-    """Turn the lines of a shard into lines of whole people, and count their votes.
+    """Turn the lines of a shard into lines of whole people, and count their votes and weights.
 
-    The votes are exact and private data, as the lines are.
+    Votes and weights are exact and private data, as the lines are.
 
     Args:
-        bounder: the bounding of the run, up to the last step of the ladder.
-        votes: what is counted.
+        bounder: the bounding of the run.
+        program: the run's program.
+        buckets: how many parts the partitions are cut into.
     """
 
-    def __init__(self, bounder: Bounder, votes: FirstVotes) -> None:
-        self._bounder, self._votes = bounder, votes
+    def __init__(self, bounder: Bounder, program: Program, buckets: int) -> None:
+        self._bounder, self._votes, self._buckets = bounder, program.votes, buckets
+        self._chooses, self._metrics = program.chooses, bool(program.metrics)
+        self._most = program.counted if program.selection is not None else None
 
     def start_bundle(self) -> None:
         """Begin a bundle with nobody: a bundle that failed leaves nothing behind."""
         self._counted: list[Summary] = []
+        self._weights: list[Summary] = []
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Reduced]:
         """Take all lines of one shard: all those of each of its people."""
@@ -234,15 +308,32 @@ class ReduceShards(quick_steps.QuickStep):
         if lines is None:
             return
         table = self._bounder.reduce(lines)
-        self._counted.append(self._votes.of(table, self._bounder))
-        for piece in pieces(table, _PIECE_LINES):
-            yield element[0], wire.pack(piece)
+        if self._chooses:
+            self._counted.append(self._votes.of(table, self._bounder))
+        if self._most is not None:
+            pairs = self._bounder.pairs(table, self._most)
+            self._weights.append(histograms.summarise(pairs, _WEIGHT))
+            if sum(map(len, self._weights)) >= _SUMMARY_LINES:
+                yield from (TaggedOutput(WEIGHED, each) for each in self._weighed())
+        if self._metrics:
+            for piece in pieces(table, _PIECE_LINES):
+                yield element[0], wire.pack(piece)
 
-    def finish_bundle(self) -> Iterator[TaggedOutput[Literal["votes"], WindowedValue]]:
-        """Yield the votes of the bundle."""
+    def _weighed(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the weights that are held, by bucket."""
+        summaries, self._weights = self._weights, []
+        if summaries:
+            summary = merge(summaries, _WEIGHT)
+            for bucket, index in split(summary.partition, self._buckets, self._bounder.key):
+                yield bucket, wire.pack(summary.take(index))
+
+    def finish_bundle(self) -> Iterator[TaggedOutput[Any, WindowedValue]]:
+        """Yield the votes and weights of the bundle."""
         if self._counted:
             counted = wire.pack(self._votes.merged(self._counted))
             yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
+        for each in self._weighed():
+            yield TaggedOutput(WEIGHED, GlobalWindows.windowed_value(each))
         threads_and_memory.give_back()
 
 
@@ -266,8 +357,6 @@ class Settle(quick_steps.QuickStep):
         program: Program | None = None,
     ) -> None:
         self._bounder, self._buckets, self._program = bounder, buckets, program
-        self._chosen: Chosen | None = None
-        self._counted: int | None = None
         self._measures, self._shared = tuple(measures), tuple(shared)
         self._relations = any(isinstance(measure, Relation) for measure in measures)
 
@@ -276,40 +365,44 @@ class Settle(quick_steps.QuickStep):
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
         self._owned: list[Owned] = []
+        self._begun = False
+        self._most: int | None = None
+        self._listed: np.ndarray | None = None
         self._tasks: Tasks = InOrder(threads_and_memory.pool(), threads_and_memory.threads() - 1)
 
     def process(
-        self, element: tuple[int, Any], chosen: Chosen | None = None
+        self,
+        element: tuple[int, Any],
+        chosen: Chosen | None = None,
+        selected: Sequence[Selected] = (),
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
         Meanwhile the lines of earlier elements are summarised.
         """
-        if chosen is None:
+        if self._program is None:
             lines = gather(element[1], self._bounder)
             if lines is None:
                 return
             settled = functools.partial(self._bounder.settle, lines)
-            counted = None
         else:
-            self._turn_to(chosen)
-            lines = wire.unpack(element[1])
-            settled = functools.partial(self._bounder.settle_reduced, lines)
-            counted = None if self._counted is None else self._bounder.pairs(lines, self._counted)
-        task = functools.partial(self._summarised, settled, counted)
-        yield from self._take(self._tasks.put(task))
+            if not self._begun:  # what was chosen is the same for all elements
+                self._turn_to(self._program.at(completed(chosen, selected)), selected)
+            settled = functools.partial(self._settled, wire.unpack(element[1]))
+        yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 
-    def _turn_to(self, chosen: Chosen) -> None:
-        """Take the measures and the bounds of the choice, which is the same for all elements."""
-        if chosen is self._chosen or self._program is None:
-            return
-        program = self._program.at(chosen)
+    def _turn_to(self, program: Program, selected: Sequence[Selected]) -> None:
+        """Take the measures, the bound and the partitions that were chosen."""
         self._measures, self._shared = program.measures, program.shared_measures
-        self._counted = program.counted if program.counts_apart else None
-        if chosen.reach is not None:
-            bounds = dataclasses.replace(self._bounder.bounds, partitions=chosen.reach.reach)
-            self._bounder = dataclasses.replace(self._bounder, bounds=bounds)
-        self._chosen = chosen
+        self._most, self._begun = program.bounded_partitions, True
+        if selected:
+            self._listed = np.concatenate([each.identities for each in selected], axis=1)
+
+    def _settled(self, lines: Table) -> Table:
+        """Return the settled lines of the partitions that were selected."""
+        if self._listed is not None:
+            lines = lines.take(places_of(lines.partition, self._listed) >= 0)
+        return self._bounder.settle_reduced(lines)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the summaries that are still held."""
@@ -318,14 +411,20 @@ class Settle(quick_steps.QuickStep):
         self._tasks = InOrder(None, 0)  # runners keep the step: free its threads
         threads_and_memory.give_back()
 
-    def _summarised(self, settled: Callable[[], Table], counted: Table | None) -> Summarised:
-        """Summarise settled lines; where a bound was chosen, more `counted` pairs may select."""
-        table, lines = settled(), None
+    def _summarised(self, settled: Callable[[], Table]) -> Summarised:
+        """Summarise settled lines; what is no norm, by a bounded number of a person's pairs."""
+        table, lines, bounded = settled(), None, None
+        if self._most is not None:
+            bounded = self._bounder.lines_of_pairs(table, self._most)
         if self._relations:
-            lines = owner_lines.collect(table, self._measures, self._bounder.key)
+            few = table if bounded is None else bounded
+            lines = owner_lines.collect(few, self._measures, self._bounder.key)
             table = self._bounder.aggregate(table)
-        people = histograms.summarise_people(table, self._shared) if self._shared else None
-        return histograms.summarise(table, self._measures, counted), people, lines
+            bounded = None if bounded is None else self._bounder.aggregate(bounded)
+        people = None
+        if self._shared:
+            people = histograms.summarise_people(table, self._shared, bounded)
+        return histograms.summarise(table, self._measures, bounded), people, lines
 
     def _take(self, summarised: Iterable[Summarised]) -> Iterator[tuple[int, bytes]]:
         for summary, people, lines in summarised:
@@ -351,13 +450,19 @@ class Settle(quick_steps.QuickStep):
             yield SHARED, wire.pack(merge(people, self._shared))
 
     def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-        """Yield each bucket with the indexes of its lines."""
-        if self._buckets == 1:
-            yield 0, slice(None)
-            return
-        buckets = bucket_of(partition, self._buckets, self._bounder.key)
-        for bucket in np.unique(buckets).tolist():
-            yield bucket, np.flatnonzero(buckets == bucket)
+        return split(partition, self._buckets, self._bounder.key)
+
+
+def split(
+    partition: np.ndarray, buckets: int, key: bytes
+) -> Iterator[tuple[int, np.ndarray | slice]]:
+    """Yield each bucket with the indexes of its lines, by their partitions."""
+    if buckets == 1:
+        yield 0, slice(None)
+        return
+    places = bucket_of(partition, buckets, key)
+    for bucket in np.unique(places).tolist():
+        yield bucket, np.flatnonzero(places == bucket)
 
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
@@ -385,9 +490,4 @@ def open_bucket(
         else:
             summaries.append(part)
     owned = fresh_functions.with_votes(owner_lines.merge(lines), measures)
-    return merge(summaries or [_nothing()], measures), owned
-
-
-def _nothing() -> Summary:
-    empty = np.empty(0, np.int64)
-    return Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
+    return merge(summaries or [Summary.nothing()], measures), owned

@@ -29,15 +29,15 @@ import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.bounding import table
-from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.bounding.ordering import pick
+from beam_dp.mechanisms.histogram_choice.loss import SUMS, Cut
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.mechanisms.summaries.histograms import Summary, partitions
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import partition_keys
@@ -45,7 +45,14 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import guards, output_names, quick_steps
-from beam_dp.transforms.stages.bound_and_summarise import SHARED, bucket_of, open_bucket
+from beam_dp.transforms.stages.bound_and_summarise import (
+    SHARED,
+    First,
+    Selected,
+    bucket_of,
+    completed,
+    open_bucket,
+)
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 
 BLOCK_ROWS = 1 << 13
@@ -67,7 +74,7 @@ class Block:
         keys: the partition of each row: its key (objects), or its index in the public list.
         numbers: the columns of numbers: before they are combined, those of every step's `Released`.
         cuts: for each step what people lose at a shared clip, before they are combined.
-        chosen: how the bound on partitions per person was chosen; None: it was given.
+        chosen: what was chosen first; None: nothing.
     """
 
     keys: np.ndarray
@@ -138,37 +145,18 @@ class BucketPartitions:
     buckets: int
 
     def cells(
-        self, bucket: int, summary: Summary, lines: Owned | None = None
+        self, bucket: int, summary: Summary, lines: Owned | None, selected: Sequence[Selected]
     ) -> tuple[PartitionView, np.ndarray]:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
-            identities = partitions(summary)
-            pairs = zip(*table.two_words(identities).tolist(), strict=True)
-            return PartitionView.of_all(summary, lines), _listed(
-                [partition_keys.name_of(pair, summary.names) for pair in pairs]
-            )
-        indexes = _indexes(summary.partition[0], public)
-        owned_indexes = _indexes(lines.partition[0], public) if lines is not None else None
-        view = PartitionView(summary, indexes, len(public), lines, owned_indexes)
-        return view, public.astype(np.int64)
+            [own] = [each for each in selected if each.bucket == bucket]
+            return PartitionView.of_listed(summary, own.identities, lines), own.keys
+        return PartitionView.of_listed(summary, public[None], lines), public.astype(np.int64)
 
     def names(self, keys_: np.ndarray) -> Sequence[Key]:
         """Return the keys of what `cells` returned."""
         return Block(keys_, ()).named(self.layout.public)
-
-    def total(self, kept: int, chosen: Chosen | None) -> int:
-        """Return about how many partitions are released, if one bucket releases so many.
-
-        Args:
-            kept: how many that are.
-            chosen: what was chosen first: the bound on partitions has a guess.
-        """
-        if self.layout.public is not None:
-            return len(self.layout.public)
-        found = None if chosen is None else chosen.reach
-        guess = reach.ABOUT if found is None else found.guess
-        return reach.partitions_about(kept, self.buckets, guess) if self.layout.partition else 1
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
@@ -187,14 +175,6 @@ def _listed(names: list[Key]) -> np.ndarray:
     return listed
 
 
-def _indexes(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
-    """Return the index of each line's partition in a sorted list; -1 where it is not listed."""
-    if not len(public):
-        return np.full(len(partition), -1, np.int64)
-    nearest = np.minimum(np.searchsorted(public, partition), len(public) - 1)
-    return np.where(public[nearest] == partition, nearest, -1)
-
-
 def choose_first(
     _: bytes, packed: Iterable[bytes], program: Program, noise: Noise, draws: Draws
 ) -> tuple[int, Chosen]:
@@ -203,13 +183,43 @@ def choose_first(
     return 0, draws.once("first", lambda: program.choose(votes, noise))
 
 
+def select_partitions(
+    element: _Bucket, program: Program, noise: Noise, draws: Draws
+) -> tuple[int, Selected]:
+    """Draw which partitions of a bucket are released, from the weights in all of them."""
+    bucket, packed = element
+
+    def selected() -> Selected:
+        summary, _ = open_bucket(packed, [Measure(WEIGHTS)])
+        return named_partitions(
+            bucket, summary, program.select(PartitionView.of_all(summary), noise)
+        )
+
+    return bucket, draws.once(f"selected-{bucket}", selected)
+
+
+def named_partitions(
+    bucket: int, summary: Summary, kept: np.ndarray | slice = slice(None)
+) -> Selected:
+    """Return the partitions of a summary at the indexes `kept`, with their keys."""
+    identities = pick(table.two_words(partitions(summary)), kept)
+    pairs = zip(*identities.tolist(), strict=True)
+    keys = _listed([partition_keys.name_of(pair, summary.names) for pair in pairs])
+    return Selected(bucket, identities, keys)
+
+
 def choose_clips(
-    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Chosen | None = None
+    element: _Bucket,
+    program: Program,
+    noise: Noise,
+    draws: Draws,
+    chosen: Chosen | None = None,
+    selected: Sequence[Selected] = (),
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
     """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
     if element[0] != SHARED:
         return
-    program = program.at(chosen)
+    program = program.at(completed(chosen, selected))
     summary, _ = open_bucket(element[1], program.shared_measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
     yield SHARED, draws.once("clips", lambda: program.choose_clips(view, noise))
@@ -223,8 +233,9 @@ def draw_bucket(
     draws: Draws,
     clips: tuple[np.ndarray, ...] = (),
     chosen: Chosen | None = None,
+    selected: Sequence[Selected] = (),
 ) -> Iterator[tuple[int, Block]]:
-    """Draw the partitions of a bucket that are kept, and their numbers; yield numbered blocks.
+    """Draw the numbers of the partitions of a bucket; yield numbered blocks.
 
     Args:
         element: all summaries of one bucket.
@@ -234,18 +245,19 @@ def draw_bucket(
         draws: what keeps the draws of the run.
         clips: those that all partitions share.
         chosen: what was chosen first.
+        selected: the partitions that were selected, of all buckets; none: they are public.
     """
     bucket, packed = element
     if bucket == SHARED:
         return
-    program = program.at(chosen)
+    known = completed(chosen, selected)
+    program = program.at(known)
 
     def released() -> Block:
         summary, lines = open_bucket(packed, program.measures)
-        view, names = places.cells(bucket, summary, lines)
-        kept = program.select(view, noise)
-        asked = view.select(kept).of_about(places.total(len(kept), chosen))
-        return Block.of(names[kept], program.release(asked, clips, noise), chosen)
+        view, names = places.cells(bucket, summary, lines, selected)
+        asked = view.among(program.partitions or 1)
+        return Block.of(names, program.release(asked, clips, noise), known)
 
     for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released), BLOCK_ROWS)):
         yield number * places.buckets + bucket, block
@@ -289,7 +301,7 @@ def combined(block: Block, program: Program, sums: Iterable[np.ndarray] = ()) ->
         sums: `sums_of` every block.
     """
     taken = program.at(block.chosen)
-    whole = added([np.zeros((len(taken.steps), 2)), *sums])
+    whole = added([np.zeros((len(taken.steps), SUMS)), *sums])
     return Block(block.keys, taken.combine(block.drawn, whole))
 
 
@@ -313,8 +325,8 @@ class Drawn:
 
     Attributes:
         source: the collection of all blocks, before they are combined.
-        sides: the side inputs of the draw: what chose the shared clips (or none), and the choice of
-            the bound on partitions where that was not given.
+        sides: the side inputs of the draw: what chose the shared clips (or none), and what was chosen
+            first (`First.sides`).
         noise: what the draw draws with.
     """
 
@@ -346,6 +358,27 @@ class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chos
 
 
 @dataclasses.dataclass(eq=False)
+class SelectPartitions(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Selected]]):
+    """Turn (bucket, packed weights) into the selected partitions, behind a barrier.
+
+    Attributes:
+        program: the run's program.
+        noise: the randomness.
+        draws: what keeps the draws of the run.
+    """
+
+    program: Program
+    noise: Noise
+    draws: Draws
+
+    def expand(self, weights: beam.PCollection[_Bucket]) -> beam.PCollection[Selected]:
+        """Draw for every bucket."""
+        select = quick_steps.mapped(select_partitions, self.program, self.noise, self.draws)
+        typed = select.with_output_types(tuple[int, Selected])
+        return behind_a_barrier(weights | "SelectPartitions" >> typed, "Selected")
+
+
+@dataclasses.dataclass(eq=False)
 class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block]]):
     """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
 
@@ -353,7 +386,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         program: the run's program.
         partitions: the partitions of each bucket.
         noise: the randomness; only tests pass another.
-        chosen: the choice of the bound, behind a barrier; None: the bound was given.
+        first: what was chosen first; None: nothing.
         draws: what keeps the draws of the run.
         drawn: what was drawn, once this is applied.
     """
@@ -361,14 +394,14 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
     program: Program
     partitions: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
-    chosen: beam.PCollection[Chosen] | None = None
+    first: First | None = None
     draws: Draws = dataclasses.field(default_factory=Barriers)
     drawn: Drawn = dataclasses.field(init=False)
 
     def expand(self, summaries: beam.PCollection[_Bucket]) -> beam.PCollection[Block]:
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         how = self.noise, self.draws
-        first = [] if self.chosen is None else [beam.pvalue.AsSingleton(self.chosen)]
+        first = [None, ()] if self.first is None else self.first.sides
         clips: Any = ()
         if self.program.shared_measures:
             choose = quick_steps.flat_mapped(choose_clips, self.program, *how, *first)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise

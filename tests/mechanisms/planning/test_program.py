@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from beam_dp.mechanisms.histogram_choice.reach import LADDER, SHARE, Look, choose, edges_up_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import check_total, counted
@@ -27,7 +28,6 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.histogram_choice.reach import LADDER, SHARE, Look, choose, edges_up_to
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool

@@ -9,17 +9,17 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-
-import beam_dp as dp
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.reach import (
     SHARE,
     ReachChoice,
     edges_up_to,
     people_per_step,
 )
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import FirstVotes
 from beam_dp.mechanisms.planning.program import Program, compile_program

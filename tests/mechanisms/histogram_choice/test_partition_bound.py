@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from beam_dp.mechanisms.histogram_choice.reach import Look
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.histogram_choice import reach as choice
-from beam_dp.mechanisms.histogram_choice.reach import Look
 from beam_dp.mechanisms.noise.sampling import Noise
 
 PURE, ZCDP = Budget(1), Budget.zcdp(Fraction(1, 50))
