@@ -387,7 +387,8 @@ class ClippedSum(Release):
 
     def better_box(self, taken: ClippedTotals) -> Pool | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip."""
-        if not self.box or taken.choice is None:
+        whole = len(taken.totals) == taken.partitions  # all partitions are in this bucket
+        if not self.box or taken.choice is None or not whole:
             return None
         box = Pool(self.noise_cost, (False,), partitions=taken.partitions)
         lost = self.choice.losses(taken.choice, np.array([taken.index]))[0].shown[0]
