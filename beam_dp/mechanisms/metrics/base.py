@@ -58,6 +58,7 @@ class Context:
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
         centres: the centres that were chosen, in units.
+        clip: what the choice of the clip of a norm costs; None: a part of the share of its number.
     """
 
     columns: tuple[Column, ...]
@@ -70,6 +71,7 @@ class Context:
     asker: str = ""
     output: str = ""
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
+    clip: Budget | None = None
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -326,9 +328,9 @@ class Metric(MetricPart):
             "made of numbers that others release."
         )
 
-    def beside(self, asked: Sequence["Metric"]) -> "Metric":
-        """Return it as it is released beside all that is asked for: by default the same."""
-        return self
+    def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
+        """Return which of all that is asked for is released in another way beside it, and how."""
+        return ()
 
     @property
     def takes_auto_bound(self) -> bool:
