@@ -104,8 +104,8 @@ def test_any_clips_can_be_given(grid, sides):
         assert choice.clips(drawn, 1.7).tolist() == [min(bucket, len(grid) - 1)]
 
 
-def best_by_trying(counts, edges, noise, partitions, top, weight=1.0) -> int:
-    """Return the index of the best clip by its definition, edge by edge and bucket by bucket."""
+def best_by_trying(counts, edges, noise, partitions, top, weight=1.0) -> tuple[int, float]:
+    """Return the index of the best clip by its definition, and its error, edge by edge."""
     errors = []
     for at in range(min(top, len(edges) - 1) + 1):
         lost = 0.0
@@ -114,7 +114,7 @@ def best_by_trying(counts, edges, noise, partitions, top, weight=1.0) -> int:
             mean = (high - low) / math.log((high + 0.5) / (low + 0.5))
             lost += max(int(counts[bucket]), 0) * (mean - edges[at])
         errors.append(weight * lost / partitions + noise[at])
-    return errors.index(min(errors))
+    return errors.index(min(errors)), min(errors)
 
 
 @pytest.mark.parametrize("grid", [GRID, (1, 2, 3, 4, 6, 8, 12), (64, 90, 128, 181, 1000)], ids=str)
@@ -128,15 +128,15 @@ def test_the_clip_of_several_is_the_one_of_least_error(grid, sides):
         seen = np.where(np.arange(choice.buckets) <= tops[:, None], np.maximum(noisy[0], 0), 0)
         for partitions, scale in itertools.product((2, 30, 1000), (0.5, 40.0)):
             noise, weight = scale * np.array(grid), generator.choice((0.5, 1.0))
-            expected = best_by_trying(
+            best, error = best_by_trying(
                 seen.sum(axis=0), grid, noise, partitions, tops.max(), weight
             )
-            chosen.add(expected)
-            [found] = choice.best_clips(noisy, noise, partitions, weight)
-            assert found == expected
+            chosen.add(best)
+            [index], [errs] = choice.best_clips(noisy, noise, partitions, weight)
+            assert index == best and errs == pytest.approx(error)
     assert chosen == set(range(len(grid)))
     nobody = np.full((1, sides, choice.buckets), -3)
-    assert choice.best_clips(nobody, np.array(grid, float), 9).tolist() == [-1]
+    assert choice.best_clips(nobody, np.array(grid, float), 9)[0].tolist() == [-1]
 
 
 # ---------------------------------------------------------------------------------- extremes
@@ -318,7 +318,7 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
     expected = 12 * fall ** np.arange(8)
     each = ClipEdges(CLIPS).means[3:11] - 4
     total, beyond = (expected * each).sum(), (expected * each**2).sum()
-    said = Losses(*np.array([[total], [beyond], [beyond], [0.0], [0.0]])).beside(0.0)
+    said = Losses(*np.array([[total], [beyond], [beyond], [0.0], [0.0], [0.0]])).beside(0.0)
     drawn = generator.poisson(expected, (4000, 8)) @ each
     assert (drawn > said).mean() <= 0.065
     assert (drawn > total).mean() > 0.2  # what is expected alone would be exceeded often
@@ -365,8 +365,22 @@ def test_the_loss_is_given_back_in_proportion_to_what_was_released(signed):
     kept = dataclasses.replace(cut, kept=2000.0)
     expected = (values if signed else np.maximum(values, 0)) * 80 / 2000
     assert kept.given_back(values, sum(parts)) == pytest.approx(expected)
-    alike = dataclasses.replace(cut, lost=0.0)
-    assert not alike.given_back(values, sum(parts)).any()
+    # The numbers have no L2 norm to compare with: all get the same part.
+    euclidean = dataclasses.replace(cut, norm=2)
+    assert euclidean.given_back(values, sum(parts)) == pytest.approx(expected * 20)
+    assert not dataclasses.replace(cut, lost=0.0).given_back(values, sum(parts)).any()
+
+
+def test_of_an_l2_norm_more_is_lost_by_as_much_as_sums_are_more_than_it():
+    """In a hundred partitions alike the sum of numbers is ten times what is kept of the norm."""
+    values = np.full(100, 50.0)
+    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
+    euclidean = dataclasses.replace(cut, norm=2)
+    tenfold = dataclasses.replace(cut, above=(4000.0, 950.0))
+    sums = cut.sums(values)
+    assert euclidean.widths(values, sums)[1] == pytest.approx(tenfold.widths(values, sums)[1])
+    few = dataclasses.replace(euclidean, kept=1e6)
+    assert few.widths(values, sums)[1] == pytest.approx(cut.widths(values, sums)[1])
 
 
 @pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])

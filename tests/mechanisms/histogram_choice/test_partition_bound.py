@@ -76,7 +76,7 @@ def test_the_bound_is_the_one_of_least_error(partitions, power):
         top = int(found.choice.evidence.highest(found.noisy)[0, 0])
         if top >= 0:
             noise = [factor * edge**power for edge in edges]
-            assert found.bound == edges[best_by_trying(counts, edges, noise, partitions, top)]
+            assert found.bound == edges[best_by_trying(counts, edges, noise, partitions, top)[0]]
 
 
 def test_a_number_of_partitions_that_is_not_public_is_guessed_by_the_people_shown():
@@ -86,7 +86,7 @@ def test_a_number_of_partitions_that_is_not_public_is_guessed_by_the_people_show
     pairs = 10_000 * 2 / math.log(6.5 / 4.5)  # 5 or 6 each, evenly over the logarithms
     for noise in (0.1, 3.0, 1e5):
         among = max(6, math.sqrt(6 * pairs / (USABLE * noise * 6)))
-        expected = best_by_trying(counts, edges, [noise * e for e in edges], among, step)
+        expected, _ = best_by_trying(counts, edges, [noise * e for e in edges], among, step)
         assert chosen_of(counts, None, lambda edge, f=noise: f * edge).bound == edges[expected]
 
 
@@ -122,5 +122,4 @@ def test_no_more_is_cut_than_is_said_mostly(budget, people):
     cut = np.maximum(own - 4, 0).sum() / np.minimum(own, 4).sum()
     drawn = [choice.draw(counts[None, None], Noise()) for _ in range(200)]
     shares = np.array([BoundChoice(4, choice, noisy).lost_share for noisy in drawn])
-    print((shares>=cut).mean(), cut, shares.mean())
-    assert (shares >= cut).sum() >= 150
+    assert (shares >= cut).sum() >= 150 and shares.mean() < 1.1 * cut
