@@ -300,9 +300,10 @@ def views(
     settle = settling.Settle(bounder, measures, (), buckets)
     settled = grouped(bundle(settle, [element]) for element in packed.items())
     places = draw_once.BucketPartitions(layout, buckets)
+    opened = {bucket: settling.open_bucket(blobs, measures) for bucket, blobs in settled.items()}
     found = [
-        places.cells(bucket, *settling.open_bucket(blobs, measures))
-        for bucket, blobs in settled.items()
+        places.cells(bucket, summary, lines, [draw_once.named_partitions(bucket, summary)])
+        for bucket, (summary, lines) in opened.items()
     ]
     return [View(cells, [key[0] for key in places.names(listed)]) for cells, listed in found]
 
