@@ -386,8 +386,12 @@ class ClippedSum(Release):
         return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip, view.total)
 
     def better_box(self, taken: ClippedTotals) -> Pool | None:
-        """Return the draw that hides the box of all moves, where it errs less than the clip."""
-        if not self.box or taken.choice is None:
+        """Return the draw that hides the box of all moves, where it errs less than the clip.
+
+        Partitions that are drawn apart have no draw to share.
+        """
+        together = len(taken.totals) == taken.partitions
+        if not self.box or taken.choice is None or not together:
             return None
         box = Pool(self.noise_cost, (False,), partitions=taken.partitions)
         lost = self.choice.losses(taken.choice, np.array([taken.index]))[0].shown[0]

@@ -148,6 +148,12 @@ class Program:
         return self.reach if self.searches else None
 
     @property
+    def limit(self) -> int | None:
+        """How many partitions of a person stay, where the user gave no bound; None: all do."""
+        pays = any(map(costs_per_partition, self.steps))
+        return self.reach if pays and not self.searches else None
+
+    @property
     def counted(self) -> int:
         """How many partitions of a person count for the selection."""
         return min(MOST, self.bound or MOST)
@@ -324,7 +330,9 @@ def _compiled(asked: Program) -> dict[str, object]:
     budget = asked.left
     for metric in asked.metrics:
         metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
-    composed, shares = share_out(budget, weights_of(asked.metrics), asked.reach, asked.selecting)
+    # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
+    reach = asked.reach if asked.selecting is None else asked.edges[0]
+    composed, shares = share_out(budget, weights_of(asked.metrics), reach, asked.selecting)
     selection = None
     entries: list[Entry] = []
     if asked.selecting is not None:
