@@ -184,8 +184,10 @@ class ClipChoice:
 
     def best_clips(
         self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
-    ) -> np.ndarray:
-        """Return the index of the clip of several partitions per row; -1 where nobody is shown.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return, per row, the index of the clip of several partitions, and how it errs.
+
+        The index is -1 where nobody is shown.
 
         It is the edge C, up to the highest bucket that shows people, at which a partition errs
         least: by its noise, and by its part of what people lose, loss(C) / P.
@@ -205,7 +207,7 @@ class ClipChoice:
         errors = weight * (people @ excess.T) / partitions + noise
         top = tops.max(axis=1)
         errors = np.where(np.arange(len(edges)) <= np.maximum(top, 0)[:, None], errors, np.inf)
-        return np.where(top < 0, -1, errors.argmin(axis=1))
+        return np.where(top < 0, -1, errors.argmin(axis=1)), errors.min(axis=1)
 
     def losses(
         self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE

@@ -64,6 +64,7 @@ class Losses:
         beyond: that of people beyond the top alone.
         shown: what the people lose together who are shown, without any doubt.
         kept: what all people who are shown have below the clip.
+        seen_squares: the sum of squares of what each of those loses who are shown.
     """
 
     total: np.ndarray
@@ -71,6 +72,7 @@ class Losses:
     beyond: np.ndarray
     shown: np.ndarray
     kept: np.ndarray
+    seen_squares: np.ndarray
 
     def beside(self, noise: np.ndarray | float) -> np.ndarray:
         """Return how much further than by noise alone the truth may be above a single number.
@@ -134,7 +136,7 @@ def lost(
         counted = (tops >= 0) & (bucket > clips)
         each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
         total, beyond = total + unseen[rows] * each, beyond + unseen[rows] * each**2
-    return Losses(total, squares + beyond, beyond, shown, kept)
+    return Losses(total, squares + beyond, beyond, shown, kept, squares)
 
 
 def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
@@ -166,8 +168,9 @@ class Cut:
     *The loss is given back.* `lost` is shared out over the partitions in proportion to their
     numbers y: to those above 0 where a person adds from 0 on, to all where numbers have both signs.
     Each is multiplied by 1 + lost / max(kept, sum of them): for numbers of both signs cancel in a
-    partition, and then have a smaller sum than what people have kept. It is a function of what was
-    released, and assumes that people above the clip are spread as those below.
+    partition, and then have a smaller sum than what people have kept. (L2 norms have no sum to
+    compare with: by 1 + lost / kept.) It is a function of what was released, and assumes that
+    people above the clip are spread as those below.
 
     Attributes:
         noise: how far the noise of one number strays (95%).
@@ -177,6 +180,7 @@ class Cut:
         above: the same for people whose numbers are above 0.
         lost: what is given back to all partitions together.
         kept: what people keep below the clip, by the same histogram.
+        norm: 1 or 2: which norm was clipped.
     """
 
     noise: float
@@ -186,6 +190,7 @@ class Cut:
     above: tuple[float, float]
     lost: float = 0.0
     kept: float = 0.0
+    norm: int = 1
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
@@ -211,7 +216,8 @@ class Cut:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        part = self.lost / max(self.kept, sums[2] * self.scale) if self.lost else 0.0
+        whole = sums[2] * self.scale if self.norm == 1 else 0.0
+        part = self.lost / max(self.kept, whole) if self.lost else 0.0
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,19 +225,23 @@ class Cut:
 
         A partition's share w of what is lost is that of its size, or of its squared size, whichever
         is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
-        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
+        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
+        more in the sum of numbers: by as much as the released numbers add up to more than people
+        have kept of the norm.
 
         Args:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        sizes = self.sizes(values)
+        sizes, more = self.sizes(values), 1.0
+        if self.norm == 2 and self.kept:
+            more = max(1.0, sums[2] * self.scale / self.kept)
         share = _SPREAD * np.maximum(sizes / sums[0], sizes**2 / sums[1])
         below, above = (
             self.noise
             + np.minimum(
                 total, share * total + np.hypot(self.noise, np.sqrt(share) * root) - self.noise
             )
-            for total, root in (self.below, self.above)
+            for total, root in (np.multiply(side, more) for side in (self.below, self.above))
         )
         return below, above

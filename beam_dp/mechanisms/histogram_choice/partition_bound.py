@@ -123,5 +123,5 @@ def choose(
         pairs = float(choice.losses(noisy, np.array([last]))[0].kept[0])
         usable = math.sqrt(edges[last] * pairs / (USABLE * noise[last]))
         among = max(float(edges[last]), usable)
-    index = int(choice.best_clips(noisy, np.array(noise), among)[0])
+    index = int(choice.best_clips(noisy, np.array(noise), among)[0][0])
     return BoundChoice(edges[index], choice, noisy)

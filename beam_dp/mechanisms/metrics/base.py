@@ -58,6 +58,7 @@ class Context:
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
         centres: the centres that were chosen, in units.
+        clip: what the choice of the clip of a norm costs; None: a part of the share of its number.
     """
 
     columns: tuple[Column, ...]
@@ -70,6 +71,7 @@ class Context:
     asker: str = ""
     output: str = ""
     centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
+    clip: Budget | None = None
 
     @property
     def others(self) -> tuple[int, ...]:

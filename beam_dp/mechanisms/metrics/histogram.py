@@ -6,7 +6,9 @@ the whole histogram of a partition moves by at most 1. Independent discrete Lapl
 epsilon on every bin is therefore epsilon-DP for all bins together (Dwork, McSherry, Nissim, Smith,
 2006, example 3), and discrete Gaussian noise of variance 1 / (2 rho) is rho-zCDP (Canonne, Kamath,
 Steinke, 2020, Theorem 4). A count alone cannot be released better: at pure epsilon this noise is
-optimal for every loss that grows with the error (Ghosh, Roughgarden, Sundararajan, 2009).
+optimal for every loss that grows with the error (Ghosh, Roughgarden, Sundararajan, 2009). Of
+several partitions the vector of all bins is clipped by its norm, which is that of the partitions
+that a person has a value in (`clipped_sum`).
 
 *Intervals.* Of each bin the true number is within t of the released one, but for a chance of alpha,
 where t is the tail of the noise: of discrete Laplace noise P(|noise| > t) = 2 q^(t + 1) / (1 + q)
@@ -25,9 +27,14 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers
-from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.metrics.clipped_sum import (
+    ClippedSum,
+    ClippedTotals,
+    Pool,
+    clipped_totals,
+    people_of,
+)
+from beam_dp.mechanisms.metrics.released import Description, Release, Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -85,18 +92,18 @@ class Histogram(OfNumbers):
         """Return the counts plus noise; a partition's share is for all of its bins."""
         [column] = self.columns()
         finite = [edge for edge in self.edges if isinstance(edge, Fraction)]
+        count = context.field(column, "count")
+        people = dataclasses.replace(people_of(context, share, count), box=False)
         measure = PersonBins(
             source=context.field(column, OPERATIONS[self.person_value]),
             # A multiple of the unit is below an edge if it is at most the last one below.
             thresholds=tuple(math.ceil(edge / column.detail) - 1 for edge in finite),
-            additive=False,
-            count=context.field(column, "count"),
+            count=count,
             mean=self.person_value == "mean",
+            people=people.measure,
         )
         first = int(self.edges[0] != -math.inf)  # else a bin holds the numbers below all edges
-        return HistogramRelease(
-            measure, first, len(self.edges) - 1, context.each(share), context.alpha
-        )
+        return ClippedBins(**vars(people), bins=measure, first=first, size=len(self.edges) - 1)
 
 
 def _edge(value: object) -> Edge:
@@ -125,48 +132,42 @@ def _word(edge: checks.Real) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class HistogramRelease(Release):
-    """A row of numbers per partition, one per bin; see the module.
+class ClippedBins(ClippedSum):
+    """A row of numbers of people per partition, one per bin; see the module.
 
     Attributes:
-        measure: who is in which bucket.
+        bins: who is in which bucket.
         first: the first bucket that is a bin; those before and after the bins are not released.
-        bins: how many buckets are bins.
-        noise_cost: the cost of the noise on all bins, per partition.
-        alpha: the chance that the noise of one bin strays further than its interval says.
+        size: how many buckets are bins.
     """
 
-    measure: PersonBins
-    first: int
-    bins: int
-    noise_cost: Budget
-    alpha: Fraction
+    bins: PersonBins = dataclasses.field(kw_only=True)
+    first: int = 0
+    size: int = 1
 
     @property
     def measures(self) -> tuple[PersonBins, ...]:
         """The people per bucket."""
-        return (self.measure,)
+        return (self.bins,)
 
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """The noise, once for all bins: they have nobody in common."""
-        return (Spending(self.noise_cost, "noise"),)
+    def _clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+        """Return the people of each bin of each partition, in one row."""
+        buckets, steps = len(self.bins.thresholds) + 1, self.measure.steps
+        width = len(self.thresholds) + 1 if self.measure.norm else 1
+        cells = view.cut_cells(0, buckets, width, index)
+        whole, shares = (part[:, self.first : self.first + self.size].ravel() for part in cells)
+        return clipped_totals(whole, shares, clip, fine, steps)
 
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one noisy number per partition and bin."""
-        people, _ = view.histogram(0, len(self.measure.thresholds) + 1)
-        counts = people[:, self.first : self.first + self.bins]
-        adder = AdditiveNoise(self.noise_cost)
-        flat = adder.add(counts.ravel(), 1, noise)
-        bound = float(adder.bound(1, self.alpha))
-        return Released.within(flat.reshape(counts.shape), np.full(counts.shape, bound))
-
-    def with_lost(self, released: Released, share: float) -> Released:
-        """Return the numbers with the people who were cut."""
-        return released.plus_lost(share)
+    def released(
+        self, taken: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: Pool
+    ) -> Released:
+        """Return a row of numbers for each partition."""
+        flat = super().released(taken, noisy, clips, noise)
+        values, below, above, rank = (part.reshape(-1, self.size) for part in flat.columns)
+        return Released(values, below, above, rank, flat.cut)
 
     def describe(self) -> Description:
         """Describe the noise on each bin."""
-        adder = AdditiveNoise(self.noise_cost)
-        mechanism = f"{adder.name} on each of {self.bins} bins, with nobody in two"
-        return Description(mechanism, f"{adder.mean_error:.4g}", f"{adder.scale:.4g}")
+        said = super().describe()
+        mechanism = f"{said.mechanism} on each of {self.size} bins, with nobody in two"
+        return said._replace(mechanism=mechanism)

@@ -47,8 +47,12 @@ def share_out(
     weights: dict[MetricPart, Fraction],
     reach: int,
     selection: SelectionRequest | None,
+    gaussian: bool = False,
 ) -> tuple[Budget, dict[MetricPart | None, Budget]]:
     """Return the whole budget as it is spent (pure or zCDP), and what each part may spend.
+
+    With `gaussian` the sums may take Gaussian noise, for which half of a delta is kept where
+    partitions are selected.
 
     The key None stands for the selection of partitions. It gets the whole delta, or half of it where parts want delta too (delta is then not turned into
     zCDP); these parts share the rest evenly.
@@ -71,7 +75,8 @@ def share_out(
         keys.append(None)
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
-    for_parts = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
+    kept = bool(wanting) or gaussian
+    for_parts = whole.delta / (2 if selection is not None else 1) if kept else Fraction(0)
     made = Budget.zcdp if whole.is_zcdp else Budget
     for part in wanting:
         shares[part] = made(shares[part].amount, for_parts / len(wanting))

@@ -7,6 +7,7 @@ from fractions import Fraction
 from beam_dp.mechanisms.accounting.account import Entry
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
+from beam_dp.mechanisms.histogram_choice.clip import SHARE_OF_NORM
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.metrics.released import ALPHA, Release
@@ -64,9 +65,7 @@ def columns_of(asked: Sequence[Metric], others: Sequence[str] = ()) -> tuple[Col
 
 
 def build(
-    asked: Sequence[Metric],
-    shares: Mapping[MetricPart, Budget],
-    context: Context,
+    asked: Sequence[Metric], shares: Mapping[MetricPart, Budget], context: Context
 ) -> tuple[tuple[Step, ...], list[Entry]]:
     """Return the steps of a program, and the entries of their costs.
 
@@ -75,16 +74,79 @@ def build(
         shares: what each part may spend, over all partitions of a person.
         context: the parameters of the pipeline.
     """
-    users: dict[MetricPart, list[Metric]] = {part: [] for part in shares}
     for metric in asked:
         _check_parts(metric, context.columns)
-        for part in metric.parts():
-            users[part].append(metric)
+    steps = _steps(asked, shares, context, {})
+    entries = [entry for step in steps for entry in _entries(step, context)]
+    return _pooled(steps, context.partitions == 1), entries
+
+
+def build_both(
+    asked: Sequence[Metric],
+    shares: Mapping[MetricPart, Budget],
+    context: Context,
+    delta: Fraction,
+) -> tuple[tuple[Step, ...], tuple[Step, ...], list[Entry]]:
+    """Return the steps with Laplace noise, those with Gaussian noise, and the entries of both.
+
+    What adds up over several partitions is clipped by its L1 norm and has Laplace noise, or by its
+    L2 norm and has Gaussian noise: two noisy histograms say which one errs less. Both are paid, a
+    half of `SHARE_OF_NORM` each. All the noise together costs (epsilon, delta): as Laplace noise
+    epsilon is split, as Gaussian noise the rho that implies (epsilon, delta) is.
+
+    Args:
+        asked: the metrics.
+        shares: what each part may spend; of pure epsilon.
+        context: the parameters of the pipeline.
+        delta: what Gaussian noise may spend of delta.
+    """
+    steps, entries = build(asked, shares, context)
+    split = [step for step in steps if _has_norm(step.release)]
+    if not split:
+        return steps, steps, entries
+    chosen = {step.part: shares[step.part] for step in split if not _borrows(step.release)}
+    clips = {part: share.scaled(SHARE_OF_NORM / 2) for part, share in chosen.items()}
+    left = {
+        step.part: shares[step.part].scaled(1 - SHARE_OF_NORM * (step.part in clips))
+        for step in split
+    }
+    whole = sum(share.amount for share in left.values())
+    noise = {p: Budget(s.amount, delta * s.amount / whole) for p, s in left.items()}
+    pure = _steps(asked, {**shares, **noise}, context, clips)
+    rho = Budget(whole, delta).to_zcdp()
+    normal = {part: rho.scaled(share.amount / whole) for part, share in left.items()}
+    first = sum(len(step.release.measures) for step in pure)
+    twins = {s.part: s for s in _steps(asked, normal, context, clips, first, len(clips_of(pure)))}
+    entries = [entry for step in pure for entry in _entries(step, context)]
+    for twin in twins.values():
+        [_, *choices] = _entries(twin, context)  # the noise is one or the other
+        entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
+    alone = context.partitions == 1
+    gaussian = _pooled([twins.get(step.part, step) for step in pure], alone)
+    return _pooled(pure, alone), gaussian, entries
+
+
+def _steps(
+    asked: Sequence[Metric],
+    shares: Mapping[MetricPart, Budget],
+    context: Context,
+    clips: Mapping[MetricPart, Budget],
+    first: int = 0,
+    choices: int = 0,
+) -> list[Step]:
+    """Return the steps of some parts.
+
+    Args:
+        asked: the metrics.
+        shares: what each part may spend.
+        context: the parameters of the pipeline.
+        clips: what the choice of a part's clip costs, where that is no part of its share.
+        first: how many measures other steps have before.
+        choices: how many shared clips they have.
+    """
     steps: list[Step] = []
-    entries: list[Entry] = []
-    choices, first = 0, 0
     for part, share in shares.items():
-        using = users[part]
+        using = [metric for metric in asked if part in metric.parts()]
         # Intervals of one output must hold together.
         intervals = max(len(one.parts()) if one.splits_alpha else 1 for one in using)
         own = dataclasses.replace(
@@ -92,6 +154,7 @@ def build(
             alpha=ALPHA / intervals,
             asker=type(using[0]).__name__,
             output=using[0].output,
+            clip=clips.get(part),
         )
         release = part.build(own, share)
         if not release.spends:  # else rows of people would be read, and nothing be paid
@@ -99,16 +162,26 @@ def build(
             raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
         words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
-        for cost, purpose, once in release.spends:
-            entry = f"{label}: {purpose}" if purpose else label
-            entries.append((entry, cost, 1 if once else context.reach))
         choices += release.chooser is not None
         # Who borrows a clip stands behind its lender.
         has_clip = release.chooser is not None or _borrows(release)
         shared = choices - 1 if has_clip else None
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
-    return _pooled(steps, context.partitions == 1), entries
+    return steps
+
+
+def clips_of(steps: Sequence[Step]) -> list[ClippedSum]:
+    """Return what chooses the shared clips of some steps, in order."""
+    choosers = (step.release.chooser for step in steps)
+    return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
+
+
+def _entries(step: Step, context: Context) -> list[Entry]:
+    return [
+        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else context.reach)
+        for cost, purpose, once in step.release.spends
+    ]
 
 
 def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
@@ -136,6 +209,10 @@ def _borrows(release: Release) -> bool:
     return isinstance(release, ClippedSum) and release.borrowed
 
 
+def _has_norm(release: Release) -> bool:
+    return isinstance(release, ClippedSum) and bool(release.measure.norm and release.clip_cost)
+
+
 def pools_of(steps: Sequence[Step]) -> dict[Pool, list[int]]:
     """Return the indexes of the steps that share a draw of noise, in the order of their pool."""
     pools: dict[Pool, list[int]] = {}
@@ -159,7 +236,7 @@ def _pooled(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
     """
     groups: dict[tuple[Fraction, Measure | None], list[tuple[int, ClippedSum]]] = {}
     for index, step in enumerate(steps):
-        if isinstance(step.release, ClippedSum):
+        if isinstance(step.release, ClippedSum) and step.part.pooled:
             weight, split = _weight(step.users), None if alone else _whole_of(step.release)
             if alone or split is not None:
                 groups.setdefault((weight, split), []).append((index, step.release))

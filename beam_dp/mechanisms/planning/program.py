@@ -15,7 +15,7 @@ first (`first_choices`) is part of what the whole budget pays for:
 
 Together they cost the whole. If (epsilon, delta) is spent as zCDP for every bound, the search is
 counted in rho too. Else it spends epsilon, and the chosen bound decides whether what is left of
-(epsilon, delta) is spent as zCDP.
+(epsilon, delta) is spent as zCDP; where partitions are selected, the least bound does.
 """
 
 import dataclasses
@@ -48,7 +48,14 @@ from beam_dp.mechanisms.noise.partition_selection import (
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
-from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
+from beam_dp.mechanisms.planning.builder import (
+    Step,
+    build,
+    build_both,
+    clips_of,
+    columns_of,
+    pools_of,
+)
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -85,6 +92,7 @@ class Program:
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
+        gaussian: the same, with Gaussian noise where both kinds are possible.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         composed: the whole budget as it is spent (pure or zCDP).
@@ -105,6 +113,7 @@ class Program:
     columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
     fields: tuple[Field, ...] = dataclasses.field(init=False, compare=False)
     steps: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
+    gaussian: tuple[Step, ...] = dataclasses.field(init=False, compare=False)
     selection: Selection | None = dataclasses.field(init=False, compare=False)
     entries: tuple[Entry, ...] = dataclasses.field(init=False, compare=False)
     composed: Budget = dataclasses.field(init=False, compare=False)
@@ -140,7 +149,29 @@ class Program:
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """What is summarised per partition."""
-        return tuple(measure for step in self.steps for measure in step.release.measures)
+        return tuple(measure for step in self._every for measure in step.release.measures)
+
+    @property
+    def _every(self) -> list[Step]:
+        """The steps, and those with Gaussian noise that may take their place."""
+        return [*self.steps, *(step for step in self.gaussian if step not in self.steps)]
+
+    def taken(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
+        """Return the steps that err less, by the histograms that chose their clips.
+
+        They are compared by the geometric mean of the errors of what has both.
+        """
+        logarithms = [
+            math.log(two.release.expected_error(clips[two.shared], self.partitions or 1))
+            - math.log(one.release.expected_error(clips[one.shared], self.partitions or 1))
+            for one, two in zip(self.steps, self.gaussian, strict=True)
+            if isinstance(one.release, ClippedSum)
+            and isinstance(two.release, ClippedSum)
+            and one is not two
+            and one.shared is not None
+            and two.shared is not None
+        ]
+        return self.gaussian if sum(logarithms) < 0 else self.steps
 
     @property
     def bounded_partitions(self) -> int | None:
@@ -152,6 +183,14 @@ class Program:
         """How many partitions of a person stay, where the user gave no bound; None: all do."""
         pays = any(map(costs_per_partition, self.steps))
         return self.reach if pays and not self.searches else None
+
+    @property
+    def may_be_gaussian(self) -> bool:
+        """Whether what adds up may have either noise: of (epsilon, delta), and no given bound."""
+        several = self.partitions != 1 and self.bound is None and not self.others
+        delta = not self.budget.is_zcdp and self.budget.delta > 0
+        parts = (part for metric in self.metrics for part in metric.parts())
+        return several and delta and not any(part.wants_delta for part in parts)
 
     @property
     def counted(self) -> int:
@@ -166,18 +205,13 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        return tuple(chooser.measure for chooser in self._choosers)
-
-    @property
-    def _choosers(self) -> list[ClippedSum]:
-        choosers = (step.release.chooser for step in self.steps)
-        return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
+        return tuple(chooser.measure for chooser in clips_of(self._every))
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
             chooser.choose_shared(view.at(index), noise)
-            for index, chooser in enumerate(self._choosers)
+            for index, chooser in enumerate(clips_of(self._every))
         )
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
@@ -190,18 +224,19 @@ class Program:
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
-        shared = [clips[step.shared] if step.shared is not None else None for step in self.steps]
-        views = [view.at(step.first, clip) for step, clip in zip(self.steps, shared, strict=True)]
+        steps = self.taken(clips)
+        shared = [clips[step.shared] if step.shared is not None else None for step in steps]
+        views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
         drawn: dict[int, Released] = {}
-        for indexes in pools_of(self.steps).values():
-            numbers = [self.steps[index].release for index in indexes]
+        for indexes in pools_of(steps).values():
+            numbers = [steps[index].release for index in indexes]
             together = [number for number in numbers if isinstance(number, ClippedSum)]
             released = draw_together(together, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
-        for index, step in enumerate(self.steps):
+        for index, step in enumerate(steps):
             if index not in drawn:
                 drawn[index] = step.release.draw(views[index], noise)
-        return tuple(drawn[index] for index in range(len(self.steps)))
+        return tuple(drawn[index] for index in range(len(steps)))
 
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the output columns of all metrics: a function of what was released.
@@ -332,7 +367,8 @@ def _compiled(asked: Program) -> dict[str, object]:
         metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
     # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
     reach = asked.reach if asked.selecting is None else asked.edges[0]
-    composed, shares = share_out(budget, weights_of(asked.metrics), reach, asked.selecting)
+    weights, gaussian = weights_of(asked.metrics), asked.may_be_gaussian
+    composed, shares = share_out(budget, weights, reach, asked.selecting, gaussian)
     selection = None
     entries: list[Entry] = []
     if asked.selecting is not None:
@@ -349,7 +385,12 @@ def _compiled(asked: Program) -> dict[str, object]:
         centres=dict(zip(costs, asked.centres, strict=False)),
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
-    steps, of_steps = build(asked.metrics, wanted, context)
+    if gaussian and not composed.is_zcdp:
+        delta = composed.delta - (shares[None].delta if None in shares else 0)
+        steps, normal, of_steps = build_both(asked.metrics, wanted, context, delta)
+    else:
+        steps, of_steps = build(asked.metrics, wanted, context)
+        normal = steps
     entries += of_steps
     check_total(composed, entries)
     first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
@@ -358,6 +399,7 @@ def _compiled(asked: Program) -> dict[str, object]:
         "columns": context.columns,
         "fields": tuple(context.fields),
         "steps": steps,
+        "gaussian": normal,
         "selection": selection,
         "entries": (*first, *entries),
         "composed": composed,

@@ -182,10 +182,13 @@ class PersonBins(Measure):
     Attributes:
         count: the index of the field that counts a person's values.
         mean: whether the number is `source` by `count`, rounded down; else it is `source`.
+        people: what counts for each person who has a value; if it has a norm, each bucket is cut
+            into further ones by that.
     """
 
     count: int
     mean: bool
+    people: Measure
 
     def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the lines of the people who have a number, and these numbers (in units)."""
@@ -360,7 +363,7 @@ def _bits(numbers: np.ndarray) -> np.ndarray:
 
 def _people_lines(measure: Measure, index: int, numbers: np.ndarray) -> Summary:
     nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-    return _summary(measure, index, numbers, nothing, nowhere)
+    return _summary(measure, index, measure.buckets(numbers), nothing, nowhere)
 
 
 def _lines(table: Table, measure: Measure, index: int) -> Summary:
@@ -368,23 +371,31 @@ def _lines(table: Table, measure: Measure, index: int) -> Summary:
     total = numbers if measure.additive else np.zeros(len(present), np.int64)
     if measure.part is not None:
         total = measure.part.of(table, present, numbers // measure.fine) * measure.fine
-    people = None
-    if measure.norm and len(present):
+    counted = measure
+    bucket, people = measure.buckets(numbers), None
+    if isinstance(measure, PersonBins):  # those who have a number are those who have a value
+        counted = measure.people
+        _, numbers = counted.of(table)
+        total = numbers
+    if counted.norm and len(present):
         starts = _starts(table, present)
-        found = norms(numbers, starts, measure.norm)
-        numbers = np.repeat(found, np.diff(starts, append=len(numbers)))
-        people = shares(total, numbers, measure.steps)
+        found = norms(numbers, starts, counted.norm)
+        numbers = np.repeat(found, np.diff(starts, append=len(present)))
+        people = shares(total, numbers, counted.steps)
+        inside = counted.buckets(numbers)
+        several = len(counted.thresholds) + 1
+        bucket = inside if counted is measure else bucket * several + inside
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     return dataclasses.replace(
-        _summary(measure, index, numbers, total, partition, people), names=table.names
+        _summary(measure, index, bucket, total, partition, people), names=table.names
     )
 
 
 def _summary(
     measure: Measure,
     index: int,
-    numbers: np.ndarray,
+    bucket: np.ndarray,
     total: np.ndarray,
     partition: np.ndarray,
     people: np.ndarray | None = None,
@@ -394,12 +405,12 @@ def _summary(
     Args:
         measure: what is summarised.
         index: its index.
-        numbers: what decides the bucket of each line.
+        bucket: the bucket of each line.
         total: what is added up.
         partition: the partition of each line.
         people: what counts for each line; None: one person.
     """
-    bucket = measure.buckets(numbers).astype(np.int64)
+    bucket = bucket.astype(np.int64)
     if measure.keep and measure.additive:
         total = from_bits(bucket)
     people = np.ones(len(bucket), np.int64) if people is None else people

@@ -126,6 +126,15 @@ class PartitionView:
         higher = self._summary.bucket[lines] > last[partition]
         return integers.sums_at(partition[higher], total[higher], self.size)
 
+    def cut_cells(self, measure: int, cells: int, width: int, last: int) -> list[np.ndarray]:
+        """Return what `cut` does for each cell of so many neighbouring buckets: (size, cells)."""
+        lines = self._places(measure)
+        cell, bucket = np.divmod(self._summary.bucket[lines], width)
+        place, above = self._indexes[lines] * cells + cell, bucket > last
+        total, people = self._summary.total[lines], self._summary.people[lines]
+        parts = (place[~above], total[~above]), (place[above], people[above])
+        return [integers.sums_at(*part, self.size * cells).reshape(-1, cells) for part in parts]
+
     def largest(self, measure: int, size: int) -> list[list[int]]:
         """Return per partition the `size` largest numbers of single people, in falling order."""
         lines = self._places(measure)[::-1]
