@@ -131,6 +131,7 @@ class Program:
             return self
         reach = self.reach if chosen.bound is None else chosen.bound.bound
         partitions = self.partitions if chosen.partitions is None else max(1, chosen.partitions)
+        reach = min(reach, partitions or reach)  # of what was selected, nobody has more
         key = reach, chosen.centres, partitions
         if key not in self._made:
             self._made[key] = dataclasses.replace(
