@@ -14,9 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
+from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
@@ -330,7 +331,9 @@ def draw_together(
         noise: the randomness.
     """
     taken = [number.taken(view) for number, view in zip(numbers, views, strict=True)]
-    shared = numbers[0].in_pool
+    pool, chosen = numbers[0].in_pool, zip(numbers, taken, strict=True)
+    left = [number.left(each) for number, each in chosen]
+    shared = dataclasses.replace(pool, budget=cost_of_all([pool.budget, *filter(None, left)]))
     clips = [each.thresholds[own.index] for each, own in zip(numbers, taken, strict=True)]
     noisy = shared.add([each.totals for each in taken], clips, noise)
     triples = zip(numbers, taken, noisy, strict=True)
@@ -385,6 +388,7 @@ class ClippedSum(Release):
             in one of them or in all.
         pool: the numbers that share its noise; None: it has noise of its own.
         place: its place among these.
+        fine: whether round numbers are among the thresholds, of which two looks choose one.
     """
 
     source: int
@@ -407,6 +411,7 @@ class ClippedSum(Release):
     jointly: bool = False
     pool: Pool | None = None
     place: int = 0
+    fine: bool = False
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -462,7 +467,13 @@ class ClippedSum(Release):
         """How the clip is chosen."""
         assert self.clip_cost is not None
         sides = 1 if self.folded else len(self._signs)
-        return ClipChoice(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
+        choose = CliffChoice if self.fine else ClipChoice
+        return choose(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
+
+    def left(self, taken: Taken) -> Budget | None:
+        """Return what its choice of the clip left for the noise; None: nothing."""
+        unpaid = self.borrowed or taken.choice is None
+        return None if unpaid else self.choice.left(taken.choice)
 
     @property
     def shift(self) -> int:
@@ -487,15 +498,21 @@ class ClippedSum(Release):
             taken: the clips that were taken, each with the scale of its noise, in the user's scale;
                 none where nobody was shown.
         """
-        unit, cost = float(self.unit), self.choice.cost
+        unit, left = float(self.unit), self.choice.left(choice)
+        noise = cost_of_all([self.noise_cost, *filter(None, [left])])
         return {
             "clips": [clip for clip, _ in taken],
             "noise_scales": [scale for _, scale in taken],
-            "cost_of_the_histogram": str(cost.amount),
-            "cost_of_the_noise_per_partition": str(self.noise_cost.amount),
-            "scale_of_the_histogram": HistogramNoise(cost).scale,
-            "people_up_to": [edge * unit for edge in self.thresholds],
-            "noisy_people": choice[0].tolist(),
+            "cost_of_the_noise_per_partition": str(noise.amount),
+            "histograms": [
+                {
+                    "cost": str(cost.amount),
+                    "scale": HistogramNoise(cost).scale,
+                    "people_up_to": [edge * unit for edge in edges],
+                    "noisy_people": noisy[0].tolist(),
+                }
+                for cost, edges, noisy in self.choice.looks(choice)
+            ],
         }
 
     def largest(self, choice: np.ndarray) -> int | None:
@@ -635,6 +652,8 @@ def clipped_sum(
         anchored: whether it is a number of rows or values, of which most people have few.
     """
     thresholds = tuple(clips) if given is None else (max(1, math.ceil(given / unit)),)
+    fine = context.partitions == 1 and len(thresholds) > 1 and not share.is_zcdp
+    thresholds = with_round_numbers(thresholds) if fine else thresholds
     clip_cost, noise_cost = _costs(context, share, len(thresholds) > 1)
     return ClippedSum(
         source=source,
@@ -648,6 +667,7 @@ def clipped_sum(
         bounded=context.depth is not None,
         numbers=context.partitions or context.about or _UNKNOWN,
         alpha=context.alpha,
+        fine=fine,
     )
 
 
