@@ -98,8 +98,8 @@ class Evidence:
         known, which = np.unique(chances, return_inverse=True)
         shown = np.zeros(noisy.shape, bool)
         for width in WINDOWS:
-            each = [self.noise.beyond(width, float(chance) / self._tests) for chance in known]
-            levels = np.array(each)[which].reshape(chances.shape)
+            each = self.noise.all_beyond(width, tuple((known / self._tests).tolist()))
+            levels = each[which].reshape(chances.shape)
             shown |= _windows(noisy, width) > levels[:, None, :]
         return shown
 

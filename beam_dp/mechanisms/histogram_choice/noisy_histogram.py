@@ -74,6 +74,15 @@ class HistogramNoise:
         """
         return _beyond(self.budget, buckets, chance)
 
+    def all_beyond(self, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
+        """Return `beyond` for each of several chances."""
+        return _all_beyond(self.budget, buckets, chances)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _all_beyond(budget: Budget, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
+    return np.array([_beyond(budget, buckets, chance) for chance in chances])
+
 
 @functools.lru_cache(maxsize=1 << 14)
 def _beyond(budget: Budget, buckets: int, chance: float) -> float:
