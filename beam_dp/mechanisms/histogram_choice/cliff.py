@@ -150,19 +150,15 @@ class CliffChoice(ClipChoice):
         return np.array([cells.start + (last if sharp else len(seen) - 1)])
 
     def losses(
-        self,
-        noisy: np.ndarray,
-        clips: np.ndarray,
-        deviations: float = ALONE,
-        squared: bool = False,
+        self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side: by the look that chose it."""
         first, second, cells = self._split(noisy)
         octave = np.searchsorted(self._octaves, clips)
         if cells is None:
-            return self._whole.losses(second, octave, deviations, squared)
+            return self._whole.losses(second, octave, deviations)
         if clips[0] == cells.stop - 1:
-            return self._first.losses(first, octave, deviations, squared)
+            return self._first.losses(first, octave, deviations)
         [top], ends = octave, self._first.thresholds
         edges = ClipEdges((*ends[:top], *self.thresholds[cells], *ends[top + 1 :]))
         joined = np.concatenate([first[..., :top], second, first[..., top + 1 :]], axis=-1)
@@ -170,6 +166,6 @@ class CliffChoice(ClipChoice):
         tops = self._first.evidence.highest(first)
         tops = np.where(tops == top, clip[:, None], tops)
         return [
-            lost(joined[:, side], tops[:, side], clip, edges, scale, deviations, squared)
+            lost(joined[:, side], tops[:, side], clip, edges, scale, deviations)
             for side in range(self.sides)
         ]

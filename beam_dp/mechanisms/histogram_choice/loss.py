@@ -19,8 +19,8 @@ _STRAYS = 19.0
 """What people beyond the top lose is off by at most the root of this times its variance (95%)."""
 _FALL = (0.05, 0.45)
 """Between which quotients people fall from one octave to the next, beyond the top."""
-_UNSEEN = 18
-"""So many buckets beyond the top are looked at, of squares; of numbers half as many."""
+_UNSEEN = 9
+"""So many buckets beyond the top are looked at."""
 _SPREAD = 2.0
 """How much more than its share a partition may have lost."""
 
@@ -89,7 +89,6 @@ def lost(
     edges: ClipEdges,
     scale: float,
     deviations: float = ALONE,
-    squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
 
@@ -111,9 +110,6 @@ def lost(
         edges: of the buckets.
         scale: that of the noise (`HistogramNoise.scale`).
         deviations: q, in scales of the noise.
-        squared: whether the numbers are sums of squares. An octave of these is half an octave of
-            what is squared: people fall by at most the root of `_FALL`, and twice as many octaves
-            are looked at.
     """
     means, rows = edges.means, np.arange(len(noisy))
     clip = np.array([float(each) for each in edges.clips])[clips]
@@ -124,7 +120,7 @@ def lost(
     doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
     total, squares = (people * excess).sum(axis=1) + doubt, (people * excess**2).sum(axis=1)
     beyond = np.zeros(len(noisy))
-    for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale, squared), 1):
+    for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale), start=1):
         bucket = np.minimum(tops + distance, len(means) - 1)
         counted = (tops >= 0) & (bucket > clips)
         each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
@@ -132,7 +128,7 @@ def lost(
     return Losses(total, squares + beyond, beyond)
 
 
-def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float, squared: bool) -> list[np.ndarray]:
+def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
     """Return how many people there may be in the buckets above the top: u_1, u_2, ..."""
     rows = np.arange(len(noisy))
 
@@ -144,10 +140,9 @@ def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float, squared: bool) -> lis
     last = count(0)
     back = (last + q) / np.maximum(np.maximum(last, count(-1) - q), 1e-9)
     forth = (np.maximum(count(1), 0.0) + q) / np.maximum(last - q, 1.0)
-    octaves, (least, most) = _UNSEEN // (2 - squared), _FALL
-    fall = np.clip(np.minimum(back, forth), least, most ** (0.5 if squared else 1.0))
+    fall = np.clip(np.minimum(back, forth), *_FALL)
     people = [np.maximum(np.minimum(count(1), last) + q, 0.0)]
-    for distance in range(2, octaves + 1):
+    for distance in range(2, _UNSEEN + 1):
         further = people[-1] * fall
         if distance <= 3:
             further = np.maximum(np.minimum(count(distance) + q, further), 0.0)

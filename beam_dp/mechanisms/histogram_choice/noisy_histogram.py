@@ -48,9 +48,11 @@ class HistogramNoise:
         size, rest = noisy.size, self.budget.amount - cost.amount
 
         def more() -> np.ndarray:
-            return np.maximum(noise.geometric(cost.amount, size) - noise.geometric(rest, size), 0)
+            drawn = noise.geometric(cost.amount, size), -noise.geometric(rest, size)
+            return np.asarray(np.maximum(integers.add(*drawn), 0))
 
-        return integers.add(noisy.reshape(-1), more() - more()).reshape(noisy.shape)
+        blur = integers.add(more(), -more())
+        return np.asarray(integers.add(noisy.reshape(-1), blur)).reshape(noisy.shape)
 
     @property
     def scale(self) -> float:

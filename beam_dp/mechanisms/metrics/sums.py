@@ -16,8 +16,8 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, share_of_clip
 from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
@@ -472,8 +472,9 @@ class ClippedSum(Release):
 
     def left(self, taken: Taken) -> Budget | None:
         """Return what its choice of the clip left for the noise; None: nothing."""
-        unpaid = self.borrowed or taken.choice is None
-        return None if unpaid else self.choice.left(taken.choice)
+        if taken.choice is None or self.borrowed:
+            return None
+        return self.choice.left(taken.choice)
 
     @property
     def shift(self) -> int:
@@ -579,8 +580,7 @@ class ClippedSum(Release):
     ) -> Cut:
         """Return what people lose at a clip that partitions share, in the user's scale."""
         deviations = ALONE if partitions == 1 else TOGETHER
-        squared = self.totals is not None
-        losses = self.choice.losses(choice, np.array([index]), deviations, squared)
+        losses = self.choice.losses(choice, np.array([index]), deviations)
         unit, clip = float(self.unit), float(self.thresholds[index] * self.unit)
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = partitions == 1 and not self.folded

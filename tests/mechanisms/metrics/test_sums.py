@@ -522,6 +522,26 @@ SMALL = [
 ]
 
 
+@pytest.mark.parametrize(("numbers", "share"), [([5] * 2000, "7/10"), ([5] * 9, "6/10")])
+def test_what_two_looks_leave_goes_to_the_noise(numbers, share):
+    # Of one partition: 5 is a round number, at which people end if they are many.
+    release = built(dp.Sum("v", unit=1), dp.Budget(10.0), partitions=1)
+    rows = [Row((person, 0), (0, 0), (number,)) for person, number in enumerate(numbers)]
+    everybody = cells_of(rows, [release.shared_measure], 1, shared=True)
+    choice, asked = release.choose_shared(everybody.at(0), ZeroNoise()), Asked()
+    found = release.draw(cells_of(rows, release.measures, 1).at(0, choice), asked)
+    clip = 5 if share == "7/10" else 8
+    assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
+    told = release.told(choice, [])
+    assert Fraction(told["cost_of_the_noise_per_partition"]) == 10 * Fraction(share)
+    assert [look["scale"] for look in told["histograms"]] == [0.4, 2.0 if clip == 5 else 0.25]
+    # Of several partitions, and under zCDP, there is one look at octaves.
+    several = built(dp.Sum("v", unit=1), dp.Budget(10.0), partitions=2)
+    gaussian = built(dp.Sum("v", unit=1), dp.Budget.zcdp(0.1), partitions=1)
+    assert several.thresholds == gaussian.thresholds == VALUE_CLIPS != release.thresholds
+    assert found.values.tolist() == [sum(numbers)]
+
+
 def rows_of(people) -> list[PlainRow]:
     return [
         PlainRow(number, 1, item="abc"[place])
