@@ -76,5 +76,5 @@ def choices(program: Program, index: int) -> tuple[np.ndarray, ...]:
             noisy[:, 0, min(index, len(choice.thresholds) - 1)] = (
                 10**12
             )  # people, all in its bucket
-            found.append(noisy)
+            found.append(choice.draw(noisy, ZeroNoise()))
     return tuple(found)

@@ -29,6 +29,7 @@ from unittest import mock
 
 import numpy as np
 
+from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.metrics.clipped_sum import Pool
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
@@ -338,6 +339,20 @@ def weigh_histogram(x: Call, y: Call) -> Loss:
     return weigh_numbers(x.spy.laws, whole(x.outcome), ones, others)
 
 
+def weigh_looks(x: Call, y: Call) -> Loss:
+    """Return what two looks cost: the second alone, of which the first is made; or both apart."""
+    first, second, cells = x.owner._split(x.outcome)
+    people = [call.given["people"] for call in (x, y)]
+    octaves = [whole(np.add.reduceat(each, x.owner._starts, axis=-1)) for each in people]
+    if cells is None:
+        return weigh_numbers(x.spy.laws, whole(second), *octaves)
+    blurred = [(LAPLACE, x.owner._first.cost.amount)] * first.size
+    laws = x.spy.laws[first.size :]
+    return weigh_numbers(blurred, whole(first), *octaves) + weigh_numbers(
+        laws, whole(second), *(whole(each[..., cells]) for each in people)
+    )
+
+
 # ---------------------------------------------------------------- selection of partitions
 
 
@@ -516,6 +531,14 @@ KINDS = [
         "add",
         weigh_histogram,
         lambda call: (call.owner, call.spy.laws, call.given["people"].shape),
+        counts="people",
+        leans=2,
+    ),
+    Kind(
+        CliffChoice,
+        "draw",
+        weigh_looks,
+        lambda call: (call.owner, call.given["people"].shape),
         counts="people",
         leans=2,
     ),

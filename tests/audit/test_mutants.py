@@ -257,7 +257,7 @@ def chosen(release: ClippedSum, clip: int) -> np.ndarray:
     """Return a histogram by which the clip is the one of this index: many people are there."""
     noisy = np.zeros((1, release.choice.sides, release.choice.buckets), np.int64)
     noisy[0, 0, clip] = 10**9
-    return noisy
+    return release.choice.draw(noisy, ZeroNoise())
 
 
 def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table:

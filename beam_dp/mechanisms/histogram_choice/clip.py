@@ -86,24 +86,24 @@ class Evidence:
             noisy: (rows, sides, buckets).
         """
         alike = (np.full((1, self.buckets), chance / self.buckets) for chance in NOBODY)
-        first, second = (self._shown(noisy, chances) for chances in alike)
+        first, second = (self.shown(noisy, chances) for chances in alike)
         sure = np.where(first.any(axis=(1, 2), keepdims=True), first, second)
         anchor = _last(sure).max(axis=1)
         if self.anchored:
             anchor = np.maximum(anchor, 0)
         distance = np.arange(self.buckets)[None, :] - anchor[:, None]
-        near = self._shown(
+        near = self.shown(
             noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST_CHANCE)
         )
         return np.where((anchor >= 0)[:, None], _last(sure | near), -1)
 
-    def _shown(self, noisy: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    def shown(self, noisy: np.ndarray, chances: np.ndarray) -> np.ndarray:
         """Return which buckets show people, with these chances where nobody is: (rows, buckets)."""
         known, which = np.unique(chances, return_inverse=True)
         shown = np.zeros(noisy.shape, bool)
         for width in WINDOWS:
-            each = [self.noise.beyond(width, float(chance) / self._tests) for chance in known]
-            levels = np.array(each)[which].reshape(chances.shape)
+            each = self.noise.all_beyond(width, tuple((known / self._tests).tolist()))
+            levels = each[which].reshape(chances.shape)
             shown |= _windows(noisy, width) > levels[:, None, :]
         return shown
 
@@ -209,6 +209,14 @@ class ClipChoice:
         top = tops.max(axis=1)
         errors = np.where(np.arange(len(edges)) <= np.maximum(top, 0)[:, None], errors, np.inf)
         return np.where(top < 0, -1, errors.argmin(axis=1)), errors.min(axis=1)
+
+    def left(self, noisy: np.ndarray) -> Budget | None:
+        """Return what was left of the cost; None: nothing."""
+        return None
+
+    def looks(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
+        """Return what each histogram cost, where its buckets end, and what was drawn."""
+        return [(self.cost, self.thresholds, noisy)]
 
     def losses(
         self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE

@@ -16,6 +16,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,25 @@ class HistogramNoise:
         flat = people.reshape(-1)
         adder = AdditiveNoise(self.budget)
         return np.asarray(adder.add(flat, 1, noise)).reshape(people.shape)
+
+    def blurred(self, noisy: np.ndarray, cost: Budget, noise: Noise) -> np.ndarray:
+        """Return what `add` returned as if a lower pure budget had been spent on it.
+
+        Let A and B be independent geometric variables of rates c, the lower epsilon, and
+        epsilon - c. Then min(A, B) is geometric of rate epsilon, and max(A - B, 0) is independent
+        of it: given min(A, B) = m, A is m with the chance (1 - e^-c) / (1 - e^-epsilon), whatever m
+        is, and else A - m is 1 more than a geometric variable of rate c. Their sum is A. Laplace
+        noise is the difference of two geometric variables, so adding the difference of two
+        max(A - B, 0) turns noise of rate epsilon into exactly that of rate c.
+        """
+        size, rest = noisy.size, self.budget.amount - cost.amount
+
+        def more() -> np.ndarray:
+            drawn = noise.geometric(cost.amount, size), -noise.geometric(rest, size)
+            return np.asarray(np.maximum(integers.add(*drawn), 0))
+
+        blur = integers.add(more(), -more())
+        return np.asarray(integers.add(noisy.reshape(-1), blur)).reshape(noisy.shape)
 
     @property
     def scale(self) -> float:
@@ -55,6 +75,15 @@ class HistogramNoise:
         1948), and a sum of b R exceeds one of b N by at most b / 2.
         """
         return _beyond(self.budget, buckets, chance)
+
+    def all_beyond(self, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
+        """Return `beyond` for each of several chances."""
+        return _all_beyond(self.budget, buckets, chances)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _all_beyond(budget: Budget, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
+    return np.array([_beyond(budget, buckets, chance) for chance in chances])
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -52,7 +52,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
 from beam_dp.mechanisms.histogram_choice.clip import (
     NOT_GIVEN_BACK,
     SHARE_OF_NORM,
@@ -224,7 +225,9 @@ def draw_together(
         noise: the randomness.
     """
     taken = [number.taken(view) for number, view in zip(numbers, views, strict=True)]
-    shared = numbers[0].in_pool
+    pool, chosen = numbers[0].in_pool, zip(numbers, taken, strict=True)
+    left = [number.left(each) for number, each in chosen]
+    shared = dataclasses.replace(pool, budget=cost_of_all([pool.budget, *filter(None, left)]))
     box = numbers[0].better_box(taken[0])
     if box is not None:
         shared, taken = box, [numbers[0].unclipped(views[0])]
@@ -255,6 +258,7 @@ class ClippedSum(Release):
         box: whether a person moves each partition by one person at most, and partitions are few.
         pool: the numbers that share its noise; None: it has noise of its own.
         place: its place among these.
+        round: whether round numbers are among the thresholds, of which two looks choose one.
     """
 
     measure: Measure
@@ -271,6 +275,7 @@ class ClippedSum(Release):
     box: bool = False
     pool: Pool | None = None
     place: int = 0
+    round: bool = False
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -316,7 +321,14 @@ class ClippedSum(Release):
         """How the clip is chosen."""
         assert self.clip_cost is not None
         sides = 2 if self.signed and not self.folded else 1
-        return ClipChoice(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
+        choose = CliffChoice if self.round else ClipChoice
+        return choose(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
+
+    def left(self, taken: ClippedTotals) -> Budget | None:
+        """Return what its choice of the clip left for the noise; None: nothing."""
+        if taken.choice is None or self.borrowed:
+            return None
+        return self.choice.left(taken.choice)
 
     @property
     def shift(self) -> int:
@@ -338,16 +350,22 @@ class ClippedSum(Release):
             taken: the clips that were taken, each with the scale of its noise, in the user's scale;
                 none where nobody was shown.
         """
-        unit, cost = float(self.unit), self.choice.cost
+        unit, left = float(self.unit), self.choice.left(choice)
+        noise = cost_of_all([self.noise_cost, *filter(None, [left])])
         return {
             "clips": [clip for clip, _ in taken],
             "noise_scales": [scale for _, scale in taken],
-            "cost_of_the_histogram": str(cost.amount),
-            "cost_of_the_noise": str(self.noise_cost.amount),
+            "cost_of_the_noise": str(noise.amount),
             "norm": ("of one partition", "L1", "L2")[self.measure.norm],
-            "scale_of_the_histogram": HistogramNoise(cost).scale,
-            "people_up_to": [edge * unit for edge in self.thresholds],
-            "noisy_people": choice[0].tolist(),
+            "histograms": [
+                {
+                    "cost": str(cost.amount),
+                    "scale": HistogramNoise(cost).scale,
+                    "people_up_to": [edge * unit for edge in edges],
+                    "noisy_people": noisy[0].tolist(),
+                }
+                for cost, edges, noisy in self.choice.looks(choice)
+            ],
         }
 
     def largest(self, choice: np.ndarray) -> int | None:
@@ -567,6 +585,8 @@ def clipped_sum(
     fine = FINE if anchored and norm == 2 else 1
     cap = None if given is None else max(1, math.ceil(given / unit))
     thresholds = _thresholds(context, clips, cap, norm, fine)
+    two_looks = not several and len(thresholds) > 1 and not share.is_zcdp
+    thresholds = with_round_numbers(thresholds) if two_looks else thresholds
     measure = dataclasses.replace(
         measure,
         thresholds=thresholds,
@@ -589,6 +609,7 @@ def clipped_sum(
         anchored=anchored,
         bounded=context.depth is not None,
         alpha=context.alpha,
+        round=two_looks,
     )
 
 

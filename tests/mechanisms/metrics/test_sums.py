@@ -79,7 +79,7 @@ def chosen(release: ClippedSum, clip: int) -> np.ndarray:
     choice = release.choice
     noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
     noisy[0, 0, clip] = 10**6
-    return noisy
+    return choice.draw(noisy, ZeroNoise())
 
 
 def drawn(release: ClippedSum, rows: list[Row], partitions: int, clip: int, noise=None) -> Released:
@@ -511,8 +511,8 @@ def test_a_broken_twin_is_noticed(monkeypatch, owner, name, broken, check) -> No
 
 PROGRAM = compile_program([dp.MaxFrequency("item")], dp.Budget(2.0), 1, partitions=1)
 [STEP] = PROGRAM.steps
-CLIPS = (0, 1, 2)
-"""The indexes of the clips 1, 2 and 4."""
+CLIPS = (0, 1, 3)
+"""The indexes of the clips 1, 2 and 4: 3 is among them."""
 # What a person can have: how many rows of each of three values.
 KINDS = [kind for kind in itertools.product((0, 1, 3), (0, 2), (0, 5)) if any(kind)]
 SMALL = [
@@ -520,6 +520,26 @@ SMALL = [
     for size in range(3)
     for people in itertools.combinations_with_replacement(range(len(KINDS)), size)
 ]
+
+
+@pytest.mark.parametrize(("numbers", "share"), [([5] * 2000, "7/10"), ([5] * 9, "6/10")])
+def test_what_two_looks_leave_goes_to_the_noise(numbers, share):
+    # Of one partition: 5 is a round number, at which people end if they are many.
+    release = built(dp.Sum("v", unit=1), dp.Budget(10.0), partitions=1)
+    rows = [Row((person, 0), (0, 0), (number,)) for person, number in enumerate(numbers)]
+    everybody = cells_of(rows, [release.shared_measure], 1, shared=True)
+    choice, asked = release.choose_shared(everybody.at(0), ZeroNoise()), Asked()
+    found = release.draw(cells_of(rows, release.measures, 1).at(0, choice), asked)
+    clip = 5 if share == "7/10" else 8
+    assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
+    told = release.told(choice, [])
+    assert Fraction(told["cost_of_the_noise_per_partition"]) == 10 * Fraction(share)
+    assert [look["scale"] for look in told["histograms"]] == [0.4, 2.0 if clip == 5 else 0.25]
+    # Of several partitions, and under zCDP, there is one look at octaves.
+    several = built(dp.Sum("v", unit=1), dp.Budget(10.0), partitions=2)
+    gaussian = built(dp.Sum("v", unit=1), dp.Budget.zcdp(0.1), partitions=1)
+    assert several.thresholds == gaussian.thresholds == VALUE_CLIPS != release.thresholds
+    assert found.values.tolist() == [sum(numbers)]
 
 
 def rows_of(people) -> list[PlainRow]:
@@ -539,8 +559,9 @@ def statistics(people) -> list[float]:
     for cells, _ in views(as_dicts(rows_of(people)), PROGRAM):
         buckets = STEP.release.choice.buckets
         for clip in CLIPS:
-            noisy = np.zeros((1, 1, buckets), np.int64)
-            noisy[0, 0, clip] = 10**6
+            people = np.zeros((1, 1, buckets), np.int64)
+            people[0, 0, clip] = 10**6
+            noisy = STEP.release.choice.draw(people, ZeroNoise())
             [drawn] = PROGRAM.release(cells, (noisy,), ZeroNoise())
             found.append(float(drawn.values[0]))
     return found

@@ -300,9 +300,10 @@ def test_every_release_is_listed_with_its_clip() -> None:
         [scale], [taken] = clip["noise_scales"], clip["clips"]
         assert (taken, scale) == (2.0, 3.5)
         assert clip["cost_of_the_noise_per_partition"] == str(step.release.noise_cost.amount)
-        assert clip["cost_of_the_histogram"] == str(step.release.clip_cost.amount)
-        sides, buckets = np.shape(clip["noisy_people"])
-        assert buckets == len(clip["people_up_to"]) + 1 and sides in (1, 2)
+        [histogram] = clip["histograms"]
+        assert histogram["cost"] == str(step.release.clip_cost.amount)
+        sides, buckets = np.shape(histogram["noisy_people"])
+        assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)
     assert record["selection"] is None and record["partitions_of_one_person"] == 3
 
 

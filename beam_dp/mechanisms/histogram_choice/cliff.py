@@ -1,0 +1,171 @@
+"""Choose the clip of one partition in two looks, where people's numbers may end sharply.
+
+Ratings, ages, flags and lines of an order end at a round number. There a clip of 8 for 5 and two
+fifths of the budget for its choice cost more than a choice is worth: a rough look shows the octave
+in which people end, a second one which round number in it, and the noise gets what is left.
+
+*Cost.* A first look has 5/8 of the cost. Where it shows no cliff, all of the cost buys a second
+look at the same octaves. The first look is made of that by blurring it (`HistogramNoise.blurred`),
+so that both cost what the second does: no more than one look. Where the first look shows a cliff, a
+second one for 1/8 of the cost counts people by round numbers within the octave, and 1/4 is left,
+for the noise of the number.
+
+*Privacy.* Let x be both looks. Where the first shows no cliff, x is a function of the second look
+and of coins that know nothing of the people: P(x) is moved by at most e^cost. Where it does, P(x)
+is the chance of the first look times that of the second, whose people are counted once each: it is
+moved by at most e^(5/8 cost + 1/8 cost). Which of the two holds is seen in x. With noise for what
+each leaves of the whole budget, every outcome costs the whole: pure differential privacy composes
+adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum, Vadhan 2010).
+"""
+
+import functools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, Evidence
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, lost
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+
+_FIRST, _SECOND, _LEFT = Fraction(5, 8), Fraction(1, 8), Fraction(1, 4)
+_TENTHS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
+_ENOUGH = 60.0
+"""The highest octave of a cliff has so many people, in scales of the first look, ..."""
+_FALL = 25
+"""... and at least this part of those one octave below: else its people are a thin tail."""
+_DOUBT = 0.1
+"""Chance of noise that is taken for people above a cliff, one octave above it."""
+_MANY, _FEW = 12.0, 2.5
+"""The clip is the last round number with many people, in scales of the second look, if none
+above has more than few."""
+
+
+def with_round_numbers(octaves: Sequence[int]) -> tuple[int, ...]:
+    """Return clips with the round numbers among them: 1, 1.2, 1.5, 2, 2.5, 3, 4, ..., 9, 10, ...
+
+    Args:
+        octaves: the first one times powers of two, and perhaps a last one that is none.
+    """
+    step, most, found, power = octaves[0], octaves[-1], set(octaves), 1
+    while step * power <= most:
+        found |= {step * power * tenths // 10 for tenths in _TENTHS if power * tenths % 10 == 0}
+        power *= 10
+    return tuple(sorted(clip for clip in found if clip <= most))
+
+
+class CliffChoice(ClipChoice):
+    """Choose a clip among round numbers: as `ClipChoice`, whose `thresholds` they are."""
+
+    @functools.cached_property
+    def _octaves(self) -> np.ndarray:
+        """The indexes in `thresholds` of the octaves that both looks count people by."""
+        step, last = self.thresholds[0], len(self.thresholds) - 1
+        sizes = [clip // step for clip in self.thresholds]
+        return np.array([i for i, size in enumerate(sizes) if i == last or not size & (size - 1)])
+
+    @functools.cached_property
+    def _starts(self) -> np.ndarray:
+        """The first bucket of each octave, and the bucket above all clips."""
+        return np.append(0, self._octaves + 1)
+
+    def _of_octaves(self, cost: Budget) -> ClipChoice:
+        edges = tuple(self.thresholds[index] for index in self._octaves)
+        return ClipChoice(cost, edges, self.sides, self.anchored, self.numbers)
+
+    @property
+    def _first(self) -> ClipChoice:
+        return self._of_octaves(self.cost.scaled(_FIRST))
+
+    @property
+    def _whole(self) -> ClipChoice:
+        return self._of_octaves(self.cost)
+
+    @property
+    def _second(self) -> HistogramNoise:
+        return HistogramNoise(self.cost.scaled(_SECOND))
+
+    @property
+    def evidence(self) -> Evidence:
+        """What decides where there is no cliff."""
+        return self._whole.evidence
+
+    def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
+        """Draw the first look and the second one, of one row: one after the other.
+
+        Args:
+            people: (1, sides, buckets), each person in one bucket.
+            noise: the randomness.
+        """
+        octaves = np.add.reduceat(people, self._starts, axis=-1)
+        whole = self._whole.draw(octaves, noise)
+        first = HistogramNoise(self.cost).blurred(whole, self._first.cost, noise)
+        cells = self._cells(first)
+        second = whole if cells is None else self._second.add(people[..., cells], noise)
+        return np.concatenate([first, second], axis=-1)
+
+    def _split(self, noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray, slice | None]:
+        """Return both looks, and the buckets of the second one if they are those of an octave."""
+        first = noisy[..., : len(self._starts)]
+        return first, noisy[..., len(self._starts) :], self._cells(first)
+
+    def _cells(self, first: np.ndarray) -> slice | None:
+        """Return the buckets of the octave in which people end sharply; None: they do not."""
+        evidence = self._first.evidence
+        top = int(evidence.highest(first).max())
+        if not 0 <= top < len(self._octaves):
+            return None
+        seen = first[0].max(axis=0)
+        distance = np.arange(len(seen)) - top
+        chances = _DOUBT * np.maximum(0.5 ** np.maximum(distance, 1), 1 / len(seen))
+        above = evidence.shown(first, chances[None])[..., top + 1 :].any()
+        thin = seen[top] < _ENOUGH * evidence.noise.scale or (
+            top > 0 and seen[top] < seen[top - 1] / _FALL
+        )
+        return None if above or thin else slice(self._starts[top], self._starts[top + 1])
+
+    def left(self, noisy: np.ndarray) -> Budget | None:
+        """Return what the two looks left of their cost; None: nothing."""
+        return None if self._split(noisy)[2] is None else self.cost.scaled(_LEFT)
+
+    def looks(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
+        """Return what each look cost, where its buckets end, and what was drawn."""
+        first, second, cells = self._split(noisy)
+        [(cost, edges, _)] = self._first.looks(first)
+        if cells is None:
+            return [(cost, edges, first), *self._whole.looks(second)]
+        return [(cost, edges, first), (self._second.budget, self.thresholds[cells], second)]
+
+    def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
+        """Return the index of the clip in `thresholds`; -1 where nobody is shown."""
+        _, second, cells = self._split(noisy)
+        if cells is None:
+            found = self._whole.clips(second, price, partitions)
+            return np.where(found < 0, -1, self._octaves[found])
+        seen = second[0].max(axis=0) / self._second.scale
+        last = max(np.flatnonzero(seen >= _MANY), default=len(seen) - 1)
+        sharp = (seen[last + 1 :] <= _FEW).all()
+        return np.array([cells.start + (last if sharp else len(seen) - 1)])
+
+    def losses(
+        self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE
+    ) -> list[Losses]:
+        """Return what people lose at the clip, for each side: by the look that chose it."""
+        first, second, cells = self._split(noisy)
+        octave = np.searchsorted(self._octaves, clips)
+        if cells is None:
+            return self._whole.losses(second, octave, deviations)
+        if clips[0] == cells.stop - 1:
+            return self._first.losses(first, octave, deviations)
+        [top], ends = octave, self._first.thresholds
+        edges = ClipEdges((*ends[:top], *self.thresholds[cells], *ends[top + 1 :]))
+        joined = np.concatenate([first[..., :top], second, first[..., top + 1 :]], axis=-1)
+        clip, scale = top + clips - cells.start, self._second.scale
+        tops = self._first.evidence.highest(first)
+        tops = np.where(tops == top, clip[:, None], tops)
+        return [
+            lost(joined[:, side], tops[:, side], clip, edges, scale, deviations)
+            for side in range(self.sides)
+        ]
