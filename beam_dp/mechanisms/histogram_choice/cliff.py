@@ -73,7 +73,8 @@ class CliffChoice(ClipChoice):
 
     def _of_octaves(self, cost: Budget) -> ClipChoice:
         edges = tuple(self.thresholds[index] for index in self._octaves)
-        return ClipChoice(cost, edges, self.sides, self.anchored, self.numbers)
+        known = int(np.searchsorted(self._octaves, self.known)) if self.known >= 0 else -1
+        return ClipChoice(cost, edges, self.sides, self.anchored, self.numbers, known)
 
     @property
     def _first(self) -> ClipChoice:

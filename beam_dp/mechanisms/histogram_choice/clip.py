@@ -71,6 +71,8 @@ class Evidence:
         anchored: whether the first bucket is where most people are, as with numbers of rows: it is
             then taken for the anchor, so that little evidence is enough near it.
         numbers: how many numbers a false alarm would ruin together; `BEYOND` is divided by that.
+        known: the bucket up to which a single value can be, by public ends: people are taken to
+            show there. -1: no ends are known.
     """
 
     noise: HistogramNoise
@@ -78,6 +80,7 @@ class Evidence:
     sides: int = 1
     anchored: bool = False
     numbers: int = 1
+    known: int = -1
 
     def highest(self, noisy: np.ndarray) -> np.ndarray:
         """Return the highest bucket that shows people, per row and side; -1 where none does.
@@ -91,11 +94,13 @@ class Evidence:
         anchor = _last(sure).max(axis=1)
         if self.anchored:
             anchor = np.maximum(anchor, 0)
+        anchor = np.maximum(anchor, self.known)
         distance = np.arange(self.buckets)[None, :] - anchor[:, None]
         near = self.shown(
             noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST_CHANCE)
         )
-        return np.where((anchor >= 0)[:, None], _last(sure | near), -1)
+        last = np.where((anchor >= 0)[:, None], _last(sure | near), -1)
+        return np.maximum(last, self.known)
 
     def shown(self, noisy: np.ndarray, chances: np.ndarray) -> np.ndarray:
         """Return which buckets show people, with these chances where nobody is: (rows, buckets)."""
@@ -139,6 +144,7 @@ class ClipChoice:
         sides: 2 where numbers below 0 have a histogram of their own.
         anchored: as in `Evidence`.
         numbers: how many numbers the clip serves, or about so many; as in `Evidence`.
+        known: as in `Evidence`.
     """
 
     cost: Budget
@@ -146,6 +152,7 @@ class ClipChoice:
     sides: int = 1
     anchored: bool = False
     numbers: int = 1
+    known: int = -1
 
     @property
     def buckets(self) -> int:
@@ -156,7 +163,7 @@ class ClipChoice:
     def evidence(self) -> Evidence:
         """What decides whether the histogram shows people."""
         noise = HistogramNoise(self.cost)
-        return Evidence(noise, self.buckets, self.sides, self.anchored, self.numbers)
+        return Evidence(noise, self.buckets, self.sides, self.anchored, self.numbers, self.known)
 
     def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
         """Draw the noisy histograms of some rows, each with its own people.

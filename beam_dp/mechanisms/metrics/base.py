@@ -57,7 +57,7 @@ class Context:
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
-        centres: the centres that were chosen, in units.
+        centres: the centres that were chosen, in units; None: too few people have a value.
         clip: what the choice of the clip of a norm costs; None: a part of the share of its number.
     """
 
@@ -70,7 +70,7 @@ class Context:
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""
-    centres: "Mapping[CentreRequest, int]" = dataclasses.field(default_factory=dict)
+    centres: "Mapping[CentreRequest, int | None]" = dataclasses.field(default_factory=dict)
     clip: Budget | None = None
 
     @property

@@ -35,10 +35,11 @@ number - n - L of the negative side, and + n + L of the positive one; the side o
 sign of the sum of their a_il. One of several has its share of L (`Cut`). n is proved; L assumes
 that what is beyond the highest bucket that shows people goes on falling.
 
-*Nobody shown.* Where no bucket shows people, there is no clip: a sum is NaN. A number of rows is
-taken with the least clip, which needs no choice: it is at least the released number - n, and
-nothing is known on the other side. The least clip is taken too for distances from a centre other
-than 0, as most people may have none: nothing is known of these on either side.
+*Nobody shown.* Where no bucket shows people, there is no clip: a sum is 0, and nothing is known on
+either side. So few people have other than 0, if any do. A number of rows is taken with the least
+clip, which needs no choice: it is at least the released number - n, and nothing is known on the
+other side. Where public ends of values are known, people are taken to show up to the widest value
+that these allow, whatever the histogram says.
 
 *The box.* A number of people moves by at most 1 in each partition. Where few partitions are public,
 one draw that hides the box of all such moves (`OneDraw`) can be better than the norm: the histogram
@@ -258,6 +259,8 @@ class ClippedSum(Release):
         box: whether a person moves each partition by one person at most, and partitions are few.
         pool: the numbers that share its noise; None: it has noise of its own.
         place: its place among these.
+        widest: the largest single value that public ends allow, in units; None: none are known.
+        unseen: what is released where the histogram shows nobody.
         round: whether round numbers are among the thresholds, of which two looks choose one.
     """
 
@@ -275,6 +278,8 @@ class ClippedSum(Release):
     box: bool = False
     pool: Pool | None = None
     place: int = 0
+    widest: int | None = None
+    unseen: float = 0.0
     round: bool = False
 
     @property
@@ -322,7 +327,9 @@ class ClippedSum(Release):
         assert self.clip_cost is not None
         sides = 2 if self.signed and not self.folded else 1
         choose = CliffChoice if self.round else ClipChoice
-        return choose(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
+        known = -1 if self.widest is None else int(np.searchsorted(self.thresholds, self.widest))
+        how = sides, self.anchored, self.numbers, min(known, len(self.thresholds) - 1)
+        return choose(self.clip_cost, self.thresholds, *how)
 
     def left(self, taken: ClippedTotals) -> Budget | None:
         """Return what its choice of the clip left for the noise; None: nothing."""
@@ -445,8 +452,7 @@ class ClippedSum(Release):
         strays = float(noise.bound(self.place, clips, self.alpha) * unit)
         bound, nothing = (np.full(len(values), far) for far in (strays, math.inf))
         if not taken.shown and not self.anchored:
-            known = values if self.folded and self.measure.centre else np.full(len(values), np.nan)
-            return Released.within(known, nothing)
+            return Released.within(np.full(len(values), self.unseen), nothing)
         if not taken.shown or self.bounded:  # people, or rows, may have been cut
             below = nothing if taken.shown and self.signed else bound
             return Released.between(values, below, nothing)

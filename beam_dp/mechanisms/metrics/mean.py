@@ -16,6 +16,7 @@ each person.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -197,15 +198,30 @@ class Distances(PooledPart):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
+        found = context.centres.get(self.asked_centre, 0)
+        centre, unanswered = found or 0, found is None
         measure = Measure(
             context.field(self.column, "sum", *units_between(self.ends, unit)),
             sign=0,
             counted=self._counted(context),
             once=self.by_person,
-            centre=context.centres.get(self.asked_centre, 0),
+            centre=centre,
         )
         made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
-        return dataclasses.replace(made, folded=True, bounded=False)
+        return dataclasses.replace(
+            made,
+            folded=True,
+            bounded=False,
+            widest=self._widest(centre),
+            unseen=math.nan if unanswered else 0.0,
+        )
+
+    def _widest(self, centre: int) -> int | None:
+        """Return how far a value can be from the centre, in units; None: the ends are not known."""
+        low, high = units_between(self.ends, self.exact_unit)
+        if low is None or high is None or max(-low, high) >= _WIDEST - 1:
+            return None
+        return max(1, abs(low - centre), abs(high - centre))
 
     def _counted(self, context: Context) -> int:
         """Return what counts the values that the centre is taken off."""
@@ -228,15 +244,19 @@ class SquaredDistances(Distances):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release about the same centre; a unit is a squared one."""
         ends = units_between(self.ends, self.exact_unit)
+        found = context.centres.get(self.asked_centre, 0)
+        centre, unanswered = found or 0, found is None
         measure = Measure(
             context.field(self.column, "squares", *ends),
             counted=context.field(self.column, "count"),
-            centre=context.centres.get(self.asked_centre, 0),
+            centre=centre,
             totals=context.field(self.column, "sum", *ends),
         )
         unit = self.exact_unit**2
         made = clipped_sum(context, share, measure, _SQUARE_CLIPS, unit, anchored=False)
-        return dataclasses.replace(made, bounded=False)
+        unseen, widest = math.nan if unanswered else 0.0, self._widest(centre)
+        squared = None if widest is None else widest**2
+        return dataclasses.replace(made, bounded=False, widest=squared, unseen=unseen)
 
 
 class RowsWithValue(PooledPart):

@@ -42,12 +42,12 @@ class Chosen:
 
     Attributes:
         bound: the bound on partitions; None: it was given, or nothing needs one.
-        centres: the centre of each request, in its order, in units.
+        centres: the centre of each request, in its order, in units; None: too few people.
         partitions: how many partitions were selected; None: they are public, or not yet selected.
     """
 
     bound: BoundChoice | None = None
-    centres: tuple[int, ...] = ()
+    centres: tuple[int | None, ...] = ()
     partitions: int | None = None
 
 
@@ -98,8 +98,8 @@ class Centre:
         each = values / counts[present]
         return np.minimum(self.candidates.indexes(each), self.candidates.size - 1)
 
-    def choose(self, buckets: np.ndarray, people: np.ndarray, noise: Noise) -> int:
-        """Draw the centre, in units; where too few people are, the middle of the ends, or 0.
+    def choose(self, buckets: np.ndarray, people: np.ndarray, noise: Noise) -> int | None:
+        """Draw the centre, in units; where too few people are, the middle of the ends, or None.
 
         Args:
             buckets: the candidates that somebody votes for.
@@ -112,7 +112,7 @@ class Centre:
         )
         if answer.candidate is None:
             low, high = self.request.reach
-            return 0 if low is None or high is None else round((low + high) / 2 / self._unit)
+            return None if low is None or high is None else round((low + high) / 2 / self._unit)
         return round(Fraction(self.candidates[answer.candidate]) / self._unit)
 
 

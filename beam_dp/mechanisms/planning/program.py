@@ -87,7 +87,7 @@ class Program:
         selecting: how to select partitions; None for public ones.
         others: the columns of further owners, where rows have several.
         partitions: how many partitions there are; None: they are not yet selected.
-        centres: the centres that were chosen, in units; none: 0 stands for each.
+        centres: the centres that were chosen, in units; none, or None: 0 stands for each.
         chosen: how `reach` was chosen privately; None: it was given, or is not chosen yet.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
@@ -107,7 +107,7 @@ class Program:
     selecting: SelectionRequest | None = None
     others: tuple[str, ...] = ()
     partitions: int | None = None
-    centres: tuple[int, ...] = ()
+    centres: tuple[int | None, ...] = ()
     chosen: BoundChoice | None = dataclasses.field(default=None, compare=False)
 
     columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
