@@ -61,7 +61,7 @@ def translated(text: str) -> str:
     owner, name, rule, mend = (part or "" for part in parts.groups())
     told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
-    if mend and not _PYTHON.search(mend):
+    if mend and (name == "query" or not _PYTHON.search(mend)):  # what mends a query is SQL
         told += f". {mend}"
     elif advice:
         told += f": {advice}"

@@ -135,7 +135,7 @@ _CLASSES = {
 }
 _OPERATORS = {
     *("OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL", "OPERATOR_COALESCE"),
-    *("COMPARE_IN", "COMPARE_NOT_IN"),
+    "COMPARE_IN",
 }
 _TYPES = {
     *("BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "DATE", "TIME", "INTERVAL", "NULL"),
@@ -191,6 +191,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         """Apply the transform to rows."""
         parsed = self.parsed
         known_columns.check(_OWNER, rows, parsed.needs, None)
+        rule = "be rows that no other query makes: a person could be computed twice"
+        checks.require(query_of(rows) is None, _OWNER, "its input", rule, "Write one query")
         names = known_columns.names_of(rows)
         read = names if parsed.star else parsed.needs
         made = rows | "Query" >> beam.ParDo(_Run(parsed)).with_output_types(pa.RecordBatch)
@@ -442,22 +444,11 @@ def _connected() -> Any:
     return connection
 
 
-class _Stream:
-    """A batch that DuckDB reads as a stream: into other objects it would push filters."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        made = pa.RecordBatchReader.from_batches(self._batch.schema, [self._batch])
-        return made.__arrow_c_stream__(requested_schema)
-
-
 class _Engine:
     """Runs a query on batches."""
 
     def __init__(self, query: Query) -> None:
-        self._query, self._connection = query, _connected()
+        self._query, self._connection, self._planner = query, _connected(), _connected()
         self.bound = functools.lru_cache(self._bound)
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -495,7 +486,7 @@ class _Engine:
 
         Signals reach the main thread between two steps of Python, so it waits for another one.
         """
-        self._connection.register(_TABLE, _Stream(batch))
+        self._connection.register(_TABLE, batch)
         made: concurrent.futures.Future[pa.Table] = concurrent.futures.Future()
         threading.Thread(target=self._execute, args=(made,), daemon=True).start()
         return made.result()
@@ -528,9 +519,9 @@ class _Engine:
 
     def _check_plan(self, empty: pa.RecordBatch) -> None:
         """Refuse what DuckDB would do otherwise than on values of plain types."""
-        engine, text = _connected(), self._query.text.replace("'", "''")
-        engine.register("empty", _Stream(empty))
-        engine.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM empty")
+        engine, text = self._planner, self._query.text.replace("'", "''")
+        engine.register("empty", empty)
+        engine.execute(f"CREATE OR REPLACE TABLE {_TABLE} AS SELECT * FROM empty")
         [[plan]] = engine.execute(f"SELECT json_serialize_plan('{text}')").fetchall()
         bound = json.loads(plan)
         _require_fit(empty.schema.names, bound.get("error_message", ""))
