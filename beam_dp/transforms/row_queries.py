@@ -67,68 +67,41 @@ _SETTINGS = (
     "SET lock_configuration = true",
     *(
         f"CREATE MACRO {name}(x) AS CASE WHEN x {domain} 0 THEN system.main.{name}(x) END"
-        for name, domain in (
-            ("ln", ">"),
-            ("log", ">"),
-            ("log2", ">"),
-            ("log10", ">"),
-            ("sqrt", ">="),
-        )
+        for name, domain in map(str.split, ("ln >", "log >", "log2 >", "log10 >", "sqrt >="))
     ),
 )
 _LITERALS = {  # names of functions: which of their arguments must be literals
-    """+ - * / // % ^ ** abs sign floor ceil ceiling exp ln log log2 log10 sqrt pow power mod
-    greatest least isnan isinf isfinite nullif if
-    || concat concat_ws lower lcase upper ucase length len strlen substr substring left right
-    year quarter month week weekofyear isoyear yearweek isodow dayofweek weekday day dayofmonth
-    dayofyear dayname monthname hour minute second epoch epoch_ms last_day
+    """+ - * / // % ^ abs sign floor ceil exp ln log log2 log10 sqrt pow mod greatest least isnan
+    isinf nullif if || concat concat_ws lower upper length strlen substr substring left right
+    year quarter month week isoyear yearweek isodow dayofweek day dayofyear dayname monthname hour
+    minute second epoch epoch_ms last_day
     to_years to_quarters to_months to_weeks to_days to_hours to_minutes to_seconds
     """: slice(0),
-    """round trunc contains starts_with ends_with strpos instr position trim ltrim rtrim lpad rpad
-    replace translate ~~ !~~ ~~* !~~* regexp_matches regexp_full_match regexp_extract regexp_replace
+    """round trunc contains starts_with ends_with strpos position trim ltrim rtrim lpad rpad replace
+    translate ~~ !~~ ~~* !~~* regexp_matches regexp_full_match regexp_extract regexp_replace
     strftime try_strptime
     """: slice(1, None),
-    "date_part datepart date_trunc datetrunc date_diff datediff": slice(0, 1),
+    "date_part date_trunc date_diff": slice(0, 1),
 }
 _FUNCTIONS = {name: part for names, part in _LITERALS.items() for name in names.split()}
-_REFUSED = (  # which functions, why they are not there, and what to write instead
-    ("strptime", "it fails for other text", "Write try_strptime(), which is null then"),
-    (
-        "make_date|make_time|make_timestamp.?.?.?",
-        "it fails for other numbers",
-        "Write CAST(concat_ws('-', y, m, d) AS DATE)",
-    ),
-    (
-        "timezone.*|to_timestamp|.*timestamptz|icu_.*|collate_.*",
+_TOO_MUCH = "regexp_.*|.*split.*|.*_normalize|strip_accents|reverse|.*levenshtein|jac?c?ar.*"
+_SEVERAL = "json.*|->>?|variant.*|list_.*|array_.*|map.*|struct_.*|row|unnest|flatten|.*slice"
+_REFUSED = {  # why functions are not on the list, and what to write instead
+    "strptime": ("it fails for other text", "Write try_strptime(), which is null then"),
+    "make_(date|time.*)": ("it fails for numbers", "Write CAST(concat_ws('-', y, m, d) AS DATE)"),
+    "timezone.*|to_timestamp|.*timestamptz|icu_.*|collate_.*": (
         "time zones and languages keep something of one row for the next",
         "Times are in UTC: add INTERVAL 1 HOUR",
     ),
-    (
-        "regexp_.*|.*split.*|.*_normalize|strip_accents|reverse|.*levenshtein|hamming|jac?c?ar.*",
-        "its work may grow faster than a cell",
-        "Write regexp_extract(), or replace()",
+    _TOO_MUCH: ("its work may grow faster than a cell", "Write regexp_extract(), or replace()"),
+    "repeat|format|printf|bar|range": ("its result can be of any length", "Write lpad()"),
+    _SEVERAL: ("its cells hold several values", "Take them apart before"),
+    "now|today|.*current_.*|age|random|.*uuid.*": (
+        "it changes by itself",
+        "Write DATE '2026-11-22'",
     ),
-    (
-        "repeat|format|printf|bar|range|generate_series",
-        "its result can be of any length",
-        "Write lpad()",
-    ),
-    (
-        "json.*|->>?|variant.*|list_.*|array_.*|map.*|struct_.*|row|unnest|union_.*|flatten|.*slice",
-        "its cells hold several values",
-        "Take them apart before",
-    ),
-    (
-        "now|today|current_.*|get_current.*|age|random|.*uuid.*|nextval|setseed",
-        "it is another value at another time",
-        "Write a literal, as in DATE '2026-11-22'",
-    ),
-    (
-        ".*",
-        "it is not on the list of those that look at one row, in bounded work",
-        "The list is in docs/how_to/rows.md",
-    ),
-)
+    ".*": ("it is not on the list of functions of one row", "docs/how_to/rows.md has that list"),
+}
 _CLASSES = {
     *("COLUMN_REF", "CONSTANT", "CAST", "TYPE", "CASE", "FUNCTION"),
     *("COMPARISON", "CONJUNCTION", "BETWEEN", "OPERATOR"),
@@ -217,14 +190,16 @@ class Query:
         needs: the columns that it names.
         star: whether it gives all columns.
         named: its other columns; of those that are columns as they are, which ones.
-        computed: of those that are not, the SQL, and the names that it reads.
+        computed: of those that are not, the SQL; "" where it reads another of them.
+        mixed: those that read several columns.
     """
 
     text: str
     needs: tuple[str, ...]
     star: bool
     named: Mapping[str, str | None]
-    computed: Mapping[str, tuple[str, frozenset[str]]]
+    computed: Mapping[str, str]
+    mixed: frozenset[str]
 
     @classmethod
     def of(cls, text: object) -> "Query":
@@ -254,7 +229,8 @@ class Query:
             _only(star, "class", "type", *_PLACES)
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
-        computed: dict[str, tuple[str, frozenset[str]]] = {}
+        computed: dict[str, str] = {}
+        mixed: set[str] = set()
         used = list(_columns(node["where_clause"]))
         aliases: set[str] = set()
         read: set[str] = set()
@@ -268,7 +244,9 @@ class Query:
             _require(unlike, f"give its columns different names, and {name!r} stands twice")
             named[name] = found[0] if plain else None
             if not plain:
-                computed[name] = _value(engine, parsed, item), frozenset(found)
+                alone = not aliases & {*found}
+                computed[name] = _value(engine, parsed, item) if alone else ""
+                mixed |= set() if alone and len({*found}) < 2 else {name}
             aliases |= {name} - {*found}
             used += found
         # Rows may have a column of the name too, which SQL would mean.
@@ -279,7 +257,7 @@ class Query:
         _check_patterns(engine, parsed)
         strict = {name: _strict(node[name]) for name in ("select_list", "where_clause")}
         text = _sql(engine, parsed, **strict)
-        return cls(text, needs, bool(stars), named, computed)
+        return cls(text, needs, bool(stars), named, computed, frozenset(mixed))
 
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
@@ -296,23 +274,14 @@ class Query:
         Of one column, as in `lower(visitor_id)`, all rows of a person stay together.
         """
         rule = f"compute {name!r}, the person, of one column: of several, one person becomes many"
-        reads = self.computed.get(name, ("", frozenset[str]()))[1]
-        _require(len(reads) <= 1 and not self._reads_computed(name), rule)
+        _require(name not in self.mixed, rule)
 
     def source_of(self, name: str) -> str:
         """Return which column a column of the output is, or the expression that computes it."""
-        if name not in self.computed:
-            return self.named.get(name) or name
-        text, _ = self.computed[name]
+        source = self.computed.get(name, self.named.get(name) or name)
         rule = f"compute {name!r}, the period, in one line, and of columns that are not computed"
-        _require(text.isprintable() and not self._reads_computed(name), rule)
-        return text
-
-    def _reads_computed(self, name: str) -> bool:
-        """Return whether a column reads another computed one; its own name means that of the rows."""
-        reads = self.computed.get(name, ("", frozenset[str]()))[1]
-        others = {*map(str.lower, self.computed)} - {name.lower()}
-        return bool(others & {*map(str.lower, reads)})
+        _require(bool(source) and source.isprintable(), rule)
+        return source
 
 
 _made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
@@ -335,32 +304,25 @@ def _only(node: Mapping[str, Any], *parts: str) -> None:
 
 def _columns(tree: Any) -> Iterator[str]:
     """Yield the columns that an expression names; refuse what is not on the list."""
-    if isinstance(tree, list):
-        for each in tree:
-            yield from _columns(each)
-    if not isinstance(tree, dict):
-        return
-    kind = tree.get("class", "CONSTANT")
-    rule = f"look at one row: it may not have a {kind.lower()}"
-    _require(kind in _CLASSES and tree.get("type") != "SELECT_NODE", rule)
-    if kind == "COLUMN_REF":
-        names = tree["column_names"]
-        yield names[len(names) > 1 and names[0].lower() == _TABLE]
-        return
-    if kind == "OPERATOR":
-        name = tree["type"].removeprefix("OPERATOR_")
-        _require(tree["type"] in _OPERATORS, f"not have {name}: it is not on the list")
-    if kind == "FUNCTION":
-        _check_call(tree)
-    for part in tree.values():
-        yield from _columns(part)
+    for part in _parts(tree):
+        kind = part.get("class", "CONSTANT")
+        rule = f"look at one row: it may not have a {kind.lower()}"
+        _require(kind in _CLASSES and part.get("type") != "SELECT_NODE", rule)
+        if kind == "COLUMN_REF":
+            names = part["column_names"]
+            yield names[len(names) > 1 and names[0].lower() == _TABLE]
+        elif kind == "OPERATOR":
+            name = part["type"].removeprefix("OPERATOR_")
+            _require(part["type"] in _OPERATORS, f"not have {name}: it is not on the list")
+        elif kind == "FUNCTION":
+            _check_call(part)
 
 
 def _check_call(tree: Mapping[str, Any]) -> None:
     name = tree["function_name"].lower()
-    for pattern, why, mend in _REFUSED:
-        if name not in _FUNCTIONS and re.fullmatch(pattern, name):
-            raise checks.ParameterError(_OWNER, "query", f"not call {name}: {why}", mend)
+    if name not in _FUNCTIONS:
+        found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
+        raise checks.ParameterError(_OWNER, "query", f"not call {name}: {found[0]}", found[1])
     given = [each["expression"] for each in tree["arguments"]]
     plain = not any(tree.get(part) for part in _OF_CALLS) and not tree["order_bys"]["orders"]
     _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
@@ -368,9 +330,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
     _require(all(map(_is_literal, given[_FUNCTIONS[name]])), rule)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
-    rule = (
-        "have regexp_replace replace one match: for all ('g') the work may grow faster than a cell"
-    )
+    rule = "have regexp_replace replace one match: the work for all may grow faster than a cell"
     checks.require(not every, _OWNER, "query", rule, "Write replace(), or translate()")
 
 
@@ -511,7 +471,10 @@ class _Engine:
             made = self._run(empty).schema
         except (pa.ArrowException, _duckdb().Error) as error:
             problem = str(error)
-        _require_fit(schema.names, problem)
+        mend = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
+        said = problem.partition("\n")[0].rstrip(".")
+        rule = f"fit the columns {checks.listed(schema.names)}: {said}"
+        checks.require(not problem, _OWNER, "query", rule, mend)
         names = self._query.outputs(schema.names)
         rule = f"give its columns different names, and they are {checks.listed(names)}"
         checks.require(made.names == names, _OWNER, "query", rule)
@@ -524,7 +487,8 @@ class _Engine:
         engine.execute(f"CREATE OR REPLACE TABLE {_TABLE} AS SELECT * FROM empty")
         [[plan]] = engine.execute(f"SELECT json_serialize_plan('{text}')").fetchall()
         bound = json.loads(plan)
-        _require_fit(empty.schema.names, bound.get("error_message", ""))
+        if bound["error"]:
+            raise _duckdb().BinderException(bound["error_message"])
         for part in _parts(bound):
             if "type_info" in part:
                 info = part["type_info"] or {}
@@ -540,7 +504,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
     """Yield all mappings of a tree."""
     if isinstance(tree, dict):
         yield tree
-    for part in tree.values() if isinstance(tree, dict) else tree:
+    for part in tree.values() if isinstance(tree, dict) else tree or ():
         if isinstance(part, (dict, list)):
             yield from _parts(part)
 
@@ -558,13 +522,6 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
     rule = f"not take text as {kind} unasked, as that of {child['alias'] or 'an expression'}"
     mend = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
     raise checks.ParameterError(_OWNER, "query", rule, mend)
-
-
-def _require_fit(names: Sequence[str], problem: str) -> None:
-    said = problem.partition("\n")[0].rstrip(".")
-    mend = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
-    rule = f"fit the columns {checks.listed(names)}: {said}"
-    checks.require(not problem, _OWNER, "query", rule, mend)
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 import datetime
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
-from beam_dp.transforms.row_queries import Query, _Engine
+from beam_dp.transforms.row_queries import _FUNCTIONS, Query, _Engine
 from pipelines import aggregate
+from tests import pages
 from tests.hostile import support
 from tests.hostile.support import Hostile
 
@@ -119,6 +121,12 @@ def test_what_is_not_of_one_row_is_refused_with_one_line(name: str) -> None:
 def test_what_is_no_text_is_refused(query: Any) -> None:
     with pytest.raises(TypeError, match="^Rows: query must be SQL"):
         dp.Rows(query)
+
+
+def test_the_page_has_the_whole_list() -> None:
+    table = pages.read("docs/how_to/rows.md").partition("| conditions |")[2].partition("\n\n")[0]
+    words = {word for part in re.findall("`([^`]*)`", table) for word in part.split()}
+    assert {name for name in _FUNCTIONS if name.isidentifier()} <= words
 
 
 EXPRESSIONS = {
@@ -483,6 +491,19 @@ def test_a_ledger_counts_a_computed_period_by_its_expression(tmp_path: Path) -> 
     release.reads(Query.of("SELECT who, day AS tag FROM rows"))
     with pytest.raises(ValueError, match="be at most"):
         ledger.charge(release, "day 2 again")
+
+
+def test_the_same_rows_are_not_released_twice_for_one_charge(tmp_path: Path) -> None:
+    rows = pa.table({"who": [f"u{n}" for n in range(500)], "day": [1 + n % 2 for n in range(500)]})
+    given: dict[str, Any] = {"person": "who", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
+    given["ledger"] = dp.Ledger(tmp_path / "ledger.jsonl", dp.Budget(1.0))
+    dp.release(rows, **given, period="day", ledger_period="1")
+    with pytest.raises(ValueError, match="period must be day as in earlier runs"):
+        query = "SELECT who, day + 1 AS tag FROM rows"
+        dp.release(rows, **given, query=query, period="tag", ledger_period="2")
+    with pytest.raises(ValueError, match="compute 'one', the person, of one column"):
+        given |= {"person": "one", "ledger": None}
+        dp.release(rows, **given, query="SELECT who || day AS one FROM rows")
 
 
 def test_another_expression_is_another_period(tmp_path: Path) -> None:
