@@ -14,12 +14,12 @@ the rows that come out. It holds because of what a query may be, and of how it i
 * No optimizer changes the query, and DuckDB has no file, no extension, no network and no setting
   that a query could reach.
 * A row with a cell of text that is no UTF-8, or above 64 KiB, is dropped before DuckDB sees it.
-* Casts, divisions, logarithms and roots that have no result are null. An execution in which
+* Casts, integer divisions, logarithms and roots that have no result are null. An execution in which
   anything else fails, as a sum above 64 bits, gives nothing: what DuckDB may keep of a failure
   reaches no row. The batch is run again in halves, each as an execution of its own, until the row
   that fails is alone and dropped. Of n rows, one that fails costs at most 2 log2(n) + 2 executions.
-* AND and OR look at both sides for each row. DuckDB would look at the right side only for the rows
-  that the left one does not settle, and change the sides by what it saw of other rows.
+* AND and OR look at both sides for each row. DuckDB would look at one side for the rows that the
+  other one does not settle, and may choose which is first by what it saw of other rows.
 * A type is that of a column, or for rows that are no batches that of the row's own cells.
 """
 
@@ -138,8 +138,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     in WHERE too, even if the rows have another one. Times are in UTC.
 
     Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches.
-    A cast that fails is null, as with TRY_CAST; so are a division by zero, and a logarithm or a root
-    that there is none of. A row in which another expression fails (a sum above 64 bits, a date that
+    A cast that fails is null, as with TRY_CAST; so are an integer division by zero, and a logarithm
+    or a root that there is none of. A row in which another expression fails (a sum above 64 bits, a date that
     there is none of) is dropped, even if an OR beside it is true already. A row is dropped too where
     text in a column that is read is no UTF-8, or above 64 KiB. In CSV, columns are text unless
     `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression that has

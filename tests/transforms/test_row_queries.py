@@ -239,7 +239,7 @@ def test_a_cell_above_64_kib_drops_its_row(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_both_sides_of_and_and_or_are_computed_for_every_row() -> None:
-    """DuckDB alone computes the right side only where others of the batch do not settle it."""
+    """DuckDB alone computes one side only where the other one does not settle it."""
     batch = pa.record_batch({"n": pa.array(range(3000)), "x": [1] * 2999 + [2**62]})
     for condition in (
         "true OR x * 2 > 0",
