@@ -14,7 +14,7 @@ TESTS = [
     "setuptools>=68",
 ]
 REPORT = ["jinja2>=3.1"]
-SQL = ["duckdb>=1.1"]
+SQL = ["duckdb>=2.0"]
 YAML = "apache-beam[yaml]>=2.77,<3"
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # `make docs`, which the tests run too.

@@ -24,6 +24,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
+from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 from pipelines.tables import tables_of, together
@@ -127,6 +128,10 @@ class Description:
         self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)
         self.top = self._top()
         self.tables = tables_of(self.release, given.get("also_by"))
+        if self.query is not None:
+            query = Query.of(self.query)
+            for release in (self.release, *(table.release for table in self.tables)):
+                release.reads(query)
         self.together = together(self.tables, self.release.budget)
         self.ledger = self._ledger()
 

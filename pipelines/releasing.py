@@ -30,8 +30,8 @@ NOTHING = (
 )
 """The last line of a job whose output has no row, which is a released fact."""
 OF_QUERIES = (
-    ". A query drops each row in which an expression fails, as CAST of a date like 24.11.2026: try "
-    "it on rows that you made up"
+    ". In a query what CAST cannot read is null, as a date like 24.11.2026, and a row without a key "
+    "is dropped: try it on rows that you made up"
 )
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
 

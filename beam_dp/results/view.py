@@ -91,9 +91,11 @@ class View:
     @property
     def unit(self) -> str:
         """What to say of several owners, or of periods; "" for one person with all rows."""
-        counted = self.record.get("parameters", {}).get("ledger_period")
-        only = f". Counted are the rows of {self.period} {plain(counted)} only" if counted else ""
-        return protected(self.owners, self.period, self.record.get("budget", {})) + only
+        known = self.record.get("parameters", {})
+        said = [
+            known.get(name) and plain(known[name]) for name in ("ledger_period", "period_source")
+        ]
+        return protected(self.owners, self.period, self.record.get("budget", {}), *said)
 
     @property
     def left_out(self) -> str:

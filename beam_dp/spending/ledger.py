@@ -279,7 +279,7 @@ def _charge(cost: Any, label: object, person: Any) -> Charge:
         rule = "be left out: the transform says it itself"
         checks.require(person is None, "Ledger.charge", "person", rule)
         whole, person = cost.cost(), cost.person
-        named = [getattr(cost, name, None) or "" for name in ("period", "ledger_period")]
+        named = [getattr(cost, name, None) or "" for name in ("period_source", "ledger_period")]
     if type(whole) is not Budget:
         raise checks.ParameterTypeError(
             "Ledger.charge",

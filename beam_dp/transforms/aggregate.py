@@ -232,6 +232,12 @@ class PrivateAggregate(RowsOfPeople):
         """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.reach is None and not self._others
         plan = describe(self._program, unbounded=free)
-        unit = protected([self._owner, *self._others], self.period, cost(self.budget))
+        unit = protected(
+            [self._owner, *self._others],
+            self.period,
+            cost(self.budget),
+            self.ledger_period,
+            self._source,
+        )
         said = cautions(self.budget)
         return dataclasses.replace(plan, cautions=said, owners=unit, period=self.period)

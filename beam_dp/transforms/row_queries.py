@@ -5,20 +5,26 @@ alone*, so one person changes their own rows only, and all that a release says o
 the rows that come out. It holds because of what a query may be, and of how it is run:
 
 * DuckDB's own parser gives the tree of a query, and what is not on a list is refused. On the list
-  are the columns of one row, literals, casts, CASE, IN, and scalar functions that DuckDB calls
-  consistent: the same arguments give the same value. So there are no aggregates, windows, subqueries,
-  joins, samples, clocks or random numbers. Functions by which one cell could ask for any memory are
-  left out too.
-* DuckDB has no file, no extension, no network and no setting that a query could reach.
-* A row in which an expression fails (a cast, an overflow) is dropped, and no other: DuckDB's `TRY`
-  evaluates each expression of a row alone where it fails in the batch, and a row stays where the
-  condition is true and no column fails. So no order of conditions matters. What could tell DuckDB of
-  other rows (statistics, filters in the scan) is off. A batch that fails all the same, as by text
-  that is no UTF-8, is halved until the row is alone.
+  are the columns of one row, literals, casts, CASE, COALESCE, IN, BETWEEN and the functions of
+  `_FUNCTIONS`. Each of these keeps nothing of one row for the next, does work that grows with the
+  size of its cells and no faster, and has a result that is bounded by the cells and the literals:
+  where a pattern or a length decides on that, it must be a literal.
+* DuckDB tells how it would run the query on the types of the columns, and what has another type
+  than `_TYPES` there is refused: so no function is used on lists, JSON, bytes or time zones.
+* No optimizer changes the query, and DuckDB has no file, no extension, no network and no setting
+  that a query could reach.
+* A row with a cell of text that is no UTF-8, or above 64 KiB, is dropped before DuckDB sees it.
+* Casts, integer divisions, logarithms and roots that have no result are null. An execution in which
+  anything else fails, as a sum above 64 bits, gives nothing: what DuckDB may keep of a failure
+  reaches no row. The batch is run again in halves, each as an execution of its own, until the row
+  that fails is alone and dropped. Of n rows, one that fails costs at most 2 log2(n) + 2 executions.
+* AND and OR look at both sides for each row. DuckDB would look at one side for the rows that the
+  other one does not settle, and may choose which is first by what it saw of other rows.
 * A type is that of a column, or for rows that are no batches that of the row's own cells.
 """
 
 import collections
+import concurrent.futures
 import contextlib
 import dataclasses
 import datetime
@@ -27,12 +33,15 @@ import functools
 import importlib.util
 import json
 import re
+import threading
 import uuid
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -53,29 +62,67 @@ _CONFIG = {
 }
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
-    "SET disabled_optimizers = 'filter_pushdown,statistics_propagation'",
+    "SET error_on_division_by_zero = false",
+    "PRAGMA disable_optimizer",
     "SET lock_configuration = true",
+    *(
+        f"CREATE MACRO {name}(x) AS CASE WHEN x {domain} 0 THEN system.main.{name}(x) END"
+        for name, domain in map(str.split, ("ln >", "log >", "log2 >", "log10 >", "sqrt >="))
+    ),
 )
-_FUNCTIONS = """
-    SELECT function_name FROM duckdb_functions() GROUP BY function_name
-    HAVING bool_or(function_type = 'scalar' AND stability = 'CONSISTENT')
-    AND NOT bool_or(function_type IN ('aggregate', 'window') OR coalesce(stability, '') = 'VOLATILE')
-"""
-_MACROS = {"if", "nullif", "split_part"}
-# Of internals, settings, and states of aggregates; of today's date; with results of any length, or
-# a work that grows with the square of a cell.
-_LEFT_OUT = re.compile(
-    r"__internal.*|.*aggr.*|combine|finalize|invoke|.*_sort_key|json_(de)?serialize.*|version|st_.*"
-    r"|current_.*|age|repeat|[lr]pad|range|generate_series|.*_resize|.*bitstring.*|printf|format"
-    r"|replace|regexp_replace|.*levenshtein.*|editdist3|equi_width_bins"
-)
+_LITERALS = {  # names of functions: which of their arguments must be literals
+    """+ - * / // % ^ abs sign floor ceil exp ln log log2 log10 sqrt pow mod greatest least isnan
+    isinf nullif if || concat concat_ws lower upper length strlen substr substring left right
+    year quarter month week isoyear yearweek isodow dayofweek day dayofyear dayname monthname hour
+    minute second epoch epoch_ms last_day
+    to_years to_quarters to_months to_weeks to_days to_hours to_minutes to_seconds
+    """: slice(0),
+    """round trunc contains starts_with ends_with strpos position trim ltrim rtrim lpad rpad replace
+    translate ~~ !~~ ~~* !~~* regexp_matches regexp_full_match regexp_extract regexp_replace
+    strftime try_strptime
+    """: slice(1, None),
+    "date_part date_trunc date_diff": slice(0, 1),
+}
+_FUNCTIONS = {name: part for names, part in _LITERALS.items() for name in names.split()}
+_TOO_MUCH = "regexp_.*|.*split.*|.*_normalize|strip_accents|reverse|.*levenshtein|jac?c?ar.*"
+_SEVERAL = "json.*|->>?|variant.*|list_.*|array_.*|map.*|struct_.*|row|unnest|flatten|.*slice"
+_REFUSED = {  # why functions are not on the list, and what to write instead
+    "strptime": ("it fails for other text", "Write try_strptime(), which is null then"),
+    "make_(date|time.*)": ("it fails for numbers", "Write CAST(concat_ws('-', y, m, d) AS DATE)"),
+    "timezone.*|to_timestamp|.*timestamptz|icu_.*|collate_.*": (
+        "time zones and languages keep something of one row for the next",
+        "Times are in UTC: add INTERVAL 1 HOUR",
+    ),
+    _TOO_MUCH: ("its work may grow faster than a cell", "Write regexp_extract(), or replace()"),
+    "repeat|format|printf|bar|range": ("its result can be of any length", "Write lpad()"),
+    _SEVERAL: ("its cells hold several values", "Take them apart before"),
+    "now|today|.*current_.*|age|random|.*uuid.*": (
+        "it changes by itself",
+        "Write DATE '2026-11-22'",
+    ),
+    ".*": ("it is not on the list of functions of one row", "docs/how_to/rows.md has that list"),
+}
 _CLASSES = {
     *("COLUMN_REF", "CONSTANT", "CAST", "TYPE", "CASE", "FUNCTION"),
     *("COMPARISON", "CONJUNCTION", "BETWEEN", "OPERATOR"),
 }
+_OPERATORS = {
+    *("OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL", "OPERATOR_COALESCE"),
+    "COMPARE_IN",
+}
+_TYPES = {
+    *("BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "DATE", "TIME", "INTERVAL", "NULL"),
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+    *("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    *("ANY", "INVALID"),  # of what takes every type, and of columns before they have one
+}
+_DECIMAL = "DECIMAL_TYPE_INFO"
+_LONGEST = 1 << 16  # bytes of a cell of text
 _PLACES = ("query_location", "query_location_length", "qualified_name")
 _NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
 _OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
+_RAISED = (BaseException,)
 _INTEGERS = range(-(2**63), 2**63)
 
 
@@ -91,17 +138,20 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     in WHERE too, even if the rows have another one. Times are in UTC.
 
     Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches.
-    A row in which an expression fails is dropped, even if an OR beside it is true already: write
-    `TRY_CAST(spent AS DOUBLE)` for null instead. A row is dropped too where text in a column that is
-    read is no UTF-8. In CSV, columns are text unless `ReadRows` reads them as numbers. Cells of dicts
-    have types of their own: an expression that has no meaning for them drops their row.
+    A cast that fails is null, as with TRY_CAST; so are an integer division by zero, and a logarithm
+    or a root that there is none of. A row in which another expression fails (a sum above 64 bits, a date that
+    there is none of) is dropped, even if an OR beside it is true already. A row is dropped too where
+    text in a column that is read is no UTF-8, or above 64 KiB. In CSV, columns are text unless
+    `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression that has
+    no meaning for them drops their row. Integers come out with 64 bits, times without a zone.
 
     Args:
         query: the SQL.
 
     Raises:
-        ValueError, TypeError: for a query that is none, that could look at two rows, or that does
-            not fit the columns, where these are known; with one line that names the part.
+        ValueError, TypeError: for a query that is none, with a part that is not on the list (see the
+            module), or that does not fit the columns, where these are known; with one line that
+            names the part.
     """
 
     query: str
@@ -114,9 +164,12 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         """Apply the transform to rows."""
         parsed = self.parsed
         known_columns.check(_OWNER, rows, parsed.needs, None)
+        rule = "be rows that no other query makes: a person could be computed twice"
+        checks.require(query_of(rows) is None, _OWNER, "its input", rule, "Write one query")
         names = known_columns.names_of(rows)
         read = names if parsed.star else parsed.needs
         made = rows | "Query" >> beam.ParDo(_Run(parsed)).with_output_types(pa.RecordBatch)
+        _made_by[made] = parsed
         if read is None:
             return made
         types = known_columns.types_of(rows)
@@ -133,16 +186,20 @@ class Query:
     """A query that looks at one row at a time.
 
     Attributes:
-        text: its SQL, with a condition that drops the rows in which an expression fails.
+        text: its SQL as it runs: casts that fail are null, AND and OR look at both sides.
         needs: the columns that it names.
         star: whether it gives all columns.
         named: its other columns; of those that are columns as they are, which ones.
+        computed: of those that are not, the SQL; "" where it reads another of them.
+        mixed: those that read several columns.
     """
 
     text: str
     needs: tuple[str, ...]
     star: bool
     named: Mapping[str, str | None]
+    computed: Mapping[str, str]
+    mixed: frozenset[str]
 
     @classmethod
     def of(cls, text: object) -> "Query":
@@ -167,18 +224,18 @@ class Query:
         is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == _TABLE
         _require(is_table, "be FROM rows, and from nothing else")
         _only(table, "type", "table_name", *_PLACES)
-        known = {name for [name] in engine.execute(_FUNCTIONS).fetchall()} | _MACROS
-        known = {name for name in known if not _LEFT_OUT.fullmatch(name)}
         stars = [item for item in node["select_list"] if item["class"] == "STAR"]
         for star in stars:
             _only(star, "class", "type", *_PLACES)
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
-        used = list(_columns(node["where_clause"], known))
+        computed: dict[str, str] = {}
+        mixed: set[str] = set()
+        used = list(_columns(node["where_clause"]))
         aliases: set[str] = set()
         read: set[str] = set()
         for item in items:
-            found = list(_columns(item, known))
+            found = list(_columns(item))
             read |= {*found} - aliases
             plain = item.get("column_names", [""])[-1] in found
             name = item["alias"] or (found[0] if plain else "")
@@ -186,6 +243,10 @@ class Query:
             unlike = name.lower() not in map(str.lower, named)
             _require(unlike, f"give its columns different names, and {name!r} stands twice")
             named[name] = found[0] if plain else None
+            if not plain:
+                alone = not aliases & {*found}
+                computed[name] = _value(engine, parsed, item) if alone else ""
+                mixed |= set() if alone and len({*found}) < 2 else {name}
             aliases |= {name} - {*found}
             used += found
         # Rows may have a column of the name too, which SQL would mean.
@@ -193,11 +254,10 @@ class Query:
         rule = "not give an expression the name of a column that another one reads"
         _require(not aliases & read, f"{rule}: {checks.listed(sorted(aliases & read))}")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
-        node["where_clause"] = _guard(node["where_clause"], items)
-        [[guarded]] = engine.execute(
-            "SELECT json_deserialize_sql(?::JSON)", [json.dumps(parsed)]
-        ).fetchall()
-        return cls(guarded, needs, bool(stars), named)
+        _check_patterns(engine, parsed)
+        strict = {name: _strict(node[name]) for name in ("select_list", "where_clause")}
+        text = _sql(engine, parsed, **strict)
+        return cls(text, needs, bool(stars), named, computed, frozenset(mixed))
 
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
@@ -207,6 +267,29 @@ class Query:
         """Return which columns come out under these names as they are; others are computed."""
         found = [self.named.get(name, name if self.star else None) for name in outputs]
         return [name for name in found if name is not None]
+
+    def check_person(self, name: str) -> None:
+        """Refuse a person that is computed of several columns: it would make many of one.
+
+        Of one column, as in `lower(visitor_id)`, all rows of a person stay together.
+        """
+        rule = f"compute {name!r}, the person, of one column: of several, one person becomes many"
+        _require(name not in self.mixed, rule)
+
+    def source_of(self, name: str) -> str:
+        """Return which column a column of the output is, or the expression that computes it."""
+        source = self.computed.get(name, self.named.get(name) or name)
+        rule = f"compute {name!r}, the period, in one line, and of columns that are not computed"
+        _require(bool(source) and source.isprintable(), rule)
+        return source
+
+
+_made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
+
+
+def query_of(rows: beam.PCollection[Any]) -> Query | None:
+    """Return the query that made these rows; None where none is known."""
+    return _made_by.get(rows)
 
 
 def _require(ok: bool, rule: str) -> None:
@@ -219,43 +302,92 @@ def _only(node: Mapping[str, Any], *parts: str) -> None:
         _require(name in parts or value in _NOTHING, f"not have {name.replace('_', ' ')}")
 
 
-def _columns(tree: Any, known: set[str]) -> Iterator[str]:
-    """Yield the columns that an expression names; refuse what could look at other rows."""
+def _columns(tree: Any) -> Iterator[str]:
+    """Yield the columns that an expression names; refuse what is not on the list."""
+    for part in _parts(tree):
+        kind = part.get("class", "CONSTANT")
+        rule = f"look at one row: it may not have a {kind.lower()}"
+        _require(kind in _CLASSES and part.get("type") != "SELECT_NODE", rule)
+        if kind == "COLUMN_REF":
+            names = part["column_names"]
+            yield names[len(names) > 1 and names[0].lower() == _TABLE]
+        elif kind == "OPERATOR":
+            name = part["type"].removeprefix("OPERATOR_")
+            _require(part["type"] in _OPERATORS, f"not have {name}: it is not on the list")
+        elif kind == "FUNCTION":
+            _check_call(part)
+
+
+def _check_call(tree: Mapping[str, Any]) -> None:
+    name = tree["function_name"].lower()
+    if name not in _FUNCTIONS:
+        found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
+        raise checks.ParameterError(_OWNER, "query", f"not call {name}: {found[0]}", found[1])
+    given = [each["expression"] for each in tree["arguments"]]
+    plain = not any(tree.get(part) for part in _OF_CALLS) and not tree["order_bys"]["orders"]
+    _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
+    called = "LIKE" if "~~" in name else name
+    rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
+    _require(all(map(_is_literal, given[_FUNCTIONS[name]])), rule)
+    every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
+    rule = "have regexp_replace replace one match: the work for all may grow faster than a cell"
+    checks.require(not every, _OWNER, "query", rule, "Write replace(), or translate()")
+
+
+def _literal(kind: str, text: str) -> dict[str, Any]:
+    made = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": ""}
+    return {**made, "literal": {"kind": kind, "text": text}}
+
+
+def _is_literal(tree: Any) -> bool:
+    return bool(tree["class"] == "CONSTANT")
+
+
+def _strict(tree: Any) -> Any:
+    """Return an expression of which casts of columns are null where they fail.
+
+    AND and OR, as the side of a comparison, are computed from both their sides for every row.
+    """
     if isinstance(tree, list):
-        for each in tree:
-            yield from _columns(each, known)
+        return list(map(_strict, tree))
     if not isinstance(tree, dict):
-        return
-    kind = tree.get("class", "CONSTANT")
-    rule = f"look at one row: it may not have a {kind.lower()}"
-    _require(kind in _CLASSES and tree.get("type") != "SELECT_NODE", rule)
-    if kind == "COLUMN_REF":
-        names = tree["column_names"]
-        yield names[len(names) > 1 and names[0].lower() == _TABLE]
-        return
-    if kind == "FUNCTION":
-        name = tree["function_name"]
-        rule = f"have functions of one row that are always the same, and {name} is none"
-        plain = not any(tree.get(part) for part in _OF_CALLS) and name.lower() in known
-        _require(plain and not tree["order_bys"]["orders"], rule)
-    for part in tree.values():
-        yield from _columns(part, known)
+        return tree
+    made = {name: _strict(part) for name, part in tree.items()}
+    kind = made.get("class")
+    if kind == "CAST" and not _is_literal(made["child"]):
+        return {**made, "try_cast": True}
+    if kind == "CONJUNCTION":
+        equal = {"class": "COMPARISON", "type": "COMPARE_EQUAL", "alias": made["alias"]}
+        return {**equal, "left": {**made, "alias": ""}, "right": _literal("BOOLEAN", "true")}
+    return made
 
 
-def _guard(condition: Any, items: Sequence[Any]) -> Any:
-    """Return the condition that a row meets where no expression fails; None for no condition."""
-    tests = [_operator("TRY", condition)] if condition else []
-    for item in items:
-        if item["class"] != "COLUMN_REF":
-            fails = _operator("TRY", _operator("IS_NULL", {**item, "alias": ""}))
-            tests.append(_operator("IS_NOT_NULL", fails))
-    both = {"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "alias": "", "children": tests}
-    return both if tests else None
+def _sql(engine: Any, parsed: Mapping[str, Any], **parts: Any) -> str:
+    """Return the SQL of a query that has these parts instead of its own."""
+    [statement] = parsed["statements"]
+    made = {**statement, "node": {**statement["node"], **parts}}
+    tree = json.dumps({**parsed, "statements": [made]})
+    [[text]] = engine.execute("SELECT json_deserialize_sql(?::JSON)", [tree]).fetchall()
+    return str(text)
 
 
-def _operator(kind: str, *children: Any) -> dict[str, Any]:
-    made = {"class": "OPERATOR", "type": f"OPERATOR_{kind}", "alias": ""}
-    return {**made, "children": children}
+def _check_patterns(engine: Any, parsed: Mapping[str, Any]) -> None:
+    """Refuse regular expressions that are none, and what they should be replaced by."""
+    for call in _parts(parsed):
+        if call.get("function_name", "").lower().startswith("regexp"):
+            empty = {"name": "", "expression": _literal("STRING", "")}
+            given = [empty, *call["arguments"][1:]]
+            try:
+                engine.execute(f"SELECT {_value(engine, parsed, {**call, 'arguments': given})}")
+            except _duckdb().Error as error:
+                _require(False, f"have patterns that can be read: {error}".partition("\n")[0])
+
+
+def _value(engine: Any, parsed: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+    """Return the SQL of one expression."""
+    nothing = {"type": "EMPTY", "alias": "", "sample": None}
+    parts = {"select_list": [{**item, "alias": ""}], "from_table": nothing, "where_clause": None}
+    return _sql(engine, parsed, **parts).removeprefix("SELECT ")
 
 
 def _duckdb() -> Any:
@@ -272,29 +404,19 @@ def _connected() -> Any:
     return connection
 
 
-class _Stream:
-    """A batch that DuckDB reads as a stream: into other objects it would push filters."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        made = pa.RecordBatchReader.from_batches(self._batch.schema, [self._batch])
-        return made.__arrow_c_stream__(requested_schema)
-
-
 class _Engine:
     """Runs a query on batches."""
 
     def __init__(self, query: Query) -> None:
-        self._query, self._connection = query, _connected()
+        self._query, self._connection, self._planner = query, _connected(), _connected()
         self.bound = functools.lru_cache(self._bound)
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield what a query makes of a batch, without the rows where it fails."""
         try:
-            batch.validate(full=True)  # text that is no UTF-8 is not for DuckDB
-            made = self._run(batch).to_batches()
+            plain = _plain(batch)
+            plain.validate(full=True)  # text that is no UTF-8 is not for DuckDB
+            made = self._run(_short(plain)).to_batches()
         except (pa.ArrowException, _duckdb().Error) as error:
             if isinstance(error, (_duckdb().FatalException, _duckdb().InternalException)):
                 self._connection = _connected()  # the old one refuses everything from now on
@@ -302,8 +424,7 @@ class _Engine:
         if made is not None:
             yield from made
         elif any(map(pa.types.is_dictionary, batch.schema.types)):  # of cells of other rows too
-            plain = list(map(_without_dictionary, batch.columns))
-            yield from self.rows(pa.RecordBatch.from_arrays(plain, batch.schema.names))
+            yield from self.rows(_decoded(batch))
         elif len(batch) > 1:
             half = len(batch) // 2
             yield from self.rows(batch.slice(0, half))
@@ -321,8 +442,20 @@ class _Engine:
         return batch.select(list(names) or there[:1]).replace_schema_metadata()
 
     def _run(self, batch: pa.RecordBatch) -> pa.Table:
-        self._connection.register(_TABLE, _Stream(batch))
-        return self._connection.sql(self._query.text).to_arrow_table()
+        """Return what a query makes of a batch, in one execution.
+
+        Signals reach the main thread between two steps of Python, so it waits for another one.
+        """
+        self._connection.register(_TABLE, batch)
+        made: concurrent.futures.Future[pa.Table] = concurrent.futures.Future()
+        threading.Thread(target=self._execute, args=(made,), daemon=True).start()
+        return made.result()
+
+    def _execute(self, made: concurrent.futures.Future[pa.Table]) -> None:
+        try:
+            made.set_result(self._connection.sql(self._query.text).to_arrow_table())
+        except _RAISED as error:
+            made.set_exception(error)
 
     def _bound(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what comes out.
@@ -330,26 +463,113 @@ class _Engine:
         Raises:
             ValueError: the query does not fit the columns. The message knows of no row.
         """
-        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
-        rule = f"read columns of plain cells: {checks.listed(nested)} holds several in one"
-        checks.require(not nested, _OWNER, "query", rule, "Take them apart before.")
         problem, made = "", schema
         none = [pa.nulls(0, kind) for kind in schema.types]
         try:
-            made = self._run(pa.RecordBatch.from_arrays(none, schema=schema)).schema
+            empty = _plain(pa.RecordBatch.from_arrays(none, schema=schema))
+            self._check_plan(empty)
+            made = self._run(empty).schema
         except (pa.ArrowException, _duckdb().Error) as error:
-            problem = str(error).partition("\n")[0].rstrip(".")
+            problem = str(error)
         mend = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
-        rule = f"fit the columns {checks.listed(schema.names)}: {problem}"
+        said = problem.partition("\n")[0].rstrip(".")
+        rule = f"fit the columns {checks.listed(schema.names)}: {said}"
         checks.require(not problem, _OWNER, "query", rule, mend)
         names = self._query.outputs(schema.names)
         rule = f"give its columns different names, and they are {checks.listed(names)}"
         checks.require(made.names == names, _OWNER, "query", rule)
         return made
 
+    def _check_plan(self, empty: pa.RecordBatch) -> None:
+        """Refuse what DuckDB would do otherwise than on values of plain types."""
+        engine, text = self._planner, self._query.text.replace("'", "''")
+        engine.register("empty", empty)
+        engine.execute(f"CREATE OR REPLACE TABLE {_TABLE} AS SELECT * FROM empty")
+        [[plan]] = engine.execute(f"SELECT json_serialize_plan('{text}')").fetchall()
+        bound = json.loads(plan)
+        if bound["error"]:
+            raise _duckdb().BinderException(bound["error_message"])
+        for part in _parts(bound):
+            if "type_info" in part:
+                info = part["type_info"] or {}
+                plain = part["id"] in _TYPES and info.get("type", _DECIMAL) == _DECIMAL
+                rule = f"have plain values only, and {info.get('alias') or part['id']} is none"
+                mend = "Plain are booleans, numbers, text, dates, times without a zone, intervals"
+                checks.require(plain, _OWNER, "query", rule, mend)
+            elif part.get("type") == "OPERATOR_CAST" and not part["function_data"]["try_cast"]:
+                _check_implicit(engine, part)
 
-def _without_dictionary(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+def _parts(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield all mappings of a tree."""
+    if isinstance(tree, dict):
+        yield tree
+    for part in tree.values() if isinstance(tree, dict) else tree or ():
+        if isinstance(part, (dict, list)):
+            yield from _parts(part)
+
+
+def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
+    """Refuse text that DuckDB would take as something else unasked, and literals that are none."""
+    [child], [given], made = cast["children"], cast["arguments"], cast["return_type"]
+    if given["id"] != "VARCHAR" or made["id"] in ("VARCHAR", "NULL"):
+        return
+    kind, info = made["id"], made["type_info"]
+    if child["expression_class"] == "BOUND_CONSTANT":
+        digits = f"({info['width']}, {info['scale']})" if info else ""
+        engine.execute(f"SELECT CAST(?::VARCHAR AS {kind}{digits})", [child["value"]["value"]])
+        return
+    rule = f"not take text as {kind} unasked, as that of {child['alias'] or 'an expression'}"
+    mend = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
+    raise checks.ParameterError(_OWNER, "query", rule, mend)
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch without dictionaries, which hold cells of other rows too."""
+    plain = [each.dictionary_decode() if _is_coded(each) else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(plain, batch.schema.names)
+
+
+def _is_coded(column: pa.Array) -> bool:
+    return bool(pa.types.is_dictionary(column.type))
+
+
+def _short(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of a batch that have no longer cell of text."""
+    cells = [each.dictionary if _is_coded(each) else each for each in batch.columns]
+    if max(map(_longest, cells)) <= _LONGEST:
+        return batch
+    plain = _decoded(batch)
+    for name in plain.schema.names:
+        if _is_text(plain.column(name)):
+            fits = pc.less_equal(pc.binary_length(plain.column(name)), _LONGEST)
+            plain = plain.filter(pc.fill_null(fits, True))
+    return plain
+
+
+def _is_text(cells: pa.Array) -> bool:
+    return bool(pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type))
+
+
+def _longest(cells: pa.Array) -> int:
+    return (_is_text(cells) and pc.max(pc.binary_length(cells)).as_py()) or 0
+
+
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with integers of 64 bits, so that few sums are above them, and times in UTC."""
+    columns = [each.cast(_plain_type(each.type)) for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        values = _plain_type(kind.value_type)
+        return kind if values == kind.value_type else values
+    if pa.types.is_integer(kind):
+        return kind if kind == pa.uint64() else pa.int64()
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
 class _Run(beam.DoFn):

@@ -12,6 +12,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.partitions import Partitions, PublicPartitions
+from beam_dp.transforms.row_queries import Query, query_of
 from beam_dp.transforms.stages import guards, shard_number
 
 
@@ -25,6 +26,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
     columns: Sequence[str] | None
     period: str | None = None
     ledger_period: str | None = None
+    _source: str | None = None
 
     def _check_names(self, several: bool = False) -> None:
         """Check the columns of the partition, and of the person, or of several owners of rows."""
@@ -54,6 +56,29 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
             kept = periods.named(self.ledger_period)
             self._only = public_keys.PublicKeys(public_keys.KeyList.of((each,) for each in kept))
 
+    def reads(self, query: Query) -> None:
+        """Take note of what makes the rows, before it is told to a ledger.
+
+        Raises:
+            ValueError: for a person who is computed of several columns, and for a period that is
+                computed where a ledger was told of a column.
+        """
+        for name in (self._owner, *self._others):
+            query.check_person(name)
+        if self.period is not None:
+            source = query.source_of(self.period)
+            rule = f"be charged after the release is applied to its rows, which compute {source}"
+            known = self._source in (None, source)
+            checks.require(known, type(self).__name__, "period", rule)
+            self._source = source
+
+    @property
+    def period_source(self) -> str:
+        """The column of the period, or the SQL that computes it, for a ledger; "" for none."""
+        if self._source is None:
+            self._source = self.period or ""
+        return self._source
+
     @property
     def people_columns(self) -> tuple[str, ...]:
         """The columns that say who is protected: of the person, or the owners, and the period."""
@@ -64,6 +89,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
         name = type(self).__name__
         guards.check_input(name, rows)
+        if (query := query_of(rows)) is not None:
+            self.reads(query)
         wanted = tuple(dict.fromkeys((*self.people_columns, *self._partition, *read)))
         known_columns.check(name, rows, wanted, self.columns)
 

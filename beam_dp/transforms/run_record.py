@@ -41,12 +41,14 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         release: the transform, a dataclass of public parameters.
         job: further public parameters.
     """
+    source = getattr(release, "period_source", "")
+    computed = {"period_source": source} if source != (getattr(release, "period", "") or "") else {}
     known = {
         "format": FORMAT,
         "transform": type(release).__name__,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "parameters": plain(_fields(release)),
+        "parameters": {**plain(_fields(release)), **computed},
         COLUMNS: columns(release),
     }
     return known if job is None else {**known, "job": plain(job)}

@@ -41,8 +41,8 @@ def test_no_partition_is_said_last(
     assert aggregate.main([*words, *private, *query]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.endswith(
-        "1,2,3. A query drops each row in which an expression fails, as CAST of "
-        "a date like 24.11.2026: try it on rows that you made up"
+        "1,2,3. In a query what CAST cannot read is null, as a date like 24.11.2026, and a row "
+        "without a key is dropped: try it on rows that you made up"
     )
     assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")

@@ -203,6 +203,32 @@ def test_a_function_that_catches_everything_cannot_hold_a_job(
     job.check_end(130, ("Reading and bounding", "asked"))
 
 
+def test_a_query_at_work_is_stopped(start: Callable[..., Job], tmp_path: Path) -> None:
+    """One execution of DuckDB lasts for minutes here, and Python sees no signal in C++."""
+    rows = [f"{number},{'a' * 60_000}\n" for number in range(200)]
+    (tmp_path / "visits.csv").write_text("".join(["visitor,note\n", *rows]))
+    slow = [f"regexp_extract(note, '(a|aa)*(a*)(.*)($|{n})', 3) = 'x'" for n in range(20)]
+    query = ["--query", f"SELECT visitor FROM rows WHERE {' OR '.join(slow)}", "--count"]
+    job = start(
+        [
+            "-m",
+            "pipelines.aggregate",
+            "--input",
+            "visits.csv",
+            "--output",
+            "out/a.csv",
+            *ASKED,
+            *query,
+        ]
+    )
+    job.wait_for(lambda: "Reading" in job.words())
+    time.sleep(3)
+    sent = time.monotonic()
+    os.kill(job.process.pid, signal.SIGTERM)
+    job.check_end(143, STAGES)
+    assert time.monotonic() - sent < 10
+
+
 def size_of(path: Path) -> int:
     """Return the size of a file; 0 if it has gone since it was listed: some are there for a moment."""
     try:

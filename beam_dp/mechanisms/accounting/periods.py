@@ -32,6 +32,13 @@ def meant(person: Sequence[str]) -> str:
     return "" if dated is None else f"For {in_unit(PERSON, dated)}, write --period {dated}"
 
 
+def first_to_last(given: str) -> str:
+    """Return the first and the last hour of the dates that a text names, as computed; else ""."""
+    first, *_, last = *named(given), named(given)[-1]
+    is_dated = re.fullmatch(r"\d{4}-\d\d-\d\d", first) is not None
+    return f": from {first} 00:00 to {last} 24:00, as that computes them" * is_dated
+
+
 def named(given: object) -> tuple[str, ...]:
     """Return the periods that a text names: all dates of FROM..TO, or the text itself.
 

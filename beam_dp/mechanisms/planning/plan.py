@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
-from beam_dp.mechanisms.accounting.periods import PERSON, in_unit, meant
+from beam_dp.mechanisms.accounting.periods import PERSON, first_to_last, in_unit, meant
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
@@ -150,7 +150,13 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
     return Plan((_search_row(program), *_rows(program.at_bound(shown))), total)
 
 
-def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
+def protected(
+    person: Sequence[str],
+    period: str | None,
+    budget: Record,
+    counted: str | None = None,
+    source: str | None = None,
+) -> str:
     """Return what to say of rows of several people, or of one person in periods; "" for neither.
 
     A person with rows of n periods is n steps away: n epsilon (Dwork, Roth 2014, Theorem 2.2), or
@@ -160,8 +166,14 @@ def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
         person: the columns of the person, or of the owners.
         period: the column of the period; None: none.
         budget: the cost of the release, as in a record.
+        counted: the periods whose rows count, as `periods.named` reads them; None: all.
+        source: the SQL that computes the period; None: it is a column.
     """
     if period is not None:
+        computed = source not in (None, period)
+        made = f". {period} is {source}; times of a query are in UTC" * computed
+        only = f". Counted are the rows of {period} {counted} only" if counted else ""
+        only += first_to_last(counted) if counted and computed else ""
         word, power = ("rho", 2) if "rho" in budget else ("epsilon", 1)
         one = Fraction(budget.get(word, 0))
         delta = ", and more delta" * (Fraction(budget.get("delta", 0)) > 0)
@@ -169,7 +181,7 @@ def protected(person: Sequence[str], period: str | None, budget: Record) -> str:
         return (
             f"protected: {in_unit(PERSON, period)} ({word} {short(float(one))}); all rows of a "
             f"person less{less * (power == 1 or not delta)}. Where people are counted, a person "
-            f"counts once for each {period}"
+            f"counts once for each {period}{made}{only}"
         )
     if len(person) < 2:
         return ""
