@@ -172,6 +172,8 @@ class SumOfReleased(Sum):
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""
         centre = released[0].origin
+        if not centre:  # 0 times an open end is no number
+            return joined(lambda distances, count: distances, released)
         return joined(lambda distances, count: distances + centre * count, released)
 
 
