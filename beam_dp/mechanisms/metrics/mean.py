@@ -199,12 +199,13 @@ class Distances(PooledPart):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
+        centre = context.centres.get(self.asked_centre, 0)
         measure = Measure(
             context.field(self.column, "sum", *units_between(self.ends, unit)),
             sign=0,
             counted=self._counted(context),
-            once=self.by_person,
-            centre=context.centres.get(self.asked_centre, 0),
+            once=self.by_person and centre != 0,  # else totals would be cut to 1
+            centre=centre,
         )
         made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
         return dataclasses.replace(made, folded=True, bounded=False)
