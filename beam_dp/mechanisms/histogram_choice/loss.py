@@ -180,7 +180,7 @@ class Cut:
         above: the same for people whose numbers are above 0.
         lost: what is given back to all partitions together.
         kept: what people keep below the clip, by the same histogram.
-        norm: 1 or 2: which norm was clipped.
+        norm: which norm was clipped; 0: what people add to each partition was.
     """
 
     noise: float
@@ -190,7 +190,7 @@ class Cut:
     above: tuple[float, float]
     lost: float = 0.0
     kept: float = 0.0
-    norm: int = 1
+    norm: int = 0
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
@@ -216,15 +216,15 @@ class Cut:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        whole = sums[2] * self.scale if self.norm == 1 else 0.0
+        whole = 0.0 if self.norm == 2 else sums[2] * self.scale
         part = self.lost / max(self.kept, whole) if self.lost else 0.0
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far below and above each number, as it was drawn, the truth may be.
 
-        A partition's share w of what is lost is that of its size, or of its squared size, whichever
-        is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
+        A partition's share w of what is lost is that of its size; without a norm, where people lose
+        in each partition by itself, or of its squared size, whichever is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
         L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
         more in the sum of numbers: by as much as the released numbers add up to more than people
         have kept of the norm.
@@ -236,7 +236,9 @@ class Cut:
         sizes, more = self.sizes(values), 1.0
         if self.norm == 2 and self.kept:
             more = max(1.0, sums[2] * self.scale / self.kept)
-        share = _SPREAD * np.maximum(sizes / sums[0], sizes**2 / sums[1])
+        share = _SPREAD * sizes / sums[0]
+        if not self.norm:
+            share = np.maximum(share, _SPREAD * sizes**2 / sums[1])
         below, above = (
             self.noise
             + np.minimum(

@@ -30,6 +30,7 @@ import numpy as np
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.loss import Losses
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 
 LADDER = (1, *(edge for power in range(1, 10) for edge in (2**power, 3 * 2 ** (power - 1))), 1024)
@@ -88,9 +89,14 @@ class BoundChoice:
         edges = self.choice.thresholds
         if self.bound == edges[-1] < LADDER[-1]:  # nobody has more
             return 0.0
-        [losses] = self.choice.losses(self.noisy, np.array([edges.index(self.bound)]))
-        kept = float(losses.kept[0])
-        return float(losses.total[0]) / kept if kept > 0 else math.inf
+        kept = float(self._losses.kept[0])
+        return float(self._losses.total[0]) / kept if kept > 0 else math.inf
+
+    @property
+    def _losses(self) -> Losses:
+        place = self.choice.thresholds.index(self.bound)
+        [losses] = self.choice.losses(self.noisy, np.array([place]))
+        return losses
 
     def told(self) -> dict[str, Any]:
         """Return the choice for a record of the release, in plain values."""
@@ -99,6 +105,7 @@ class BoundChoice:
             "steps": list(self.choice.thresholds),
             "noisy_people": self.noisy.ravel().tolist(),
             "noise_scale": HistogramNoise(self.choice.cost).scale,
+            "pairs_lost_estimate": float(self._losses.shown[0]),
         }
 
 

@@ -328,9 +328,9 @@ class Metric(MetricPart):
             "made of numbers that others release."
         )
 
-    def beside(self, asked: Sequence["Metric"]) -> "Metric":
-        """Return it as it is released beside all that is asked for: by default the same."""
-        return self
+    def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
+        """Return which of all that is asked for is released in another way beside it, and how."""
+        return ()
 
     @property
     def takes_auto_bound(self) -> bool:

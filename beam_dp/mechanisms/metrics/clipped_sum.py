@@ -82,8 +82,6 @@ _LARGE = 1 << 30  # a clip of so many units is near to one of any number
 _IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
 _ROW_CLIPS = 41
 _MANY_BITS = 24
-UNKNOWN = 10
-"""For how many partitions a plan speaks where their number is not public."""
 STEPS = 1 << 20
 """In so many steps a person above the clip has their share of it, where it is of 1 at most."""
 FINE = 64
@@ -248,7 +246,7 @@ class ClippedSum(Release):
         noise_cost: the cost of the noise, in all partitions; without a norm in one of them.
         anchored: whether the numbers are numbers of rows: most people are at the first threshold.
         bounded: whether a public bound cuts rows before; the interval is open where they count.
-        partitions: how many partitions share the clip, or about so many.
+        numbers: how many numbers a false alarm would ruin one by one; as in `Evidence`.
         alpha: the chance that the noise strays further than the interval says.
         borrowed: whether the clip is chosen, and paid, by another number that has the same measure.
         sure: whether nobody can count for more than the one clip that there is.
@@ -265,7 +263,7 @@ class ClippedSum(Release):
     noise_cost: Budget
     anchored: bool = False
     bounded: bool = False
-    partitions: int = 1
+    numbers: int = 1
     alpha: Fraction = ALPHA
     borrowed: bool = False
     sure: bool = False
@@ -318,7 +316,7 @@ class ClippedSum(Release):
         """How the clip is chosen."""
         assert self.clip_cost is not None
         sides = 2 if self.signed and not self.folded else 1
-        return ClipChoice(self.clip_cost, self.thresholds, sides, self.anchored, self.partitions)
+        return ClipChoice(self.clip_cost, self.thresholds, sides, self.anchored, self.numbers)
 
     @property
     def shift(self) -> int:
@@ -465,7 +463,7 @@ class ClippedSum(Release):
             for total, loss in zip(totals, losses, strict=True)
         ]
         below = sides[-1] if self.signed else (0.0, 0.0)
-        cut = Cut(bound, clip, scale, below, sides[0])
+        cut = Cut(bound, clip, scale, below, sides[0], norm=self.measure.norm)
         if not several or not self.measure.norm or self.measure.part is not None:
             return cut
         shown, kept, squares = (
@@ -474,18 +472,25 @@ class ClippedSum(Release):
         )
         people = shown**2 / squares if squares else 0.0
         lost = shown * people / (people + GIVEN_BACK_FROM) * unit
-        return dataclasses.replace(cut, lost=lost, kept=kept * unit, norm=self.measure.norm)
+        return dataclasses.replace(cut, lost=lost, kept=kept * unit)
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers: nobody's partitions were dropped where there is a norm."""
         return released if self.measure.norm else released.plus_lost(share, self.signed)
+
+    @property
+    def _clipped_in_words(self) -> str:
+        if not self.measure.norm:
+            return "what each person adds to each partition"
+        several = self.measure.steps > 1 and self.measure.part is None
+        return "what each person adds" + f" to all partitions (L{self.measure.norm} norm)" * several
 
     def describe(self) -> Description:
         """Describe the noise in clips where a clip is chosen, else in the user's scale."""
         noise, place = self.in_pool, self.place
         if self.clip_cost is not None:
             sizes = noise.mean_error(place), noise.scale(place)
-            return clip_then_noise("all partitions", noise.name, *sizes)
+            return clip_then_noise(self._clipped_in_words, noise.name, *sizes)
         clip = float(self.thresholds[0] * self.unit)
         note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
         sizes = noise.scale(place), noise.mean_error(place)
@@ -583,7 +588,6 @@ def clipped_sum(
         noise_cost,
         anchored=anchored,
         bounded=context.depth is not None,
-        partitions=context.partitions or UNKNOWN,
         alpha=context.alpha,
     )
 

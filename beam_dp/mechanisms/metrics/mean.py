@@ -41,7 +41,7 @@ from beam_dp.mechanisms.metrics.clipped_sum import clipped_sum, people_of, row_c
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
@@ -57,10 +57,11 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     value; both share one draw of noise, and no bound on values or rows is asked for. The centre is
     a median of people's own means, which a part of the metric's budget chooses (`CENTRE`).
 
-    Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), the
-    mean is the quotient of what these release, and costs nothing more: its part of the budget goes
-    to them. A row, or a person, without a value then counts like one with the value 0. With
-    `own_count=True`, `low` or `high` it is released by itself.
+    Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
+    three are made of two numbers: the count N, and the sum D of distances from the centre c. The
+    sum is D + c N, the mean c + D / N, and the mean's part of the budget goes to both. A row, or a
+    person, without a value then counts like one with the value 0. With `own_count=True`, `low` or
+    `high` it is released by itself.
 
     The interval is about the rows that bounds leave. It joins, by squares, how far the interval of
     each part moves the quotient. Where that of the count reaches 0, there are too few rows: the
@@ -94,17 +95,21 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         count = PeopleWithValue(column) if self.by_person else RowsWithValue(column)
         return Distances(column, self.ends, self.by_person), count
 
-    def beside(self, asked: Sequence[Metric]) -> Metric:
-        """Return the quotient of a sum and a count that are asked for, if they are."""
-        if self.own_count or isinstance(self, MeanOfReleased):
-            return self
+    def replaced(self, asked: Sequence[Metric]) -> Sequence[tuple[Metric, Metric]]:
+        """Return the mean and the sums that are made of distances and of a count, if all are."""
         kind = PeopleCount if self.by_person else Count
-        sums = [m for m in asked if type(m) is Sum and m.columns() == self.columns() and m.pooled]
-        counts = [m for m in asked if type(m) is kind and m.pooled]
-        if not sums or not counts or self.ends != (None, None):
-            return self
-        [total], [count] = sums[0].parts(), counts[0].parts()
-        return MeanOfReleased(**vars(self), released=(total, count))
+        sums = [
+            metric
+            for metric in asked
+            if type(metric) is Sum and metric.columns() == self.columns() and metric.is_plain
+        ]
+        counts = [metric for metric in asked if type(metric) is kind and metric.pooled]
+        if self.own_count or not sums or not counts or self.ends != (None, None):
+            return ()
+        [column], [count] = self.columns(), counts[0].parts()
+        released = DistancesOfAll(column, self.ends, self.by_person), count
+        made = [(total, SumOfReleased(**vars(total), released=released)) for total in sums]
+        return (*made, (self, MeanOfReleased(**vars(self), released=released)))
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the quotient and its interval."""
@@ -129,10 +134,10 @@ def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) ->
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeanOfReleased(Mean):
-    """A mean that is the quotient of a sum and a count which are released anyway.
+    """A mean beside a sum and a count, which are made of the same numbers.
 
     Attributes:
-        released: the sum and the count.
+        released: the distances and the count.
     """
 
     released: tuple[MetricPart, MetricPart]
@@ -142,8 +147,32 @@ class MeanOfReleased(Mean):
         return "mean"
 
     def parts(self) -> tuple[MetricPart, ...]:
-        """Return what is released anyway."""
+        """Return what all of them are made of."""
         return self.released
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SumOfReleased(Sum):
+    """A sum beside a mean and a count, which are made of the same numbers.
+
+    Attributes:
+        released: the distances and the count.
+    """
+
+    released: tuple[MetricPart, MetricPart]
+
+    @property
+    def _prefix(self) -> str:
+        return "sum"
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return what all of them are made of."""
+        return self.released
+
+    def combine(self, released: Sequence[Released]) -> Released:
+        """Return the sum of distances and of centres, with its interval."""
+        centre = released[0].origin
+        return joined(lambda distances, count: distances + centre * count, released)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,12 +200,24 @@ class Distances(PooledPart):
         measure = Measure(
             context.field(self.column, "sum", *units_between(self.ends, unit)),
             sign=0,
-            counted=context.field(self.column, "count"),
+            counted=self._counted(context),
             once=self.by_person,
             centre=context.centres.get(self.asked_centre, 0),
         )
         made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
         return dataclasses.replace(made, folded=True, bounded=False)
+
+    def _counted(self, context: Context) -> int:
+        """Return what counts the values that the centre is taken off."""
+        return context.field(self.column, "count")
+
+
+class DistancesOfAll(Distances):
+    """The sum of the distances of all rows, or people: of those without a value that of 0."""
+
+    def _counted(self, context: Context) -> int:
+        super()._counted(context)  # the centre is chosen by it
+        return PEOPLE if self.by_person else ROWS
 
 
 class SquaredDistances(Distances):

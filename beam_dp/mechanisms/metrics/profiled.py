@@ -219,7 +219,7 @@ class PricedRelease(Release):
     def describe(self) -> Description:
         """Describe the noise in clips."""
         adder = AdditiveNoise(self.noise_cost)
-        return clip_then_noise("each partition", adder.name, adder.mean_error, adder.scale)
+        return clip_then_noise("for each partition", adder.name, adder.mean_error, adder.scale)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

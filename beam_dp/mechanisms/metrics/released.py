@@ -117,13 +117,12 @@ class Released:
         return Released.between(self.values + back, *sides)
 
     def rounded(self) -> "Released":
-        """Return whole numbers with the same intervals."""
+        """Return whole numbers, whose intervals end at whole numbers."""
         if self.values.dtype.kind != "f":
             return self
         values = np.rint(self.values)
-        off = values - self.values
-        sides = np.maximum(self.below + off, 0.0), np.maximum(self.above - off, 0.0)
-        return dataclasses.replace(self, values=values, below=sides[0], above=sides[1])
+        below, above = values - np.floor(self.low), np.ceil(self.high) - values
+        return dataclasses.replace(self, values=values, below=below, above=above)
 
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
@@ -284,14 +283,15 @@ def people(number: int) -> str:
     return f"at most {counted(number, 'person', 'people')}"
 
 
-def clip_then_noise(where: str, noise: str, error: float, scale: float) -> Description:
+def clip_then_noise(clip: str, noise: str, error: float, scale: float) -> Description:
     """Describe a release that chooses a clip, then adds noise of that size.
 
     Args:
-        where: the partitions that the clip is chosen for, in words.
+        clip: what is clipped, in words.
         noise: its distribution, in words.
         error: the mean absolute noise for a clip of 1.
         scale: its scale for a clip of 1.
     """
-    mechanism = f"clip for {where}, then {noise}"
-    return Description(mechanism, f"{error:.4g} clips + cut", f"{scale:.4g} clips")
+    return Description(
+        f"clip {clip}, then {noise}", f"{error:.4g} clips + clipping loss", f"{scale:.4g} clips"
+    )

@@ -66,6 +66,11 @@ class Clippable(Profiled):
         return self.search == CLIP
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is released by a clip that is chosen."""
+        return self.pooled and self.clip is None
+
+    @property
     def given_clip(self) -> Fraction | None:
         """The clip, exactly; None: it is chosen."""
         return None if self.clip is None else checks.decimal("Clippable", "clip", self.clip)

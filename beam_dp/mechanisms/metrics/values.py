@@ -11,7 +11,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.histogram_choice.clip import share_of_clip
 from beam_dp.mechanisms.metrics.base import Context, OfColumn
-from beam_dp.mechanisms.metrics.clipped_sum import UNKNOWN, ClippedSum, row_clips
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, row_clips
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.metrics.sums import Clippable
@@ -26,6 +26,8 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _MOST_ROWS = 1 << 62
+_UNKNOWN = 10
+"""For how many partitions a clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,7 +185,7 @@ class ClippedValues(ClippedSum):
             context.each(noise_cost),
             anchored=True,
             bounded=context.depth is not None,
-            partitions=context.partitions or UNKNOWN,
+            numbers=context.partitions or _UNKNOWN,
             alpha=context.alpha,
         )
 

@@ -20,7 +20,7 @@ from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.program import SELECTION, Program
+from beam_dp.mechanisms.planning.program import SELECTION, Program, costs_per_partition
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 
 Record = dict[str, Any]
@@ -43,8 +43,8 @@ _EXPLAINED = (
         "100 releases no more lie between the two"
     ),
     (
-        "clip: the most that one person counts for, chosen privately when the job runs; cut: what "
-        "people have beyond it"
+        "clip: each person's contribution is clipped to it; it is chosen privately when the job runs; "
+        "clipping loss: what people have beyond it, as far as it is not given back"
     ),
     "shift T: so many people may be passed over, or have more than the clip unseen",
     "noise scale: in 95 of 100 releases noise is below 3 of it (Gaussian: below 2)",
@@ -139,14 +139,13 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         unbounded: whether only the number of public partitions limits its reach, and bounds could.
     """
     if not program.searches:
-        said = _composition(program) + _UNBOUNDED * (unbounded and program.reach > 1)
+        free = unbounded and program.reach > 1 and _is_limited(program)
+        said = _composition(program) + _UNBOUNDED * free
         return Plan(_rows(program), f"{total_of(program.budget)}; {said}")
     least, most = program.edges[0], program.edges[-1]
     shown = min(SHOWN, most)
-    said, figures = f"in at most {least} to {most}", f"; the figures are for {shown} of them"
-    if not program.metrics:
-        said, figures = f"counts in at most {_reach(program)}", ""
-    chosen = f"one person {said} partitions, chosen privately{figures}"
+    said = "what is paid for each partition counts one person in at most"
+    chosen = f"{said} {least} to {most}, chosen privately; the figures are for {shown} of them"
     total = f"{total_of(program.budget)}; {chosen}"
     return Plan((_search_row(program), *_rows(program.at_bound(shown))), total)
 
@@ -193,13 +192,18 @@ def _composition(program: Program) -> str:
     if program.composed.is_zcdp and not program.budget.is_zcdp:
         kind = f"spent as rho {float(program.composed.amount):.4g} by zCDP"
     several = "s" * (_reach(program) != 1)
-    return f"{kind} composition, one person in at most {_reach(program)} partition{several}"
+    limit = f", one person in at most {_reach(program)} partition{several}"
+    return f"{kind} composition{limit * _is_limited(program)}"
+
+
+def _is_limited(program: Program) -> bool:
+    """Return whether people count in a limited number of partitions for anything but a norm."""
+    return program.bound is not None or any(map(costs_per_partition, program.steps))
 
 
 def _reach(program: Program) -> int:
-    """Return in how many partitions one person counts; for names alone the selection decides it."""
-    apart = program.searches and not program.metrics
-    return min(program.counted, program.edges[-1]) if apart else program.reach
+    """Return in how many partitions one person counts for what is no norm."""
+    return program.counted if not program.metrics else program.reach
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -217,7 +221,8 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         found, error = program.selection, program.selection.certainty
         spent = _spent(program, SELECTION)
         rows.append(PlanRow("(partitions)", found.name, *spent, expected_error=error))
-    return (*rows, *(_step_row(program, step) for step in program.steps))
+    pairs = zip(program.steps, program.gaussian, strict=True)
+    return (*rows, *(_step_row(program, step, step is not other) for step, other in pairs))
 
 
 def _uses_of(step: Step) -> str:
@@ -226,9 +231,10 @@ def _uses_of(step: Step) -> str:
     return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
 
 
-def _step_row(program: Program, step: Step) -> PlanRow:
+def _step_row(program: Program, step: Step, either: bool = False) -> PlanRow:
     epsilon, rho, delta = _spent(program, step.label)
     release, said = step.release, step.release.describe()._asdict()
+    said["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)" * either
     return PlanRow(
         _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
     )
@@ -276,7 +282,7 @@ def record_of(
         clips: for each step the shared clips that were taken, each with the scale of its noise.
     """
     releases: list[Record] = []
-    for step, taken in zip(program.steps, clips, strict=True):
+    for step, taken in zip(program.taken(choices), clips, strict=True):
         row = _step_row(program, step)
         said: Record = {
             "metric": row.metric,
@@ -301,7 +307,7 @@ def record_of(
         "spent": [
             {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
         ],
-        "partitions_of_one_person": _reach(program),
+        "partitions_of_one_person": _reach(program) if _is_limited(program) else None,
         "partitions_chosen": None if program.chosen is None else program.chosen.told(),
         "selection": None if selection is None else selection.certainty,
         "releases": releases,

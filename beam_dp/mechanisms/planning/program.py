@@ -419,6 +419,12 @@ def _scale(costs: Sequence[Budget]) -> float:
     return math.sqrt(1 / (2 * rho)) if rho else 1 / epsilon
 
 
+def as_released(asked: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Return metrics as they are released beside each other."""
+    others = {id(old): new for metric in asked for old, new in metric.replaced(asked)}
+    return tuple(others.get(id(metric), metric) for metric in asked)
+
+
 def compile_program(
     asked: Sequence[Metric],
     budget: Budget,
@@ -454,7 +460,7 @@ def compile_program(
     edges = reach if isinstance(reach, tuple) else (reach,)
     program = functools.partial(
         Program,
-        tuple(metric.beside(asked) for metric in asked),
+        as_released(asked),
         budget,
         bound=bound,
         depth=depth,
