@@ -171,7 +171,7 @@ class PrivateAggregate(RowsOfPeople):
             self._program = self._compile(noise_off.budget_of(self.budget))
         program, bounds = self._program, self._bounds
         if bounds.is_automatic:
-            bounds = bounds.up_to(None)
+            bounds = bounds.up_to(program.limit)
         summarise = Summarise(
             layout,
             Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),

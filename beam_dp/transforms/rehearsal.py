@@ -52,7 +52,7 @@ def draws(release: PrivateAggregate, runs: int) -> list[Numbers]:
     """Return what so many independent releases of the rows that are held would be."""
     program, bounds = release._program, release._bounds
     if bounds.is_automatic:
-        bounds = bounds.up_to(None)
+        bounds = bounds.up_to(program.limit)
     made = _Rehearsal(release, program, bounds, Noise())
     return [made.draw() for _ in range(runs)]
 

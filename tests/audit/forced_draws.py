@@ -8,7 +8,8 @@ and noisy histograms in fractions, of several numbers at once from the sum of al
 searches from their exact distributions, to `ROUNDING`.
 Epsilon-DP says that it is from -epsilon to epsilon for all outcomes that are possible, likely or
 not: so a run may *lean* to one side, which finds more than chance does. Under zCDP the divergences
-of the draws, each over its order, are added up at these outcomes, to at most rho.
+of the draws, each over its order, are added up at these outcomes, to at most rho. Where epsilon is
+spent and some noise is Gaussian, the divergences of that are kept apart.
 
 What draws and how it is weighed is in `KINDS`, one entry for each method of the library that draws.
 A method that reads entropy and has no entry fails the run. That searches and selections draw what
@@ -29,14 +30,14 @@ from unittest import mock
 import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.sums import Pool
+from beam_dp.mechanisms.metrics.clipped_sum import Pool
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval
-from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.program import SELECTION, Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
 from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
@@ -55,6 +56,8 @@ LAPLACE, GAUSS = "Laplace", "Gauss"
 MARK = 1 << 200
 """Above any number: what is drawn carries a mark until it is known which number it was added to."""
 
+RELEASE = Program.release
+
 Law = tuple[str, Fraction]
 """The noise of one number: its kind, and its rate or variance."""
 
@@ -72,12 +75,14 @@ class Loss:
         rho: the largest divergence of any order, over the order.
         delta: by how much chances exceed e^epsilon times those of the other database.
         rounded: how many numbers are rounded to `ROUNDING`.
+        normal: the part of rho that is of Gaussian noise, which has no `pure`.
     """
 
     pure: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rounded: int = 0
+    normal: Fraction = Fraction(0)
 
     def __add__(self, other: "Loss") -> "Loss":
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
@@ -205,11 +210,15 @@ def weigh_numbers(laws, outcomes, ones, others) -> Loss:
     for (name, parameter), outcome, one, other in zip(laws, outcomes, ones, others, strict=True):
         shift = abs(one - other)
         if name == GAUSS:
-            loss += Loss(rho=shift**2 / (2 * parameter))
+            loss += _normal(shift**2 / (2 * parameter))
         elif shift:
             pure = parameter * (abs(outcome - other) - abs(outcome - one))
             loss += Loss(pure, (parameter * shift) ** 2 / 2)
     return loss
+
+
+def _normal(rho: Fraction) -> Loss:
+    return Loss(rho=rho, normal=rho)
 
 
 def whole(numbers: Any) -> list[int]:
@@ -252,7 +261,7 @@ def weigh_one_draw(draw: OneDraw, outcomes, ones, others) -> Loss:
     moving = [place for place, clip in enumerate(draw.clips) if clip]
     law = draw._moving
     if draw.budget.is_zcdp:
-        return Loss(rho=divergence(law, [moved[place] for place in moving]))
+        return _normal(divergence(law, [moved[place] for place in moving]))
     (t, k), (u, m) = (
         hull_levels(law, [outcomes[place] - numbers[place] for place in moving])
         for numbers in (ones, others)
@@ -341,26 +350,21 @@ def people_of(call: Call) -> dict[Hashable, tuple[int, int]]:
 
 
 def kept_names(call: Call, kept: np.ndarray) -> frozenset:
-    names = list(people_of(call)) if call.owner.selection is not None else range(len(kept))
+    names = list(people_of(call))
     return frozenset(names[index] for index in kept.tolist())
 
 
 def kept_indexes(call: Call, names: frozenset) -> np.ndarray:
-    if call.owner.selection is None:
-        return np.arange(call.given["view"].size)
     return np.array([i for i, name in enumerate(people_of(call)) if name in names], np.int64)
 
 
 def weigh_selection(x: Call, y: Call) -> Loss:
     """Return what the partitions cost that are named or not; the part of delta is kept apart."""
-    selection = y.owner.selection
-    if selection is None:
-        return Loss()
-    ones, others = people_of(x) if x.given else {}, people_of(y)
+    selection, ones, others = y.owner.selection, people_of(x), people_of(y)
     pairs = {name: (ones.get(name, (0, 0)), others.get(name, (0, 0))) for name in ones | others}
     moved = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     if isinstance(selection, WeightedThreshold):
-        return weigh_weights(y.owner, list(moved.values()))
+        return weigh_weights(selection, list(moved.values()))
     costs = [
         _weigh_decision(selection, name in x.outcome, one[0], other[0])
         for name, (one, other) in moved.items()
@@ -369,28 +373,41 @@ def weigh_selection(x: Call, y: Call) -> Loss:
     return sum(costs, Loss())
 
 
-def weigh_weights(program: Program, moved: list[tuple[tuple[int, int], tuple[int, int]]]) -> Loss:
+def weigh_weights(
+    selection: WeightedThreshold, moved: list[tuple[tuple[int, int], tuple[int, int]]]
+) -> Loss:
     """Return what weighted selection costs, whatever its outcome.
 
     Sums of partitions that are open in both databases move in L2; of the others the chance that one
     of them is kept counts, by the tail of the normal distribution, which is above that of the
-    noise. Where epsilon is spent, the selection may cost its share if it costs no more than its rho
-    and delta.
+    noise.
     """
-    selection, loss, hidden = program.selection, Loss(), 0.0
-    deviation = math.sqrt(selection.variance)
+    loss, deviation = Loss(), math.sqrt(selection.variance)
     for (people, weights), (others, sums) in moved:
         if min(people, others) >= selection.pre_threshold:
             loss += weigh_numbers([(GAUSS, selection.variance)], [0], [weights], [sums])
         elif max(people, others) >= selection.pre_threshold:
             missing = selection.threshold - max(weights, sums)
-            hidden += math.erfc(missing / deviation / math.sqrt(2)) / 2
-    if loss.rho > selection.rho or hidden > selection.delta:
+            loss += Loss(delta=Fraction(math.erfc(missing / deviation / math.sqrt(2)) / 2))
+    return loss
+
+
+def selected_once(losses: dict[str, Loss], program: Program) -> dict[str, Loss]:
+    """Return the losses with that of weighted selection in all buckets together.
+
+    Where epsilon is spent, it may cost its share if it costs no more than its rho and delta.
+    """
+    selection = program.selection
+    if not isinstance(selection, WeightedThreshold):
+        return losses
+    names = [name for name in losses if name.startswith("selected-")]
+    whole = sum((losses[name] for name in names), Loss())
+    if whole.rho > selection.rho or whole.delta > selection.delta:
         raise Fault("the selection of partitions costs more than its share")
-    if program.composed.is_zcdp:
-        return loss + Loss(delta=Fraction(hidden))
-    epsilon = program.share.amount
-    return Loss(epsilon, epsilon**2 / 2, program.share.delta)
+    if not program.composed.is_zcdp:
+        [share] = [cost for label, cost, _ in program.entries if label == SELECTION]
+        whole = Loss(share.amount, share.amount**2 / 2, share.delta)
+    return {name: loss for name, loss in losses.items() if name not in names} | {"all": whole}
 
 
 def _weigh_decision(selection, kept: bool, one: int, other: int) -> Loss:
@@ -551,6 +568,7 @@ class Run:
         self._source = np.random.default_rng((seed, before is not None))
         self._key = np.random.default_rng(seed).bytes(32)
         self._lean, self._before = lean, before
+        self.program: Program | None = None
         self._left = {name: iter(calls) for name, calls in before.calls.items()} if before else {}
         self._name, self._inside = "", False
 
@@ -562,6 +580,10 @@ class Run:
             self._name = name
             return draw()
 
+        def release(program, *args):
+            self.program = program
+            return RELEASE(program, *args)
+
         with contextlib.ExitStack() as stack:
             for owner, method in ((AdditiveNoise, "_draw"), (OneDraw, "draw")):
                 stack.enter_context(mock.patch.object(owner, method, _marking(owner, method)))
@@ -569,6 +591,7 @@ class Run:
                 method = self._method(kind, getattr(kind.owner, kind.method))
                 stack.enter_context(mock.patch.object(kind.owner, kind.method, method))
             stack.enter_context(mock.patch.object(Barriers, "once", once))
+            stack.enter_context(mock.patch.object(Program, "release", release))
             stack.enter_context(mock.patch.object(layout, "fresh_key", lambda: self._key))
             stack.enter_context(mock.patch.object(Noise, "words", _unknown))
             yield
@@ -618,11 +641,9 @@ class Run:
 
     def _forced(self, kind: Kind, call: Call) -> Any:
         known = next(self._left.get(self._name, iter(())), None)
-        if known is None and kind.owner is Program:  # a step that had no partition before
-            known = Call(call.owner, {}, call.spy, frozenset())
         if known is None or type(known.owner) is not kind.owner:
             raise Fault(f"{self._name}: another draw than before, of {kind.owner.__name__}")
-        if known.given and kind.public(known) != kind.public(call):
+        if kind.public(known) != kind.public(call):
             raise Fault(f"{self._name}: {kind.owner.__name__} draws by other parameters")
         self.losses[self._name] += kind.weigh(known, call)
         return known.outcome
@@ -652,7 +673,7 @@ def _unknown(*_: Any) -> Any:
 
 def losses_between(
     release: Callable[[Any], Any], less: Any, more: Sequence[Any], seed: int, lean: int = 0
-) -> Iterator[tuple[dict[str, Loss], set[str]]]:
+) -> Iterator[tuple[dict[str, Loss], Program]]:
     """Yield the loss of each step of one release between a database and each of its neighbours.
 
     Args:
@@ -663,7 +684,7 @@ def losses_between(
         lean: as in `Run`.
 
     Yields:
-        The losses, and which steps draw Gaussian noise.
+        The losses, and the program that released.
 
     Raises:
         Fault: where what was released differs, or depends on data in another way.
@@ -671,23 +692,13 @@ def losses_between(
     first = Run(seed, lean)
     with first.patched():
         one = release(less)
-    gauss = {
-        name
-        for name, calls in first.calls.items()
-        if any(law[0] == GAUSS for call in calls if _in_rho(call) for law in call.spy.laws)
-    }
     for each in more:
         second = Run(seed, lean, first)
         with second.patched():
             other = release(each)
         if _told(one) != _told(other):
             raise Fault("what was released differs")
-        yield second.losses, gauss
-
-
-def _in_rho(call: Call) -> bool:
-    """Whether Gaussian noise of a call is counted in rho: weighted selection may be in epsilon."""
-    return not isinstance(call.owner, Program) or call.owner.composed.is_zcdp
+        yield selected_once(second.losses, second.program), second.program
 
 
 def _told(released: Any) -> str:

@@ -16,11 +16,14 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics import sums
-from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.metrics import clipped_sum, sums
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning import program
+from beam_dp.mechanisms.planning import program as programs
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.summaries import histograms
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
 from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
@@ -121,9 +124,10 @@ def rows_of(
 ) -> list[Any]:
     """Return the rows of a person, who may own each together with one of the others."""
     rows = []
+    far = chance.one(1, 1, 10**9) if heavy else 1
     for group in range(groups) if heavy else {chance.number(0, groups - 1) for _ in "12"}:
         for _ in range(chance.number(1, 25 if heavy else 4)):
-            value = chance.number(-3, 1000 if heavy else 15)
+            value = chance.number(-3, 1000 if heavy else 15) * far
             word = f"w{chance.number(0, 40 if heavy else 5)}"
             other = chance.number(0, others)
             rows.append((person, other, f"g{group}", value, word, chance.number(0, 1)))
@@ -160,7 +164,8 @@ def options_of(chance: Chance, families: list[Any] | None) -> tuple[dict[str, An
     asked = [chance.one(*chance.one(*known))(chance) for _ in range(chance.one(1, 1, 2, 3))]
     unlike = {metric.output: metric for metric in asked}.values()
     amount = chance.one(Fraction(1, 2), 1, 3, 8, 30)
-    delta = Fraction(1, 100) if kind == "private" else 0
+    wanted = kind == "private" or (kind == "public" and not zcdp and chance.one(True, False))
+    delta = Fraction(1, 100) if wanted else 0
     options: dict[str, Any] = {
         "person": owners,
         "metrics": [dataclasses.replace(each, weight=chance.one(1, 1, 3)) for each in unlike],
@@ -194,21 +199,27 @@ def case_of(seed: int, families: list[Any] | None = None) -> Case:
 def check(case: Case) -> None:
     """Raise `Fault` where the release of a case is not private."""
     release = functools.partial(dp.release, show_errors=True, **case.options)
-    for losses, gauss in losses_between(release, case.less, case.more, case.seed, case.lean):
-        check_losses(case.options["budget"], losses, gauss)
+    for losses, program in losses_between(release, case.less, case.more, case.seed, case.lean):
+        check_losses(case.options["budget"], losses, program)
 
 
-def check_losses(budget: Budget, losses: dict[str, Loss], gauss: set[str]) -> None:
+def check_losses(budget: Budget, losses: dict[str, Loss], program: Program) -> None:
     """Raise `Fault` where the losses of one pair exceed the budget."""
     whole, delta = sum(losses.values(), Loss()), budget.delta
-    if gauss and not budget.is_zcdp:
-        # Half of delta is for the selection. What is chosen first may be chosen in epsilon.
-        chosen = losses.get("first", Loss()) if "first" not in gauss else Loss()
-        whole = dataclasses.replace(whole, rho=whole.rho - chosen.rho)
-        budget = dp.Budget(budget.amount - abs(chosen.pure), delta / 2).to_zcdp()
-    spent = whole.rho if budget.is_zcdp else abs(whole.pure)
-    if spent > budget.amount + whole.rounded * ROUNDING:
-        raise Fault(f"{float(spent):.6f} of {float(budget.amount):.6f} are spent")
+    chosen = Loss() if program.whole.is_zcdp else losses.get("first", Loss())
+    spent, most = abs(whole.pure), budget.amount
+    if budget.is_zcdp:
+        spent = whole.rho
+    elif program.composed.is_zcdp or whole.normal:
+        # Half of delta is for the selection. What costs epsilon is paid first.
+        before, spent = chosen.pure, whole.rho - chosen.rho
+        if not program.composed.is_zcdp:
+            before, spent = whole.pure, whole.normal
+        delta /= 1 + (program.selection is not None)
+        left = budget.amount - abs(before)
+        most = dp.Budget(left, delta).to_zcdp().amount if left > 0 else Fraction(0)
+    if spent > most + whole.rounded * ROUNDING:
+        raise Fault(f"{float(spent):.6f} of {float(most):.6f} are spent")
     if whole.delta > delta:
         raise Fault(f"{float(whole.delta):.6f} of delta {float(delta):.6f} are spent")
 
@@ -245,17 +256,33 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 
 # ---------------------------------------------------------------- mutants
 
-COSTS, CLIP, LOWEST = sums._costs, sums._clip, ordering.lowest
-ADD, RELEASED = Pool.add, ClippedSum.released
+LOWEST = ordering.lowest
+SUM, WHOLE = sums.clipped_sum, clipped_sum.clipped_totals
+ADD, RELEASED, CUT = Pool.add, ClippedSum.released, ClippedSum._cut
 
 
-def _choice_not_taken_from_the_noise(context, share, chosen):
-    clip, _ = COSTS(context, share, chosen)
-    return clip, context.noise(share)
+def _choice_not_taken_from_the_noise(context, share, *measured, **options):
+    return dataclasses.replace(SUM(context, share, *measured, **options), noise_cost=share)
 
 
-def _clip_one_too_high(view, measure, indexes, clip):
-    return CLIP(view, measure, indexes, clip + 1)
+def _clip_one_too_high(whole, shares, clip, fine, steps):
+    return WHOLE(whole, shares, clip + 1, fine, steps)
+
+
+def _norm_of_one_partition(numbers, starts, norm):
+    return np.maximum.reduceat(abs(numbers), starts)
+
+
+def _people_in_each_partition(table, measures, bounded=None):
+    """Count a person once in every partition."""
+    apart = [dataclasses.replace(measure, norm=0) for measure in measures]
+    summary = histograms.summarise(table, apart, bounded)
+    summary.partition = np.zeros_like(summary.partition)
+    return histograms.reduce(summary, measures)
+
+
+def _given_back_by_true_numbers(self, taken, bound, noise):
+    return dataclasses.replace(CUT(self, taken, bound, noise), lost=float(taken.totals.sum()))
 
 
 def _interval_from_true_counts(self, taken, noisy, clips, noise):
@@ -272,13 +299,17 @@ def _one_partition_more(person, limit):
     return LOWEST(person, limit if limit is None else limit + 1)
 
 
+def _all_partitions(self, table, most):
+    return table
+
+
 def _share_doubled(self, totals, clips, noise):
     doubled = (Budget.zcdp if self.budget.is_zcdp else Budget)(2 * self.budget.amount)
     return ADD(dataclasses.replace(self, budget=doubled), totals, clips, noise)
 
 
 def _noise_of_one_number_fewer(self, totals, clips, noise):
-    if len(clips) == 1:
+    if len(clips) == 1 or self.split is not None:
         return ADD(self, totals, clips, noise)
     fewer = dataclasses.replace(self, signed=self.signed[1:])
     alone = dataclasses.replace(self, signed=self.signed[:1])
@@ -289,33 +320,45 @@ def _each_partition_by_itself(self, totals, clips, noise):
     return ADD(dataclasses.replace(self, partitions=1), totals, clips, noise)
 
 
+def _weights_of_one_partition(partitions):
+    return np.full(len(partitions), 2**20)
+
+
 MUTANTS = {
-    "a cost counted twice": (sums, "_costs", _choice_not_taken_from_the_noise, "spent", 3),
-    "a clip one too high": (sums, "_clip", _clip_one_too_high, "spent", 3),
-    "an interval from true counts": (
-        ClippedSum,
-        "released",
-        _interval_from_true_counts,
-        "differs",
-        2,
+    "a cost counted twice": (sums, "clipped_sum", _choice_not_taken_from_the_noise, "spent"),
+    "a clip one too high": (clipped_sum, "clipped_totals", _clip_one_too_high, "spent"),
+    "the norm of one partition": (histograms, "norms", _norm_of_one_partition, "spent"),
+    "a person in every partition": (
+        histograms, "summarise_people", _people_in_each_partition, "spent"
     ),
-    "a bound one too large": (ordering, "lowest", _one_partition_more, "spent", 10),
-    "a share doubled": (Pool, "add", _share_doubled, "spent", 3),
-    "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS", 2),
-    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent", 15),
-    "a joint draw for one partition": (Pool, "add", _each_partition_by_itself, "spent", 20),
-}
-"""What is broken and how, what is said of it, and the seed of a release that shows it."""
+    "the loss given back by true numbers": (
+        ClippedSum, "_cut", _given_back_by_true_numbers, "differs"
+    ),
+    "an interval from true counts": (
+        ClippedSum, "released", _interval_from_true_counts, "differs"
+    ),
+    "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),
+    "ranks of all partitions": (Bounder, "lines_of_pairs", _all_partitions, "spent"),
+    "a share doubled": (Pool, "add", _share_doubled, "spent"),
+    "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS"),
+    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent"),
+    "a joint draw for one partition": (Pool, "add", _each_partition_by_itself, "spent"),
+    "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, "share"),
+}  # fmt: skip
+"""What is broken and how, and what is said of it."""
+SHOWN_BY = {name: 0 for name in MUTANTS}
+"""The seed of a release that shows it."""
+RANKED = "ranks of all partitions"
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, attribute, broken, fault, seed = MUTANTS[name]
-    case = case_of(seed, PLAIN)
+    owner, attribute, broken, fault = MUTANTS[name]
+    case = case_of(SHOWN_BY[name], SEARCHED if name == RANKED else PLAIN)
     with monkeypatch.context() as planted:
         planted.setattr(owner, attribute, broken)
-        planted.setattr(program, "check_total", lambda *_: None)
+        planted.setattr(programs, "check_total", lambda *_: None)
         with pytest.raises(Fault, match=fault):
             check(case)
     check(case)

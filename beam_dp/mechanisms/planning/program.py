@@ -15,7 +15,7 @@ first (`first_choices`) is part of what the whole budget pays for:
 
 Together they cost the whole. If (epsilon, delta) is spent as zCDP for every bound, the search is
 counted in rho too. Else it spends epsilon, and the chosen bound decides whether what is left of
-(epsilon, delta) is spent as zCDP.
+(epsilon, delta) is spent as zCDP; where partitions are selected, the least bound does.
 """
 
 import dataclasses
@@ -131,6 +131,7 @@ class Program:
             return self
         reach = self.reach if chosen.bound is None else chosen.bound.bound
         partitions = self.partitions if chosen.partitions is None else max(1, chosen.partitions)
+        reach = min(reach, partitions or reach)  # of what was selected, nobody has more
         key = reach, chosen.centres, partitions
         if key not in self._made:
             self._made[key] = dataclasses.replace(
@@ -177,6 +178,12 @@ class Program:
     def bounded_partitions(self) -> int | None:
         """How many partitions of a person count for what is no norm; None: all that are left."""
         return self.reach if self.searches else None
+
+    @property
+    def limit(self) -> int | None:
+        """How many partitions of a person stay, where the user gave no bound; None: all do."""
+        pays = any(map(costs_per_partition, self.steps))
+        return self.reach if pays and not self.searches else None
 
     @property
     def may_be_gaussian(self) -> bool:
@@ -359,8 +366,10 @@ def _compiled(asked: Program) -> dict[str, object]:
     budget = asked.left
     for metric in asked.metrics:
         metric.check_plan(budget, len(asked.metrics) == 1, asked.selecting is not None)
+    # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
+    reach = asked.reach if asked.selecting is None else asked.edges[0]
     weights, gaussian = weights_of(asked.metrics), asked.may_be_gaussian
-    composed, shares = share_out(budget, weights, asked.reach, asked.selecting, gaussian)
+    composed, shares = share_out(budget, weights, reach, asked.selecting, gaussian)
     selection = None
     entries: list[Entry] = []
     if asked.selecting is not None:
