@@ -173,6 +173,8 @@ class SumOfReleased(Sum):
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""
         centre = released[0].origin
+        if not centre:  # 0 times an open end is no number
+            return joined(lambda distances, count: distances, released)
         return joined(lambda distances, count: distances + centre * count, released)
 
 
@@ -204,7 +206,7 @@ class Distances(PooledPart):
             context.field(self.column, "sum", *units_between(self.ends, unit)),
             sign=0,
             counted=self._counted(context),
-            once=self.by_person,
+            once=self.by_person and centre != 0,  # else totals would be cut to 1
             centre=centre,
         )
         made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)

@@ -208,7 +208,8 @@ class Others(Share):
         """
         made = Budget.zcdp if share.is_zcdp else Budget
         lender = super().build(context, made(WEIGHT_OF_SHARE * share.amount))
-        return dataclasses.replace(lender, borrowed=True, noise_cost=share)
+        borrowed = lender.clip_cost is not None
+        return dataclasses.replace(lender, borrowed=borrowed, noise_cost=share)
 
 
 def as_written(text: str) -> str:

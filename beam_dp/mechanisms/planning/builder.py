@@ -145,7 +145,9 @@ def _steps(
         choices: how many shared clips they have.
     """
     steps: list[Step] = []
+    clip: Budget | None = None
     for part, share in shares.items():
+        clip = clips.get(part, clip)  # who borrows a clip stands behind its lender
         using = [metric for metric in asked if part in metric.parts()]
         # Intervals of one output must hold together.
         intervals = max(len(one.parts()) if one.splits_alpha else 1 for one in using)
@@ -154,7 +156,7 @@ def _steps(
             alpha=ALPHA / intervals,
             asker=type(using[0]).__name__,
             output=using[0].output,
-            clip=clips.get(part),
+            clip=clip,
         )
         release = part.build(own, share)
         if not release.spends:  # else rows of people would be read, and nothing be paid
@@ -163,7 +165,6 @@ def _steps(
         words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
         choices += release.chooser is not None
-        # Who borrows a clip stands behind its lender.
         has_clip = release.chooser is not None or _borrows(release)
         shared = choices - 1 if has_clip else None
         steps.append(Step(part, tuple(using), label, release, first, shared))

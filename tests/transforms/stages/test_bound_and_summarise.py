@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from beam_dp.mechanisms.histogram_choice.reach import Look, ReachChoice, edges_up_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice, edges_up_to
+from beam_dp.mechanisms.metrics.clipped_sum import STEPS
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import wire
@@ -204,26 +205,27 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     assert sum(len(table) for table in wrong if table is not None) == 4
 
 
-def test_pairs_beyond_a_chosen_bound_still_count_for_the_selection() -> None:
-    """Ten people are in nine partitions each: one stays for the metric, and four count."""
-    request = SelectionRequest(Fraction(1), 1)
-    made = compile_program(
-        [dp.Count(clip=1)], dp.Budget(1, 1e-6), edges_up_to(None), selection=request
-    )
-    people, places = (part.ravel() for part in np.mgrid[:10, :9].astype(np.uint64))
-    bounds = dp.ContributionBounds(made.edges[-1])
-    bounder = Bounder(bounds, made.fields, KEY)
-    table = Table(people[None], places[None], np.ones(90, np.int64), [])
-    counts = np.zeros(len(made.edges))
-    look = Look(counts, made.search_cost)
-    chosen = Chosen(ReachChoice(1, made.edges, look, -1), (), 4)
-    settle = bound_and_summarise.Settle(bounder, made.measures, (), 1, made)
+def test_pairs_beyond_a_chosen_bound_count_for_norms_alone() -> None:
+    """Ten people are in nine partitions each: one stays for ranks, and all count for a norm."""
+    metrics = [dp.Count(), dp.Max("value", candidates=dp.Candidates.of(range(5)))]
+    made = compile_program(metrics, dp.Budget(1), edges_up_to(9), partitions=9)
+    people, places = (part.ravel().astype(np.uint64) for part in np.mgrid[:10, :9])
+    bounder = Bounder(ContributionBounds(None), made.fields, KEY)
+    values = [np.full(90, 3)] * len(made.columns)
+    table = Table(people[None], places[None], np.ones(90, np.int64), values)
+    choice = ClipChoice(made.search_cost, made.edges)
+    bound = BoundChoice(1, choice, np.zeros((1, 1, choice.buckets), np.int64))
+    settle = Settle(bounder, made.measures, made.shared_measures, 1, made)
     settle.start_bundle()
     given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
-    packed = [*settle.process(given, chosen)]
+    packed = [*settle.process(given, Chosen(bound))]
     packed += [element.value for element in settle.finish_bundle()]
-    summary, _ = bound_and_summarise.open_bucket([blob for _, blob in packed], made.measures)
-    first = summary.take(summary.measure == 0)
-    others = summary.take(summary.measure == 1)
-    assert first.people.sum() == 40 and first.total.sum() == 40 * 2**19
-    assert others.people.sum() == 10
+    blobs = {at: [blob for bucket, blob in packed if bucket == at] for at in (0, SHARED)}
+    summary, _ = bound_and_summarise.open_bucket(blobs[0], made.measures)
+    norms = np.array([measure.norm for measure in made.measures])[summary.measure]
+    # In every partition each has a share of 1 / 9 of their norm.
+    assert summary.people[norms == 1].sum() == 90 * (STEPS // 9)
+    assert summary.people[norms == 0].sum() == 10
+    everybody, _ = bound_and_summarise.open_bucket(blobs[SHARED], made.shared_measures)
+    [counted] = (measure for measure in made.shared_measures if measure.norm)
+    assert everybody.people.tolist() == [10] and counted.thresholds[everybody.bucket[0]] == 16

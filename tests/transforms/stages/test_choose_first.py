@@ -1,36 +1,45 @@
-"""A bound that is chosen on the way: the same release as with that bound given, drawn once."""
+"""What is chosen on the way: the selected partitions, centres, and the bound for ranks.
+
+The release is the same as with these given, and each is drawn once.
+"""
 
 import collections
+import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from beam_dp.mechanisms.histogram_choice.reach import (
-    SHARE,
-    ReachChoice,
-    edges_up_to,
-    people_per_step,
-)
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
+from beam_dp.mechanisms.noise.partition_selection import weights_of
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.first_choices import FirstVotes
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import SEARCH_SHARE, Program, compile_program
 from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import draw_once, guards
 from beam_dp.transforms.stages.bound_and_summarise import (
+    SHARED,
     VOTES,
+    WEIGHED,
+    First,
     ReduceShards,
+    Selected,
+    Settle,
     Summarise,
+    open_bucket,
     pieces,
 )
 from beam_dp.transforms.stages.draw_once import Block
@@ -40,9 +49,9 @@ from tests.reference import Row, table_of
 
 DAYS = list(range(20))
 PUBLIC = PublicKeys(tuple((day,) for day in DAYS))
-METRICS = [dp.PeopleCount(), dp.Sum("value", clip=10)]
+METRICS = [dp.DistinctCount("person", clip=1), dp.Count(clip=2)]
+"""Without noise the first is the number of people in a partition who are left by the bound."""
 KEY = bytes(range(32))
-SURE = dp.Budget(1e5)  # noise of a scale of 1e-3: 0 but for e^-1000
 
 SEEN: dict[str, list[Any]] = {}
 
@@ -71,103 +80,102 @@ def visits(many: int = 6, reach: int = 15) -> list[dict[str, Any]]:
     return rows + rows[:50] + [{"person": 1, "day": 77, "value": 1.0}]
 
 
-@pytest.fixture(autouse=True)
-def drawn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buckets are drawn apart here, so that partitions share no draw."""
-    monkeypatch.setattr("beam_dp.mechanisms.planning.program.TOGETHER", 0)
+def program_for(
+    metrics: list[Any], budget: dp.Budget, selection: SelectionRequest | None = None
+) -> Program:
+    partitions = None if selection else 20
+    edges = edges_up_to(partitions)
+    return compile_program(metrics, budget, edges, selection=selection, partitions=partitions)
 
 
-def parts() -> tuple[Layout, Program, Bounder]:
-    program = compile_program(METRICS, dp.Budget(1), edges_up_to(20), partitions=20)
-    layout = Layout("person", ("day",), program.columns, PUBLIC, KEY)
-    bounds = dp.ContributionBounds(program.edges[-1])
-    return layout, program, Bounder(bounds, program.fields, KEY)
+PROGRAM = program_for(METRICS, dp.Budget(1))
+SELECTING = program_for([dp.Count()], dp.Budget(1, 1e-6), SelectionRequest(Fraction(1), 1))
 
 
-def chosen_in(given: Any, noise: Noise) -> Any:
-    """Return the summaries, and the choice."""
-    layout, program, bounder = parts()
-    choose = draw_once.ChooseFirst(program, noise, Barriers())
+def steps_of(
+    program: Program, noise: Noise, bounds: ContributionBounds, first: bool = True
+) -> tuple[Summarise, draw_once.DrawOnce]:
+    """Return the summaries and the draw of a run."""
+    public = PUBLIC if program.selection is None else None
+    layout = Layout("person", ("day",), program.columns, public, KEY)
+    bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
+    how = program, noise, Barriers()
+    select = draw_once.SelectPartitions(*how) if program.selection is not None else None
+    choices = First(program, draw_once.ChooseFirst(*how), select) if first else None
     measures = program.measures, program.shared_measures
-    whole = Summarise(layout, bounder, *measures, 2, 8, program, choose)
-    return given | whole, whole.chosen
+    summarise = Summarise(layout, bounder, *measures, 2, 8, choices)
+    places = draw_once.BucketPartitions(layout, 2)
+    return summarise, draw_once.DrawOnce(program, places, noise, choices)
 
 
 def run(
-    rows: list[dict[str, Any]], **options: Any
-) -> tuple[list[tuple[Any, ...]], list[ReachChoice]]:
-    """Return the release with a bound that is chosen, and the choice, without noise."""
-    layout, program, _ = parts()
+    rows: list[dict[str, Any]],
+    program: Program = PROGRAM,
+    bound: int | None = None,
+    noise: Noise | None = None,
+    **options: Any,
+) -> list[tuple[Any, ...]]:
+    """Return the keys and numbers of a release; by default without noise.
+
+    Args:
+        rows: the rows.
+        program: the program, which chooses unless a bound is given.
+        bound: the bound on partitions.
+        noise: the randomness.
+        options: those of the runner.
+    """
+    bounds = ContributionBounds(bound)
+    summarise, draw = steps_of(program, noise or ZeroNoise(), bounds, first=bound is None)
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    places = draw_once.BucketPartitions(layout, 2)
     with beam.Pipeline(options=flags) as pipeline:
-        given = pipeline | beam.Create(rows)
-        summaries, choice = chosen_in(given, ZeroNoise())
-        drawn = summaries | draw_once.DrawOnce(program, places, ZeroNoise(), choice)
+        drawn = pipeline | beam.Create(rows, reshuffle=False) | summarise | draw
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
-        _ = choice | "Choice" >> beam.Map(see, "choice")
-    return sorted(seen("rows")), [each.reach for each in seen("choice")]
-
-
-def given_bound(rows: list[dict[str, Any]], program: Program) -> list[tuple[Any, ...]]:
-    """Return the release with that bound given, without noise, by the same key."""
-    layout, _, bounder = parts()
-    bounds = dp.ContributionBounds(program.reach)
-    narrow = Bounder(bounds, bounder.fields, KEY)
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        summarise = Summarise(
-            layout, narrow, program.measures, program.shared_measures, 2, shards=8
-        )
-        summaries = pipeline | beam.Create(rows) | summarise
-        drawn = summaries | draw_once.DrawOnce(
-            program, draw_once.BucketPartitions(layout, 2), ZeroNoise()
-        )
-        _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
+        for name in ("chosen", "selected"):
+            found = getattr(summarise.first, name, None)
+            if found is not None:
+                _ = found | f"See {name}" >> beam.Map(see, name)
+                again = found | f"Again {name}" >> beam.Reshuffle()
+                _ = again | f"See {name} again" >> beam.Map(see, name)
     return sorted(seen("rows"))
 
 
 @pytest.mark.parametrize("repeats", [0, 2])
 def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     rows = visits()
-    found, chosen = run(rows, direct_runner_bundle_repeat=repeats)
-    choice = chosen[0]
-    assert choice.reach == 3
-    people = dict(zip(choice.edges, choice.look.counts.tolist(), strict=True))
-    assert people == {**dict.fromkeys(choice.edges, 0), 3: 594, 16: 6}
-    program = parts()[1].at_bound(3)
+    found = run(rows, direct_runner_bundle_repeat=repeats)
+    choice = seen("chosen")[0].bound
+    assert choice is not None and choice.bound == 3
+    edges = (*choice.choice.thresholds, None)
+    people = dict(zip(edges, choice.noisy.ravel().tolist(), strict=True))
+    assert people == {**dict.fromkeys(edges, 0), 3: 594, 16: 6}
     found = found[:: len(found) // 20]  # of repeated bundles every row is seen several times
-    expected = given_bound(rows, program)
+    expected = run(rows, PROGRAM.at_bound(3), 3)
     assert [day for day, _ in found] == [day for day, _ in expected]
-    for (_, drawn), (_, same) in zip(found, expected, strict=True):
-        assert (drawn[0], drawn[3]) == (same[0], same[3])
-        # What the chosen bound cuts is known from the histogram, and widens the intervals.
-        assert drawn[1] <= same[1] < same[2] <= drawn[2] and drawn[4] <= same[4] < drawn[5]
+    assert [drawn[0] for _, drawn in found] == [same[0] for _, same in expected]
+    # What the chosen bound cuts is known from the histogram, and widens the intervals.
+    assert all(drawn[2] > same[2] for (_, drawn), (_, same) in zip(found, expected, strict=True))
     assert len(found) == 20 and sum(numbers[0] for _, numbers in found) == 600 * 3
 
 
 @pytest.mark.parametrize("rows", [[], [{"person": 1, "day": 77, "value": 1.0}]])
 def test_nobody_is_no_case_of_its_own(rows: list[dict[str, Any]]) -> None:
-    found, chosen = run(rows)
-    assert len(found) == 20 and [choice.top for choice in chosen] == [-1]
-    assert chosen[0].look.counts.sum() == 0 and chosen[0].reach == 3
-
-
-def released(rows: list[dict[str, Any]], **given: Any) -> list[dict[str, Any]]:
-    public = dp.PublicPartitions(DAYS)
-    known = {"partition": ["day"], "partitions": public, "budget": SURE, "metrics": METRICS}
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        release = dp.PrivateAggregate("person", **{**known, **given})
-        drawn = pipeline | beam.Create(rows) | release
-        _ = drawn | beam.Map(lambda row: row._asdict()) | "See" >> beam.Map(see, "rows")
-    return seen("rows")
+    found, choice = run(rows), seen("chosen")[0].bound
+    assert len(found) == 20 and choice.noisy.sum() == 0 and choice.bound == 3
 
 
 @pytest.mark.audit
 def test_limits_on_rows_hold_beside_a_chosen_bound() -> None:
-    rows = visits(many=600, reach=15)
+    """At epsilon 10^5 noise is 0 but for e^-1000."""
     bounds = dp.ContributionBounds(rows=6, rows_per_partition=1)
-    found = released(rows, bounds=bounds)
-    assert sum(row["people_count"] for row in found) == 600 * 6
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        release = dp.PrivateAggregate(
+            "person", [*METRICS, dp.Sum("value", clip=10)], dp.Budget(1e5), ["day"], bounds,
+            dp.PublicPartitions(DAYS),
+        )  # fmt: skip
+        drawn = pipeline | beam.Create(visits(many=600, reach=15)) | release
+        _ = drawn | beam.Map(lambda row: row._asdict()) | "See" >> beam.Map(see, "rows")
+    found = seen("rows")
+    assert sum(row["distinct_person"] for row in found) == 600 * 6
     assert sum(row["sum_value"] for row in found) == pytest.approx(600 * 6, abs=0.1)
 
 
@@ -178,34 +186,79 @@ class Wandering(Noise):
         return super().discrete_laplace(rate / 10**6, size)
 
 
-def seen_by(rows: list[dict[str, Any]], **options: Any) -> Iterable[list[ReachChoice]]:
-    """Return what two consumers see of a choice, one behind a shuffle of its own."""
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    with beam.Pipeline(options=flags) as pipeline:
-        given = pipeline | beam.Create(rows, reshuffle=False)
-        _, choice = chosen_in(given, Wandering())
-        _ = choice | "First" >> beam.Map(see, "first")
-        _ = choice | beam.Reshuffle() | "Second" >> beam.Map(see, "second")
-    return [[each.reach for each in seen(name)] for name in ("first", "second")]
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("repeats", [0, 1, 2])
+def test_the_bound_is_drawn_once(repeats: int) -> None:
+    """Two draws agree in 11 counts of a scale above 10^6 with a chance below 10^-60."""
+    run(visits(), noise=Wandering(), direct_runner_bundle_repeat=repeats)
+    found = seen("chosen")
+    counts = {tuple(each.bound.noisy.ravel().tolist()) for each in found}
+    assert len(found) >= 2 and len(counts) == 1
+
+
+HALF = SELECTING.selection.middle(1)
+ALIKE = [{"person": person, "day": person % 40} for person in range(40 * HALF)]
+"""40 days that are each selected with a chance of about a half."""
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("repeats", [0, 1, 2])
-def test_the_choice_is_drawn_once(repeats: int) -> None:
-    """Two draws agree in 11 counts of a scale above 10^6 with a chance below 10^-60."""
-    first, second = seen_by(visits(), direct_runner_bundle_repeat=repeats)
-    counts = {tuple(choice.look.counts.tolist()) for choice in [*first, *second]}
-    assert len(first) >= 1 and len(second) >= 1 and len(counts) == 1
+def test_partitions_are_selected_once(repeats: int) -> None:
+    """Noise has a deviation of 9 people: two draws agree on 40 days with a chance below 1e-11."""
+    assert SELECTING.selection.variance > (9 * 2**20) ** 2
+    released = run(ALIKE, SELECTING, noise=Noise(), direct_runner_bundle_repeat=repeats)
+    found = {each.bucket: set() for each in SEEN["selected"]}
+    for each in seen("selected"):
+        found[each.bucket].add(tuple(each.keys.tolist()))
+    assert all(len(draws) == 1 for draws in found.values()) and sorted(found) == [0, 1]
+    selected = {key for draws in found.values() for keys in draws for key in keys}
+    assert {key for key, _ in released} == selected and len(released) % len(selected) == 0
+
+
+def test_only_selected_partitions_count_for_a_norm() -> None:
+    """Ten people have two rows in each of nine partitions, of which two are selected."""
+    people, places = (part.ravel().astype(np.uint64) for part in np.mgrid[:10, :9])
+    table = Table(people[None], places[None], np.full(90, 2), [])
+    bounder = Bounder(ContributionBounds(None), SELECTING.fields, KEY)
+    two = Selected(0, np.array([[2, 5], [0, 0]], np.uint64), np.array(["b", "e"], object))
+    settle = Settle(bounder, SELECTING.measures, SELECTING.shared_measures, 1, SELECTING)
+    settle.start_bundle()
+    given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
+    packed = [*settle.process(given, None, [two])]
+    packed += [element.value for element in settle.finish_bundle()]
+    made = SELECTING.at(Chosen(partitions=2))
+    for index, measure in enumerate(made.shared_measures):
+        everybody, _ = open_bucket([b for at, b in packed if at == SHARED], made.shared_measures)
+        here = everybody.take(everybody.measure == index)
+        norm = {1: 4, 2: math.isqrt(8 * 64**2 - 1) + 1}[measure.norm]
+        assert here.people.tolist() == [10]
+        assert here.bucket.tolist() == [np.searchsorted(measure.thresholds, norm)]
+    summary, _ = open_bucket([blob for at, blob in packed if at == 0], made.measures)
+    assert {measure.norm for measure in made.shared_measures} == {1, 2}
+    assert sorted(set(summary.partition[0].tolist())) == [2, 5]
+
+
+def test_a_centre_is_the_median_of_peoples_means() -> None:
+    """At epsilon 10^5 the search errs by less than a person, but for e^-100."""
+    rows = [
+        {"person": person, "day": day, "value": 1900.0 + person % 101}
+        for person in range(404)
+        for day in (person % 20, person % 7)
+    ]
+    program = program_for([dp.Mean("value")], dp.Budget(1e5))
+    found = run(rows, program, noise=Noise())
+    assert {each.centres for each in seen("chosen")} == {(1950 * 10**6,)}
+    for (day,), (mean, *_) in found:
+        assert mean == pytest.approx(np.mean([r["value"] for r in rows if r["day"] == day]))
 
 
 @pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", ["First", "Selected"])
 @pytest.mark.parametrize("runner", ["FnApiRunner", *guards.RECOMPUTING])
-def test_a_group_by_key_stands_between_the_choice_and_all_who_read_it(runner: str) -> None:
+def test_a_group_by_key_stands_between_a_choice_and_all_who_read_it(runner: str, name: str) -> None:
     flags = PipelineOptions(["--cluster_never_restarts"])
     pipeline = beam.Pipeline(runner=runner, options=flags)
-    release = dp.PrivateAggregate(
-        "person", METRICS, dp.Budget(1), ["day"], partitions=dp.PublicPartitions(DAYS)
-    )
+    release = dp.PrivateAggregate("person", METRICS, dp.Budget(1, 1e-6), ["day"])
     _ = pipeline | beam.Create(visits()) | release
     steps = pipeline.to_runner_api().components.transforms.values()
     leaves = [step for step in steps if not step.subtransforms]
@@ -221,14 +274,14 @@ def test_a_group_by_key_stands_between_the_choice_and_all_who_read_it(runner: st
     readers = [
         (step, given)
         for step in leaves
-        for name, given in step.inputs.items()
-        if "side" in name and made[given].unique_name.endswith("TakeStoredFirst")
+        for place, given in step.inputs.items()
+        if "side" in place and made[given].unique_name.endswith(f"TakeStored{name}")
     ]
     assert len(readers) >= 2
     for _, given in readers:
         way = list(above(given))
         assert "group_by_key" in way[-1].spec.urn
-        assert not any("ChooseFirst" in step.unique_name for step in way)
+        assert not any(word in step.unique_name for step in way for word in ("ChooseF", "SelectP"))
 
 
 def test_the_record_says_how_the_bound_was_chosen() -> None:
@@ -240,9 +293,9 @@ def test_the_record_says_how_the_bound_was_chosen() -> None:
         _ = release.record() | "See" >> beam.Map(see, "record")
     [record] = seen("record")
     assert record["spent"][0]["on"] == "partitions per person"
-    assert record["spent"][0]["epsilon"] == str(SHARE)
+    assert record["spent"][0]["epsilon"] == str(SEARCH_SHARE)
     said = record["partitions_chosen"]
-    assert said["steps"][:4] == [1, 2, 3, 4] and len(said["noisy_people"]) == len(said["steps"])
+    assert said["steps"][:4] == [1, 2, 3, 4] and len(said["noisy_people"]) == 1 + len(said["steps"])
     assert record["partitions_of_one_person"] in said["steps"]
 
 
@@ -286,8 +339,12 @@ def test_limits_on_rows_alone_choose_no_bound_where_none_can_be_chosen() -> None
         dp.BoundContributions("person", ["day"], dp.ContributionBounds())
 
 
-FIELDS = (Field(0, "sum"),)
-EDGES = edges_up_to(6)
+RANKED = compile_program(
+    [dp.Max("value", candidates=dp.Candidates.of(range(5)))],
+    dp.Budget(1, 1e-6),
+    edges_up_to(6),
+    selection=SelectionRequest(Fraction(1), 1),
+)
 
 
 def rows_of(seed: int, size: int) -> list[Row]:
@@ -299,44 +356,57 @@ def rows_of(seed: int, size: int) -> list[Row]:
     ]
 
 
-def reduced_of(blobs: list[bytes], bounds: ContributionBounds) -> tuple[list[bytes], np.ndarray]:
-    """Return the lines and the counts of one shard."""
-    votes = FirstVotes(EDGES, ())
-    step = ReduceShards(Bounder(bounds, FIELDS, b"key"), votes)
+def reduced_of(
+    blobs: list[bytes], bounder: Bounder
+) -> tuple[list[bytes], list[int], dict[int, tuple[int, int]]]:
+    """Return the lines of one shard, its votes, and the people and weights of each partition."""
+    step = ReduceShards(bounder, RANKED, 2)
     step.start_bundle()
     lines = [blob for _, blob in step.process((3, blobs))]
-    [counted] = step.finish_bundle()
-    assert counted.tag == VOTES
-    return lines, votes.people_per_step(wire.unpack(counted.value.value))
+    last = [(each.tag, each.value.value) for each in step.finish_bundle()]
+    [votes] = [value for tag, value in last if tag == VOTES]
+    packed = [blob for tag, value in last if tag == WEIGHED for blob in value[1:]]
+    summary, _ = open_bucket(packed, [Measure(WEIGHTS)])
+    columns = summary.partition[0], summary.people, summary.total
+    weights = {place: each for place, *each in zip(*map(np.ndarray.tolist, columns), strict=True)}
+    return lines, RANKED.votes.people_per_step(wire.unpack(votes)).tolist(), weights
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_counts_are_those_of_the_people_however_the_rows_are_cut(
+def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     bounds: tuple[int | None, ...], seed: int
 ) -> None:
     rows = rows_of(seed, 60)
-    limits = ContributionBounds(*bounds)
-    bounder = Bounder(limits, FIELDS, b"key")
+    bounder = Bounder(ContributionBounds(*bounds), RANKED.fields, b"key")
     found = []
     for parts in (1, 3, 7):
         cut = [rows[part::parts] for part in range(parts)]
         blobs = [wire.pack(bounder.reduce(bounder.prepare(table_of(p)))) for p in cut]
-        lines, counts = reduced_of(blobs, limits)
+        lines, *counts = reduced_of(blobs, bounder)
         settled = [bounder.settle_reduced(wire.unpack(blob)) for blob in lines]
-        found.append((counts.tolist(), [wire.pack(table) for table in settled]))
+        found.append((counts, [wire.pack(table) for table in settled]))
     assert found[0] == found[1] == found[2]
     reaches: dict[tuple[int, int], set[tuple[int, int]]] = collections.defaultdict(set)
     for row in rows:
         reaches[row.person].add(row.partition)
     most = bounder.bounds.reach or 6
-    people = np.array([min(len(own), most) for own in reaches.values()])
-    assert counts.tolist() == people_per_step(people, EDGES).tolist()
+    kept = [min(len(own), most) for own in reaches.values()]
+    (votes, weights), _ = found[0]
+    steps = np.searchsorted(RANKED.edges, kept)
+    assert votes == np.bincount(steps, minlength=len(RANKED.edges) + 1).tolist()
+    # Whoever is in k partitions adds at most 2^20 / sqrt(k) to each.
+    each = weights_of(np.array(kept)).tolist()
+    assert sum(people for people, _ in weights.values()) == sum(kept)
+    assert sum(total for _, total in weights.values()) == sum(
+        map(math.prod, zip(kept, each, strict=True))
+    )
+    assert all(k * weight**2 <= 2**40 for k, weight in zip(kept, each, strict=True))
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5, 17, 1000])
 def test_no_piece_cuts_a_person(lines: int) -> None:
-    bounder = Bounder(ContributionBounds(6), FIELDS, b"key")
+    bounder = Bounder(ContributionBounds(6), RANKED.fields, b"key")
     table = bounder.reduce(bounder.prepare(table_of(rows_of(1, 80))))
     found = list(pieces(table, lines))
     assert sum(map(len, found)) == len(table)
