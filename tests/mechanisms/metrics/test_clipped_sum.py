@@ -83,7 +83,7 @@ def chosen(release: ClippedSum, clip: int) -> np.ndarray:
     choice = release.choice
     noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
     noisy[0, 0, clip] = 1 << 60
-    return noisy
+    return choice.draw(noisy, ZeroNoise())
 
 
 def drawn(release: ClippedSum, rows: list[Row], partitions: int, clip: int, noise=None) -> Released:
@@ -684,3 +684,23 @@ def noise_of_smaller_clips(self, totals, clips, noise):
 
 
 ADD = Pool.add
+
+
+@pytest.mark.parametrize(("numbers", "share"), [([5] * 2000, "7/10"), ([5] * 9, "6/10")])
+def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
+    # Of one partition: 5 is a round number, at which people end if they are many.
+    release = made(budget=Budget(10), clips=VALUE_CLIPS)
+    rows = [Row((person, 0), (0, 0), (number,)) for person, number in enumerate(numbers)]
+    everybody = view_of(rows, [release.measure], 1, shared=True)
+    choice, asked = release.choose_shared(everybody.at(0), ZeroNoise()), Asked()
+    found = release.draw(view_of(rows, release.measures, 1).at(0, choice), asked)
+    clip = 5 if share == "7/10" else 8
+    assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
+    told = release.told(choice, [])
+    assert Fraction(told["cost_of_the_noise"]) == 10 * Fraction(share)
+    assert [look["scale"] for look in told["histograms"]] == [0.4, 2.0 if clip == 5 else 0.25]
+    # Of several partitions, and under zCDP, there is one look at octaves.
+    several = made(budget=Budget(10), clips=VALUE_CLIPS, partitions=2)
+    gaussian = made(budget=ZCDP, clips=VALUE_CLIPS)
+    assert not several.round and not gaussian.round
+    assert found.values.tolist() == [sum(numbers)]
