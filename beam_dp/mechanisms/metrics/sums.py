@@ -580,7 +580,8 @@ class ClippedSum(Release):
     ) -> Cut:
         """Return what people lose at a clip that partitions share, in the user's scale."""
         deviations = ALONE if partitions == 1 else TOGETHER
-        losses = self.choice.losses(choice, np.array([index]), deviations)
+        squared = self.totals is not None
+        losses = self.choice.losses(choice, np.array([index]), deviations, squared)
         unit, clip = float(self.unit), float(self.thresholds[index] * self.unit)
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = partitions == 1 and not self.folded
