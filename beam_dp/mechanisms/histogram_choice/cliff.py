@@ -151,15 +151,19 @@ class CliffChoice(ClipChoice):
         return np.array([cells.start + (last if sharp else len(seen) - 1)])
 
     def losses(
-        self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE
+        self,
+        noisy: np.ndarray,
+        clips: np.ndarray,
+        deviations: float = ALONE,
+        squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side: by the look that chose it."""
         first, second, cells = self._split(noisy)
         octave = np.searchsorted(self._octaves, clips)
         if cells is None:
-            return self._whole.losses(second, octave, deviations)
+            return self._whole.losses(second, octave, deviations, squared)
         if clips[0] == cells.stop - 1:
-            return self._first.losses(first, octave, deviations)
+            return self._first.losses(first, octave, deviations, squared)
         [top], ends = octave, self._first.thresholds
         edges = ClipEdges((*ends[:top], *self.thresholds[cells], *ends[top + 1 :]))
         joined = np.concatenate([first[..., :top], second, first[..., top + 1 :]], axis=-1)
@@ -167,6 +171,6 @@ class CliffChoice(ClipChoice):
         tops = self._first.evidence.highest(first)
         tops = np.where(tops == top, clip[:, None], tops)
         return [
-            lost(joined[:, side], tops[:, side], clip, edges, scale, deviations)
+            lost(joined[:, side], tops[:, side], clip, edges, scale, deviations, squared)
             for side in range(self.sides)
         ]

@@ -226,13 +226,17 @@ class ClipChoice:
         return [(self.cost, self.thresholds, noisy)]
 
     def losses(
-        self, noisy: np.ndarray, clips: np.ndarray, deviations: float = ALONE
+        self,
+        noisy: np.ndarray,
+        clips: np.ndarray,
+        deviations: float = ALONE,
+        squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
         tops, edges = self.evidence.highest(noisy), ClipEdges(self.thresholds)
         scale = HistogramNoise(self.cost).scale
         return [
-            lost(noisy[:, side], tops[:, side], clips, edges, scale, deviations)
+            lost(noisy[:, side], tops[:, side], clips, edges, scale, deviations, squared)
             for side in range(self.sides)
         ]
 

@@ -97,6 +97,7 @@ def lost(
     edges: ClipEdges,
     scale: float,
     deviations: float = ALONE,
+    squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
 
@@ -118,6 +119,8 @@ def lost(
         edges: of the buckets.
         scale: that of the noise (`HistogramNoise.scale`).
         deviations: q, in scales of the noise.
+        squared: whether the numbers are sums of squares. An octave of these is half an octave of
+            what is squared, so people fall by at most the root of `_FALL`.
     """
     means, rows = edges.means, np.arange(len(noisy))
     clip = np.array([float(each) for each in edges.clips])[clips]
@@ -131,7 +134,7 @@ def lost(
     everybody = np.where(indexes <= tops[:, None], np.maximum(noisy, 0), 0)
     kept = (everybody * np.minimum(means[None, : noisy.shape[1]], clip[:, None])).sum(axis=1)
     beyond = np.zeros(len(noisy))
-    for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale), start=1):
+    for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale, squared), 1):
         bucket = np.minimum(tops + distance, len(means) - 1)
         counted = (tops >= 0) & (bucket > clips)
         each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
@@ -139,7 +142,7 @@ def lost(
     return Losses(total, squares + beyond, beyond, shown, kept, squares)
 
 
-def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
+def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float, squared: bool) -> list[np.ndarray]:
     """Return how many people there may be in the buckets above the top: u_1, u_2, ..."""
     rows = np.arange(len(noisy))
 
@@ -151,7 +154,8 @@ def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
     last = count(0)
     back = (last + q) / np.maximum(np.maximum(last, count(-1) - q), 1e-9)
     forth = (np.maximum(count(1), 0.0) + q) / np.maximum(last - q, 1.0)
-    fall = np.clip(np.minimum(back, forth), *_FALL)
+    least, most = _FALL
+    fall = np.clip(np.minimum(back, forth), least, math.sqrt(most) if squared else most)
     people = [np.maximum(np.minimum(count(1), last) + q, 0.0)]
     for distance in range(2, _UNSEEN + 1):
         further = people[-1] * fall

@@ -478,7 +478,8 @@ class ClippedSum(Release):
         if taken.index < 0 or taken.choice is None:  # nobody is clipped
             return Cut(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
         at = np.array([taken.index])
-        losses = self.choice.losses(taken.choice, at, TOGETHER if several else ALONE)
+        squared = self.measure.totals is not None
+        losses = self.choice.losses(taken.choice, at, TOGETHER if several else ALONE, squared)
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = not several and not self.folded
         totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]

@@ -310,6 +310,21 @@ def test_losses_are_numbers_for_any_clips(grid):
             assert (loss.total >= 0).all() and (loss.squares >= 0).all()
 
 
+def test_squares_may_fall_half_as_fast():
+    # 0.45 of the people are left in each octave of numbers, so 0.67 in each octave of squares.
+    def beyond(noisy, squared):
+        rows = np.array([noisy]), np.array([4]), np.array([4]), ClipEdges(CLIPS), 2.5, 1.5, squared
+        return float(lost(*rows).total[0])
+
+    slowly, sharply = [0, 400, 300, 220, 150, 4, 0, 0], [0, 400, 300, 20, 150, 0, 0, 0]
+    assert beyond(slowly, True) >= beyond(slowly, False) > 0
+    assert beyond([0, 0, 0, 0, 10, 8, 9, 4], True) > 1.5 * beyond([0, 0, 0, 0, 10, 8, 9, 4], False)
+    # Where people are seen to end, nothing is wider.
+    wide = [0, 9000, 9000, 9000, 9000, 0, 0, 0]
+    assert beyond(wide, True) == beyond(wide, False)
+    assert beyond(sharply, True) > 0
+
+
 @pytest.mark.parametrize("fall", [0.2, 0.35, 0.45])
 def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall):
     # Poisson people in each bucket beyond the top, as expected. By Cantelli's inequality at most
