@@ -188,7 +188,8 @@ class Program:
     @property
     def may_be_gaussian(self) -> bool:
         """Whether what adds up may have either noise: of (epsilon, delta), and no given bound."""
-        several = self.partitions != 1 and self.bound is None and not self.others
+        several = self.partitions != 1 or self.selecting is not None
+        several = several and self.bound is None and not self.others
         delta = not self.budget.is_zcdp and self.budget.delta > 0
         parts = (part for metric in self.metrics for part in metric.parts())
         return several and delta and not any(part.wants_delta for part in parts)
@@ -386,7 +387,7 @@ def _compiled(asked: Program) -> dict[str, object]:
         centres=dict(zip(costs, asked.centres, strict=False)),
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
-    if gaussian and not composed.is_zcdp:
+    if gaussian and not composed.is_zcdp and asked.partitions != 1:
         delta = composed.delta - (shares[None].delta if None in shares else 0)
         steps, normal, of_steps = build_both(asked.metrics, wanted, context, delta)
     else:

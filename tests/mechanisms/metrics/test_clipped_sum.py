@@ -43,6 +43,7 @@ from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bou
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Part
@@ -676,6 +677,20 @@ def worst_of_pool(epsilon: Fraction) -> float:
 def test_one_more_person_changes_the_joint_law_by_at_most_epsilon(epsilon: Fraction) -> None:
     worst = worst_of_pool(epsilon)
     assert 0.999 * epsilon < worst <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+def test_numbers_of_all_partitions_may_be_one_draw(monkeypatch, budget) -> None:
+    """Whose theorem holds for a person who moves all of them by up to their clips."""
+    monkeypatch.setattr(releases, "OneDraw", Recorded)
+    monkeypatch.setattr(Recorded, "hidden", [])
+    several = Pool(budget, (False, True), partitions=3)
+    columns = several.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())
+    assert [len(column) for column in columns] == [3, 3]
+    sides_ = (False,) * 3 + (True,) * 3
+    assert Recorded.hidden == [Recorded(budget, (2, 2, 2, 5, 5, 5), sides_)]
+    with pytest.raises(checks.ParameterError, match="be of all partitions"):
+        several.add([np.zeros(2, np.int64)] * 2, [2, 5], Noise())
 
 
 def noise_of_smaller_clips(self, totals, clips, noise):
