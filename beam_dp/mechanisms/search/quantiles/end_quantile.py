@@ -229,6 +229,7 @@ class Levels:
         cuts: how many candidates are passed before each stretch but the last, falling.
         behind: t.
         many: whether people are many.
+        seen: n is likely to be so large; 0: nothing is known.
         person: how many units of a level one person is worth.
     """
 
@@ -239,6 +240,7 @@ class Levels:
     cuts: tuple[int, ...]
     behind: float
     many: bool
+    seen: float
     person: int
 
     def floor_at(self, passed: int) -> float:
@@ -464,10 +466,12 @@ class TailSearch(Paid):
         """Return about how many people there are: those behind, and about T at or beyond.
 
         With n of them, B = n - T: n is B + L where T is L, and else (B + T - s n) / (1 - s); each
-        of the two is below n where the other one is right.
+        of the two is below n where the other one is right. Where nearly all have one value nobody is
+        behind it, and only the first look knows of many.
         """
         people, share = behind / self.resolution, float(levels.share)
-        return max(people + levels.floor_at(passed), (people + levels.more) / (1 - share))
+        asked = (people + levels.more) / (1 - share)
+        return max(levels.seen, people + levels.floor_at(passed), asked)
 
     def _error(self, levels: Levels, passed: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
@@ -522,6 +526,7 @@ def _levels(search: TailSearch, side: int, sight: Sight) -> Levels:
         cuts=cuts,
         behind=behind,
         many=sight.edge is not None or sight.people >= search._many(side),
+        seen=sight.people,
         person=search.resolution * search.share.denominator * search._grain,
     )
 
