@@ -213,7 +213,7 @@ def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]
     chances = np.zeros(node.size + 1)
     sights, look = search._look(line)
     for sight, chance in zip(sights, walk_chances(look), strict=True):
-        levels = end_quantile._levels(search, line.outer, sight)
+        levels = end_quantile._levels(search, line.side, sight)
         begins, walk = search._walk(line, levels)
         behind = line.total - np.repeat(line.reached(begins), walk.lengths)
         kept, lost = kept_chances(search, levels, behind)

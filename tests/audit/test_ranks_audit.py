@@ -212,7 +212,7 @@ class WithAllThatIsDrawn(TailSearch):
         line = Line.of(node, candidates, self.upper)
         sights, look = self._look(line)
         parts = [
-            self._after(line, end_quantile._levels(self, line.outer, sight), chance)
+            self._after(line, end_quantile._levels(self, line.side, sight), chance)
             for sight, chance in zip(sights, laws.walk_chances(look), strict=True)
         ]
         return np.concatenate(parts)

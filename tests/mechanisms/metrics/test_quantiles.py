@@ -69,6 +69,26 @@ def test_with_no_noise_to_speak_of_the_extreme_is_exact(kind):
         assert (low, high) == ((truth - 1, math.inf) if sign > 0 else (-math.inf, truth + 1))
 
 
+@pytest.mark.parametrize(
+    "ends", [{"low": 0, "high": 120}, {"candidates": dp.Candidates.linear(0, 120, 1)}]
+)
+def test_the_smallest_of_numbers_from_0_on_is_no_number_below_all_people(ends):
+    ages = [Row(person, 1, 18.0 + person % 48) for person in range(2_000)]
+    _, found = drawn(dp.Min("value", **ends), 20, ages, dp.Budget(1))
+    # Each is below 18 with a chance of at most 1%: more than 10 of 20, below 1e-16.
+    assert sum(each[1][2] <= 18 for each in found) <= 10
+
+
+@pytest.mark.parametrize("kind", [dp.Max, dp.Min])
+def test_the_extreme_of_equal_numbers_is_that_number(kind):
+    stars = [Row(person, 1, 5.0) for person in range(2_000)]
+    _, found = drawn(kind("value"), 20, stars, dp.Budget(1))
+    # Each is another number with a chance of at most 2%: more than 10 of 20, below 1e-13.
+    assert sum(each[1][0] == 5 for each in found) >= 10
+    ends = [each[1][1] if kind is dp.Max else -each[1][2] for each in found]
+    assert sum(map(math.isfinite, ends)) >= 10
+
+
 def test_rows_of_the_same_person_count_once_below_the_floor():
     # One person has the 30 largest rows: at epsilon 1 a 3rd largest is that of people.
     rows = [Row(0, 1, 100.0 + i) for i in range(30)]

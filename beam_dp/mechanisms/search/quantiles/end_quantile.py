@@ -170,14 +170,14 @@ class Line(NamedTuple):
         indexes: how many slots are passed before each place where somebody is, rising.
         sums: how much people have before each of these, and in all, in units of 1 / D.
         size: how many slots there are.
-        outer: how many candidates are on the outer side of 0; all, if none or all are.
+        side: how many candidates are on the side of 0 that has more of them.
         slots: how many slots count as one candidate.
     """
 
     indexes: np.ndarray
     sums: np.ndarray
     size: int
-    outer: int
+    side: int
     slots: int = 1
 
     @classmethod
@@ -189,8 +189,8 @@ class Line(NamedTuple):
             indexes = (stop - candidates.slots_before(node.buckets + 1))[::-1]
             amounts = amounts[::-1]
         sums = np.append(integers.narrow(np.array([0])), integers.running_sums(amounts))
-        outer = _outer(candidates, node.first, node.stop, upper)
-        return cls(indexes, sums, stop - first, outer, candidates.slots)
+        side = _side(candidates, node.first, node.stop)
+        return cls(indexes, sums, stop - first, side, candidates.slots)
 
     @property
     def total(self) -> int:
@@ -229,7 +229,7 @@ class Levels:
         cuts: how many candidates are passed before each stretch but the last, falling.
         behind: t.
         many: whether people are many.
-        seen: so many people there are, as the first look says; 0: it says nothing.
+        seen: n is likely to be so large; 0: nothing is known.
         person: how many units of a level one person is worth.
     """
 
@@ -291,8 +291,8 @@ class TailSearch(Paid):
 
     *The floor.* Where nobody is, M candidates of the floor L stop the walk with a chance of at most
     M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
-    where nobody is. Without an edge, if there are candidates on both sides of 0, M counts those on
-    the outer side only: for data beyond 0 the chance is up to twice as large. With an edge, a
+    where nobody is. Without an edge, M counts the candidates on one side of 0, on which there are
+    more: data beyond 0, which both sides are before, have up to twice the chance. With an edge, a
     quarter of the chance is for these, and three quarters for stretches of candidates above the
     edge: each is twice as long as the one before, and weighs a quarter for each candidate, so all
     weigh twice as much as the first one. L is the lower one of both.
@@ -359,7 +359,7 @@ class TailSearch(Paid):
         line = Line.of(node, candidates, self.upper)
         sights, look = self._look(line)
         seen = look.stop(noise)
-        levels = _levels(self, line.outer, sights[-1] if seen is None else sights[seen.run])
+        levels = _levels(self, line.side, sights[-1] if seen is None else sights[seen.run])
         begins, walk = self._walk(line, levels)
         stop = walk.stop(noise)
         if stop is None:
@@ -401,7 +401,7 @@ class TailSearch(Paid):
 
     def _few(self, candidates: Candidates) -> Levels:
         """Return the levels where the first look has seen nothing."""
-        return _levels(self, _outer(candidates, 0, candidates.size, self.upper), NOTHING)
+        return _levels(self, _side(candidates, 0, candidates.size), NOTHING)
 
     def _look(self, line: Line) -> tuple[list[Sight], WeightWalk]:
         """Return what each stop of the first look stands for, and last no stop; and its walk.
@@ -412,7 +412,7 @@ class TailSearch(Paid):
         people are many. It is e3-DP, of bounded range 2 e3.
         """
         _, rate = self._rates
-        level, *questions = _asked_at_first(self, line.outer)
+        level, *questions = _asked_at_first(self, line.side)
         edges = _edges(-(-line.size // line.slots))
         places = np.append(edges * line.slots, np.repeat(line.size, len(questions)))
         reached = line.reached(places)
@@ -423,21 +423,21 @@ class TailSearch(Paid):
         walk = WeightWalk(rate / self.resolution, needs, np.ones(len(needs), np.int64))
         return [*sights, NOTHING], walk
 
-    def _many(self, outer: int) -> float:
+    def _many(self, side: int) -> float:
         """Return how many people are more than the floor by far."""
         rate, third = self._rates
-        few = _floor(rate / (1 + self.share), outer, self._walked)
+        few = _floor(rate / (1 + self.share), side, self._walked)
         return few + max(0.0, -math.log(2 * _FEW)) / float(third)
 
-    def _enough(self, outer: int) -> float:
+    def _enough(self, side: int) -> float:
         """Return from how many people on s n + h is above the floor, or not much below it.
 
         Where s n + h is above it by more than the usual error, people are taken for fewer with a
         chance of 2%.
         """
         rate, third = self._rates
-        early = math.log(outer) / (_EARLIER * float(rate))
-        above = max(0.0, _floor(rate, outer, self._walked) - early - self._asked)
+        early = math.log(side) / (_EARLIER * float(rate))
+        above = max(0.0, _floor(rate, side, self._walked) - early - self._asked)
         surely = (above + self.usual_error) / float(self.share) - _SURE / float(third)
         return max(0.0, min(above / float(self.share), surely))
 
@@ -466,12 +466,12 @@ class TailSearch(Paid):
         """Return about how many people there are: those behind, and about T at or beyond.
 
         With n of them, B = n - T: n is B + L where T is L, and else (B + T - s n) / (1 - s); each
-        of the two is below n where the other one is right, or where many people have the answer.
-        Then the first look says more.
+        of the two is below n where the other one is right. Where nearly all have one value nobody is
+        behind it, and only the first look knows of many.
         """
         people, share = behind / self.resolution, float(levels.share)
-        counted = max(people + levels.floor_at(passed), (people + levels.more) / (1 - share))
-        return max(counted, levels.seen)
+        asked = (people + levels.more) / (1 - share)
+        return max(levels.seen, people + levels.floor_at(passed), asked)
 
     def _error(self, levels: Levels, passed: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
@@ -486,34 +486,34 @@ class TailSearch(Paid):
 
 
 @functools.lru_cache(maxsize=256)
-def _asked_at_first(search: TailSearch, outer: int) -> tuple[float, ...]:
+def _asked_at_first(search: TailSearch, side: int) -> tuple[float, ...]:
     """Return how many people the first look asks for: at an edge, then in all, in falling order.
 
     M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
     """
     rate = float(search._rates[1])
     misled = float(search.stray * _MISLED)
-    at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
-    asked = {search._enough(outer), search._many(outer)} if search.share else {search._many(outer)}
+    at_edge = max(0.0, math.log(max(1, side // STEP) / (2 * misled))) / rate
+    asked = {search._enough(side), search._many(side)} if search.share else {search._many(side)}
     return at_edge, *sorted(asked, reverse=True)
 
 
 @functools.lru_cache(maxsize=256)
-def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
+def _levels(search: TailSearch, side: int, sight: Sight) -> Levels:
     """Return the rates and levels after a first look."""
     rate, share = search._rates[0], search.share
-    if share and sight.edge is None and sight.people < search._enough(outer):
+    if share and sight.edge is None and sight.people < search._enough(side):
         share = Fraction(0)
     rate /= 1 + share
     cuts: tuple[int, ...] = ()
-    floors = [_floor(rate, outer, search._walked)]
+    floors = [_floor(rate, side, search._walked)]
     if sight.edge is not None:
         cuts, size = stretches(sight.edge)
-        most = _floor(rate, outer, float(1 - _NEAR) * search._walked)
+        most = _floor(rate, side, float(1 - _NEAR) * search._walked)
         nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
         rise = math.log(_FARTHER) / float(rate)
         floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
-    early = math.log(outer) / (_EARLIER if sight.edge is None else _EARLY)
+    early = math.log(side) / (_EARLIER if sight.edge is None else _EARLY)
     if share and search.people:
         early = min(early, math.log(_DENSE / float(share * search.people)))
     # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
@@ -525,19 +525,17 @@ def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
         floors=tuple(floors),
         cuts=cuts,
         behind=behind,
-        many=sight.edge is not None or sight.people >= search._many(outer),
+        many=sight.edge is not None or sight.people >= search._many(side),
         seen=sight.people,
         person=search.resolution * search.share.denominator * search._grain,
     )
 
 
-def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
-    """Return how many of the candidates are on the outer side of 0; all, if none or all are."""
+def _side(candidates: Candidates, first: int, stop: int) -> int:
+    """Return how many of the candidates are on the side of 0 that has more of them."""
     zero = min(max(candidates.index(0), first), stop)
     sides = candidates.slots_before(np.array([first, zero, stop]))
-    below, above = map(int, np.diff(sides))
-    outer = (above if upper else below) or below + above
-    return -(-outer // candidates.slots)
+    return -(-int(np.diff(sides).max()) // candidates.slots)
 
 
 def _floor(rate: Fraction, size: int, stray: float) -> float:

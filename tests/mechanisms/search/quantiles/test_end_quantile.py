@@ -129,10 +129,11 @@ def test_the_budget_is_spent_as_the_theorem_allows():
 
 @pytest.mark.parametrize("budget", [Budget(1), Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
 @pytest.mark.parametrize("upper", [True, False])
-def test_nobody_is_passed_for_somebody(budget, upper):
+@pytest.mark.parametrize("first", [0, -63])  # the smallest of numbers from 0 on is a walk from 0 up
+def test_nobody_is_passed_for_somebody(budget, upper, first):
     # 64 candidates without anybody: stopped at with `stray` at most.
     search = TailSearch(budget, 0, 0, upper, 0.1, 1)
-    candidates, here = Candidates.of(range(64)), 0 if upper else 63
+    candidates, here = Candidates.of(range(first, first + 64)), 0 if upper else 63
     chances = laws.chances_at(search, whole([here] * 5000, candidates), candidates)
     assert 0.03 < math.fsum(chances) - chances[here] - chances[-1] <= 0.1
     assert chances[here] > 0.85  # all have one value, with nobody behind it
@@ -234,7 +235,7 @@ def test_a_finer_grid_is_walked_by_slots_that_weigh_as_the_grid(upper):
     values = np.array([-35.0, 2, 2, 17, 30, 30, 31, 88])
     node = whole(grid.indexes(values), grid)
     line = Line.of(node, grid, upper)
-    assert line.size == coarse.size * grid.slots and line.outer == 20 - (not upper)
+    assert line.size == coarse.size * grid.slots and line.side == 20
     for slot in [0, line.size - 1, *np.random.default_rng(1).integers(0, line.size, 200).tolist()]:
         y = grid[grid.index_of_slot(line.size - 1 - slot if upper else slot)]
         there = int(((values >= y) if upper else (values <= y)).sum())
@@ -244,7 +245,7 @@ def test_a_finer_grid_is_walked_by_slots_that_weigh_as_the_grid(upper):
     weights = []
     for candidates in (grid, coarse):
         empty = Line.of(whole([], candidates), candidates, upper)
-        levels = end_quantile._levels(search, empty.outer, NOTHING)
+        levels = end_quantile._levels(search, empty.side, NOTHING)
         _, walk = search._walk(empty, levels)
         weights.append(walk._floats()[1][-1])
     assert weights[0] == pytest.approx(weights[1], rel=2e-3)
