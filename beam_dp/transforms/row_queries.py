@@ -178,7 +178,11 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         if len(known) == len(read):
             schema = _Engine(parsed).bound(pa.schema(list(known.items())))
             out = dict(zip(schema.names, schema.types, strict=True))
-        return known_columns.remember(made, parsed.outputs(read), out)
+        forms = known_columns.forms_of(rows)
+        kept = {name: name for name in read} if parsed.star else {}
+        plain = kept | {name: of for name, of in parsed.named.items() if of is not None}
+        passed = {name: forms[of] for name, of in plain.items() if of in forms}
+        return known_columns.remember(made, parsed.outputs(read), out, passed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -352,3 +352,15 @@ def test_a_computed_boolean_has_the_keys_true_and_false(
     assert abs(counts["true"] - 3_000) < 500 and abs(counts["false"]) < 500
     said = refused(aggregate, *words(source, "visits", *query, "--overwrite", keys="yes,no"))
     assert "column 'Day' must be able to hold the public key 'yes'" in said
+
+
+@pytest.mark.parametrize("select", ["*", "Visitor, Day, Euros", "Visitor, Day AS Tag, Euros"])
+def test_a_column_that_a_query_passes_on_keeps_its_form(
+    select: str, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(as_csv(with_column("Day", lambda day: f"0{day}")))
+    asked = words(source, "visits", "--query", f"SELECT {select} FROM rows WHERE Day <> '9'")
+    if "Tag" in select:
+        asked[asked.index("Day")] = "Tag"
+    assert OTHER_DAYS.split(" must ")[-1] in refused(aggregate, *asked)
