@@ -69,7 +69,9 @@ def test_with_no_noise_to_speak_of_the_extreme_is_exact(kind):
         assert (low, high) == ((truth - 1, math.inf) if sign > 0 else (-math.inf, truth + 1))
 
 
-@pytest.mark.parametrize("ends", [{"low": 0, "high": 120}, {"candidates": dp.Candidates.linear(0, 120, 1)}])
+@pytest.mark.parametrize(
+    "ends", [{"low": 0, "high": 120}, {"candidates": dp.Candidates.linear(0, 120, 1)}]
+)
 def test_the_smallest_of_numbers_from_0_on_is_no_number_below_all_people(ends):
     ages = [Row(person, 1, 18.0 + person % 48) for person in range(2_000)]
     _, found = drawn(dp.Min("value", **ends), 20, ages, dp.Budget(1))
