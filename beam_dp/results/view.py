@@ -167,8 +167,9 @@ class View:
         if empty and self.keys and not kept:
             said.append(
                 f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
-                "people, or the column of the input holds no plain numbers (1234.5 is one, 1,234.5 "
-                "and text are none)"
+                "people, or too few with another number than 0 (of a spread: with different "
+                "numbers), or the column of the input holds no plain numbers (1234.5 is one, "
+                "1,234.5 and text are none)"
             )
         return said
 

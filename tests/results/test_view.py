@@ -87,8 +87,9 @@ def test_numbers_are_marked_and_counted() -> None:
     assert "(2 of sum, 1 of median, 3 of max). More people" in counted
     assert counted.endswith(" would help; a rehearsal on other rows says what to expect")
     assert empty.startswith(
-        "max: no number could be released. There are too few people, or the col"
+        "max: no number could be released. There are too few people, or too few"
     )
+    assert "with another number than 0 (of a spread: with different numbers), or the col" in empty
 
 
 def test_a_rank_that_is_not_known_is_explained_with_what_helps() -> None:
