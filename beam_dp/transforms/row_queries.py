@@ -258,6 +258,7 @@ class Query:
         rule = "not give an expression the name of a column that another one reads"
         _require(not aliases & read, f"{rule}: {checks.listed(sorted(aliases & read))}")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
+        _told_apart(needs)
         _check_patterns(engine, parsed)
         strict = {name: _strict(node[name]) for name in ("select_list", "where_clause")}
         text = _sql(engine, parsed, **strict)
@@ -298,6 +299,15 @@ def query_of(rows: beam.PCollection[Any]) -> Query | None:
 
 def _require(ok: bool, rule: str) -> None:
     checks.require(ok, _OWNER, "query", rule, _FORM)
+
+
+def _told_apart(names: Iterable[str]) -> None:
+    """Refuse columns whose names differ in case alone: SQL would take one for the other."""
+    of_lower: dict[str, str] = {}
+    for name in names:
+        other = of_lower.setdefault(name.lower(), name)
+        rule = f"read one of {other!r} and {name!r}: SQL does not tell them apart"
+        checks.require(other == name, _OWNER, "query", rule, "Rename one of them before")
 
 
 def _only(node: Mapping[str, Any], *parts: str) -> None:
@@ -442,6 +452,7 @@ class _Engine:
         for name in names:
             rule = f"stand once in every batch; one of them has {checks.listed(there)}"
             checks.require(there.count(name) == 1, _OWNER, f"column {name!r}", rule)
+        _told_apart(names)
         # Without columns a batch has no rows: SELECT 1 AS one FROM rows.
         return batch.select(list(names) or there[:1]).replace_schema_metadata()
 

@@ -105,6 +105,8 @@ REFUSED = {
     "a condition on the new name of a column": "SELECT x AS y FROM rows WHERE y > 1",
     "a computed column that is renamed": "SELECT x + 1 AS y, y AS z FROM rows",
     "the name of a column that is computed and read": "SELECT x + 1 AS y, y + 1 AS x FROM rows",
+    "names that differ in case alone": "SELECT x AS who, v + V AS s FROM rows",
+    "a condition on another case": "SELECT V AS s FROM rows WHERE v = 1",
     "no SQL": "x > 1",
     "nothing": "",
 }
@@ -348,6 +350,11 @@ def test_what_does_not_fit_a_file_is_refused_before_it_runs(
             | rows
         )
     assert "canary" not in str(raised.value)
+
+
+def test_names_that_differ_in_case_alone_are_refused_behind_a_star() -> None:
+    with pytest.raises(Exception, match="query must read one of 'v' and 'V'"):
+        run("SELECT * FROM rows WHERE v = 1", [pa.record_batch({"v": [1], "V": [100]})])
 
 
 def test_a_batch_without_a_column_fails_the_job() -> None:
