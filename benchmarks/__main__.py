@@ -7,6 +7,7 @@
     python -m benchmarks experts              other statistics beside a careful user of OpenDP
     python -m benchmarks statistics           other statistics beside the published mechanism
     python -m benchmarks together             numbers that share a draw; means far from 0
+    python -m benchmarks many_partitions      tables of many partitions beside an expert
     python -m benchmarks selection            partitions that are selected without a bound
     python -m benchmarks faults               processes killed at random moments, on every engine
 
@@ -26,6 +27,7 @@ TABLES = (
     ["experts"],
     ["statistics"],
     ["together"],
+    ["many_partitions"],
     ["selection"],
 )
 PROGRAMS = {name for name, *_ in TABLES} | {"speed", "data", "faults"}

@@ -21,21 +21,21 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_loss
 from beam_dp.mechanisms.summaries import histograms, owner_lines
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
+from beam_dp.mechanisms.summaries.partition_view import PartitionView, places_of
 from beam_dp.transforms.removal_loss import measures_of
 from benchmarks.suites import Rows
 
 QUANTILE = 0.95
 LEAST = 10
-BUCKETS = 8
-"""Privately selected partitions are drawn in so many parts, as in a job (`stages.draw_once`)."""
+HELD = 20
+"""Of so many choices the summaries are kept."""
 _KEY = bytes(32)
 
 
@@ -112,120 +112,97 @@ class Summarised(Releases):
     cells: PartitionView
     people: PartitionView | None
 
-    @classmethod
-    def of(
-        cls,
-        program: Program,
-        bounder: Bounder,
-        settled: Table,
-        partitions: int,
-        counted: Table | None = None,
-    ) -> Summarised:
-        """Summarise what the bounds leave of the rows; `counted` pairs select partitions."""
-        cells, settled = cells_of(bounder, settled, program.measures, partitions, counted)
-        shared = program.shared_measures
-        if not shared:
-            return cls(program, cells, None)
-        people = PartitionView.of_all(histograms.summarise_people(settled, shared))
-        return cls(program, cells, people)
-
     def draw(self) -> list[Interval]:
-        clips = ()
+        clips: tuple[np.ndarray, ...] = ()
         if self.people is not None:
             clips = self.program.choose_clips(self.people, Noise())
-        parts = [self._part(places, clips) for places in self._buckets]
-        sums = np.sum([self.program.sums(drawn) for _, drawn in parts], axis=0)
+        drawn = self.program.release(self.cells, clips, Noise())
         names = [each.name for metric in self.program.metrics for each in metric.outputs]
-        columns = {name: np.full(self.cells.size, np.nan) for name in names}
-        absent = np.ones(self.cells.size, bool)
-        for kept, drawn in parts:
-            absent[kept] = False
-            for name, numbers in zip(names, self.program.combine(drawn, sums), strict=True):
-                columns[name][kept] = numbers
+        numbers = self.program.combine(drawn, self.program.sums(drawn))
+        columns = dict(zip(names, numbers, strict=True))
         stated = ("_low", "_high", "_rank_error")
-        return [interval(columns, name, absent) for name in names if not name.endswith(stated)]
-
-    @property
-    def _buckets(self) -> list[np.ndarray]:
-        """The partitions of each bucket; all in one where they are public."""
-        places = np.arange(self.cells.size)
-        if self.program.selection is None:
-            return [places]
-        bucket = np.random.default_rng(0).integers(BUCKETS, size=len(places))
-        return [places[bucket == number] for number in range(BUCKETS)]
-
-    def _part(
-        self, places: np.ndarray, clips: tuple[Any, ...]
-    ) -> tuple[np.ndarray, tuple[Released, ...]]:
-        """Draw the partitions of a bucket: those that are kept, and their numbers."""
-        if self.program.selection is None:
-            return places, self.program.release(self.cells, clips, Noise())
-        view, chosen = self.cells.select(places), self.program.chosen
-        kept = self.program.select(view, Noise())
-        guess = reach.ABOUT if chosen is None else chosen.guess
-        asked = view.select(kept).of_about(reach.partitions_about(len(kept), BUCKETS, guess))
-        return places[kept], self.program.release(asked, clips, Noise())
+        return [interval(columns, name) for name in names if not name.endswith(stated)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Searched(Releases):
-    """The same where the bound on partitions per person, or a centre, is chosen in each draw.
+    """The same where partitions, a bound on them or a centre are chosen in each draw.
 
     Attributes:
         program: the program, which chooses.
-        reduced: the whole rows of all people, which are settled once for each bound.
-        widest: the bounding with the largest bound.
+        reduced: the whole rows of all people, which are settled once for each choice.
+        bounder: the bounding.
         partitions: how many there are.
     """
 
     program: Program
     reduced: Table
-    widest: Bounder
+    bounder: Bounder
     partitions: int
-    settled: dict[int, Table] = dataclasses.field(default_factory=dict)
+    made: dict[Any, Summarised] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def votes(self) -> histograms.Summary:
         """The votes of everybody in the choices."""
-        return self.program.votes.of(self.reduced, self.widest)
+        return self.program.votes.of(self.reduced, self.bounder)
 
-    def chosen(self) -> Program:
-        """Make the first choices; return the program that they lead to."""
-        return self.program.at(self.program.choose(self.votes, Noise()))
+    @functools.cached_property
+    def weights(self) -> PartitionView:
+        """What the selection of partitions sees."""
+        pairs = self.bounder.pairs(self.reduced, self.program.counted)
+        found = histograms.summarise(pairs, [Measure(WEIGHTS)])
+        return PartitionView.of_listed(found, listed(self.partitions))
 
-    def once(self) -> Summarised:
-        """Make the first choices, and summarise what they leave of the rows."""
-        program = self.chosen()
-        bounds = self.widest.bounds.up_to(program.reach)
-        bounder = dataclasses.replace(self.widest, bounds=bounds)
-        if program.reach not in self.settled:
-            self.settled[program.reach] = bounder.settle_reduced(self.reduced)
-        settled = self.settled[program.reach]
-        pairs = bounder.pairs(self.reduced, program.counted) if program.counts_apart else None
-        return Summarised.of(program, bounder, settled, self.partitions, pairs)
+    def selected(self) -> np.ndarray:
+        """Return the partitions that are selected in a draw; public ones all are."""
+        if self.program.selection is None:
+            return np.arange(self.partitions)
+        return self.program.select(self.weights, Noise())
 
     def draw(self) -> list[Interval]:
-        return self.once().draw()
+        """Make the first choices, summarise what they leave of the rows, and draw."""
+        kept = self.selected()
+        chosen = self.program.choose(self.votes, Noise()) if self.program.chooses else Chosen()
+        selects = self.program.selection is not None
+        program = self.program.at(
+            dataclasses.replace(chosen, partitions=len(kept) if selects else None)
+        )
+        choice = program.reach, program.centres, kept.tobytes()
+        if choice not in self.made:
+            if len(self.made) >= HELD:
+                self.made.clear()
+            names = kept.astype(np.uint64)[None]
+            lines = self.reduced
+            if selects:
+                lines = lines.take(places_of(lines.partition, names) >= 0)
+            self.made[choice] = summarised(program, self.bounder, lines, names)
+        return [_spread(each, kept, self.partitions) for each in self.made[choice].draw()]
 
 
-def interval(
-    columns: Mapping[str, np.ndarray], name: str, absent: np.ndarray | None = None
-) -> Interval:
-    """Return the output columns of one metric; one without an interval says nothing of values.
+def listed(partitions: int) -> np.ndarray:
+    """Return the identities of partitions that are numbered."""
+    return np.arange(partitions, dtype=np.uint64)[None]
 
-    Args:
-        columns: the output columns by name.
-        name: the metric's.
-        absent: which partitions were not selected; None: all were.
-    """
+
+def _spread(drawn: Interval, kept: np.ndarray, partitions: int) -> Interval:
+    """Return the numbers of all partitions, those that were not selected without any."""
+    nothing = Interval(0.0, -np.inf, np.inf, np.inf, True, True)
+    columns = [np.full(partitions, each) for each in nothing]
+    for column, found in zip(columns, drawn, strict=True):
+        column[kept] = found
+    return Interval(*columns)
+
+
+def interval(columns: Mapping[str, np.ndarray], name: str) -> Interval:
+    """Return the output columns of one metric; one without an interval says nothing of values."""
     found = np.asarray(columns[name], float)
     empty = np.isnan(found)
-    absent = np.zeros(found.shape, bool) if absent is None else absent
     low, high, people = (
-        np.where(absent, nothing, np.asarray(columns.get(f"{name}_{end}", nothing), float))
+        np.broadcast_to(np.asarray(columns.get(f"{name}_{end}", nothing), float), found.shape)
         for end, nothing in (("low", -np.inf), ("high", np.inf), ("rank_error", np.inf))
     )
-    return Interval(np.where(empty, 0.0, found), low, high, people, empty, absent)
+    here = np.zeros(found.shape, bool)
+    return Interval(np.where(empty, 0.0, found), low, high, people, empty, here)
 
 
 def summarise(
@@ -255,12 +232,30 @@ def summarise(
     )
     program, bounds = aggregate._program, aggregate._bounds
     if bounds.is_automatic:
-        bounds = bounds.up_to(program.edges[-1])
+        bounds = bounds.up_to(program.limit)
     bounder = Bounder(bounds, program.fields, _KEY, keep_rows=program.keep_rows)
     reduced = bounder.reduce(bounder.prepare(table_of(rows, program.columns)))
-    if program.chooses:
+    if program.chooses or program.selection is not None:
         return Searched(program, reduced, bounder, rows.partitions)
-    return Summarised.of(program, bounder, bounder.settle_reduced(reduced), rows.partitions)
+    return summarised(program, bounder, reduced, listed(rows.partitions))
+
+
+def summarised(program: Program, bounder: Bounder, lines: Table, names: np.ndarray) -> Summarised:
+    """Settle reduced lines of the partitions of a run, and summarise them.
+
+    Args:
+        program: what the job would run, with what was chosen.
+        bounder: the bounding.
+        lines: whole people, reduced; only those of the partitions.
+        names: the identities of the partitions.
+    """
+    settled, most = bounder.settle_reduced(lines), program.bounded_partitions
+    bounded = None if most is None else bounder.lines_of_pairs(settled, most)
+    cells, tables = cells_of(bounder, settled, program.measures, names, bounded)
+    shared, people = program.shared_measures, None
+    if shared:
+        people = PartitionView.of_all(histograms.summarise_people(tables[0], shared, tables[1]))
+    return Summarised(program, cells, people)
 
 
 def profile(rows: Rows, metric: Metric, removals: int, others: Sequence[str] = ()) -> dp.Profile:
@@ -269,7 +264,7 @@ def profile(rows: Rows, metric: Metric, removals: int, others: Sequence[str] = (
     bounder = Bounder(ContributionBounds(None), loss.fields, _KEY, keep_rows=loss.keep_rows)
     table = bounder.settle(bounder.prepare(table_of(rows, loss.columns)))
     measures = measures_of(loss)
-    cells, _ = cells_of(bounder, table, measures, 1)
+    cells, _ = cells_of(bounder, table, measures, listed(1))
     [found] = loss.profiler.profiles(cells.at(len(measures) - 1))
     return found
 
@@ -278,18 +273,26 @@ def cells_of(
     bounder: Bounder,
     settled: Table,
     measures: Sequence[Any],
-    partitions: int,
-    counted: Table | None = None,
-) -> tuple[PartitionView, Table]:
-    """Return what releases see of the partitions, and the table as it was summarised."""
-    lines = None
+    names: np.ndarray,
+    bounded: Table | None = None,
+) -> tuple[PartitionView, tuple[Table, Table | None]]:
+    """Return what releases see of the partitions, and the tables that were summarised.
+
+    Args:
+        bounder: the bounding.
+        settled: the settled lines.
+        measures: what is summarised.
+        names: the identities of the partitions.
+        bounded: the lines of a bounded number of partitions of each person; None: the same.
+    """
+    owned = None
     if bounder.keep_rows:
-        lines = owner_lines.collect(settled, measures, _KEY)
+        few = settled if bounded is None else bounded
+        owned = owner_lines.collect(few, measures, _KEY)
         settled = bounder.aggregate(settled)
-    found = histograms.summarise(settled, measures, counted)
-    places = None if lines is None else lines.partition[0].astype(np.int64)
-    here = found.partition[0].astype(np.int64)
-    return PartitionView(found, here, partitions, lines, places), settled
+        bounded = None if bounded is None else bounder.aggregate(bounded)
+    found = histograms.summarise(settled, measures, bounded)
+    return PartitionView.of_listed(found, names, owned), (settled, bounded)
 
 
 def table_of(rows: Rows, read: Sequence[Column]) -> Table:

@@ -48,8 +48,9 @@ def bounded(asked: Rows, most: int) -> int:
 
 def free(asked: Rows) -> int:
     """Return how many the release names that knows no bound."""
-    once = draws.summarise(asked, (), APPROXIMATE).once()
-    return len(once.program.select(once.cells, Noise()))
+    made = draws.summarise(asked, (), APPROXIMATE)
+    assert isinstance(made, draws.Searched)
+    return len(made.selected())
 
 
 def main(words: Sequence[str] | None = None) -> int:

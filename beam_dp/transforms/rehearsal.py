@@ -32,6 +32,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     Selected,
     Settle,
     completed,
+    open_bucket,
 )
 from beam_dp.transforms.stages.draws_folder import Barriers
 
@@ -101,6 +102,9 @@ class _Rehearsal:
             _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how)[1]]
+        elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
+            summary, _ = open_bucket(self._summaries(chosen, [])[0], made.measures)
+            selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
         buckets = self._summaries(*choices)
         if made.at(completed(*choices)).shared_measures:
