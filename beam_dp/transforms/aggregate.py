@@ -1,4 +1,4 @@
-"""PrivateAggregate: release several metrics over several columns in one pass over the data."""
+"""PrivateAggregate: release several metrics over several columns, reading the data once."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -66,10 +66,10 @@ class PrivateAggregate(RowsOfPeople):
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach. None: if there are partition columns, how
-            many partitions a person keeps is chosen privately (`ContributionBounds("auto")`). For
-            several owners, `BlackBox` and people with an epsilon of their own nothing is chosen: a
-            person keeps all public partitions.
+        bounds: how many partitions and rows of one person count. None: all, of what adds up, as a
+            person's contribution to all partitions is clipped as one. For metrics that pay for each
+            partition of a person a bound is chosen privately (`ContributionBounds("auto")`), but
+            for `BlackBox` and people with an epsilon of their own.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
@@ -94,8 +94,8 @@ class PrivateAggregate(RowsOfPeople):
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
-    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `metrics.sums`
-    and `planning.program`.
+    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`,
+    `metrics.clipped_sum` and `planning.program`.
     """
 
     person: str | Sequence[str]

@@ -77,7 +77,7 @@ class ShiftedInverse(OneStatistic):
     `Min`), where T is the shift that `plan()` shows. The whole output costs `budget`.
 
     Output as of `PrivateAggregate` with this one metric. For several statistics use
-    `PrivateAggregate` directly: it computes them in one pass.
+    `PrivateAggregate` directly: it reads the rows once.
 
     Args:
         statistic: `Count()`, `Sum(column)`, `Max(column)`, `Min(column)`, `KthLargest(column, k)`,
@@ -280,8 +280,7 @@ class SelectPartitions(OneStatistic):
         person: the column that identifies a person.
         partition: the columns whose values name a partition.
         budget: with a delta above 0.
-        bounds: how much of the data one person may reach. None: no bound is needed; what a person
-            counts for in each partition is chosen by a noisy histogram, for 2% of the budget.
+        bounds: how many partitions and rows of one person count. None: up to 64 partitions.
         pre_threshold: never name a partition with fewer people than this.
         shards, columns: as of `PrivateAggregate`.
 

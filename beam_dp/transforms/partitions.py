@@ -175,10 +175,10 @@ class PrivatePartitions:
     A partition with few people is kept with a small probability: with one person alone, at most
     delta. Optimal truncated geometric selection counts people (`TruncatedGeometric`), and costs
     once per partition of a person. Weighted selection costs once for all: a person with k
-    partitions adds 1 / sqrt(k) to each (`WeightedThreshold`). Where a bound on partitions is given,
-    that is taken which needs fewer people. Else the noisy histogram that chooses a bound for the
-    metrics says what is taken, and how many partitions of a person count for it, up to 64. Needs a
-    delta above 0.
+    partitions adds 1 / sqrt(k) to each (`WeightedThreshold`). That is taken which needs fewer
+    people, if everybody is in as many partitions as may count: 64, or the bound that is given.
+    Partitions are selected before anything is clipped: what people have in others costs no
+    accuracy. Needs a delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.

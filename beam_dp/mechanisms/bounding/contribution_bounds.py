@@ -19,16 +19,18 @@ class ContributionBounds:
     down or up by a keyed hash, so that means and shares stay what they are on average. (Beyond
     1,024 different rows of a person in a partition, 1,024 of them stand for all.)
 
-    A larger bound loses less data and adds more noise: the noise of every metric grows with the
-    number of partitions that one person can reach. By default that bound is chosen privately, so
-    that loss and noise together are small: 8% of the budget (of epsilon or rho) pay for a
-    noisy histogram of how many partitions people reach. A known bound costs nothing.
-    Counts and sums need no bound on rows, for their clip is chosen privately; give one only to cut
-    heavy contributors before that.
+    Counts, sums, means and shares need no bound: each person's contribution to all partitions is
+    clipped once, to a size that is chosen privately (`metrics.clipped_sum`). Give a bound only to
+    drop rows of heavy contributors before that.
+
+    The noise of ranks, extremes, distinct values and other metrics grows with the number of
+    partitions in which one person counts. By default that bound is chosen privately, so that loss
+    and noise together are small: 8% of the budget (of epsilon or rho) pay for a noisy histogram of
+    how many partitions people have. A known bound costs nothing.
 
     Args:
-        partitions: most partitions a person may reach (L0); "auto": chosen privately, up to 1,024;
-            None: no limit of this kind.
+        partitions: most partitions of a person that count (L0); "auto": chosen privately, up to
+            1,024, where a metric needs it; None: no limit of this kind.
         rows_per_partition: most rows a person may have in one partition (Linf); None: no limit.
         rows: most rows a person may have in all (L1); None: no limit.
 

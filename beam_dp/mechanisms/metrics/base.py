@@ -224,7 +224,7 @@ class MetricPart(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class PooledPart(MetricPart):
-    """One of several parts of a metric, which share a draw of noise.
+    """One of several parts of a metric, by clips; of one partition they share a draw of noise.
 
     Attributes:
         column: the column that it is about.

@@ -55,7 +55,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     """Release the mean of a column over its rows, as SQL does, or over people.
 
     A noisy sum of distances from a centre is divided by a noisy number of rows (people) that have a
-    value; both share one draw of noise, and no bound on values or rows is asked for. The centre is
+    value, each by one clip (`clipped_sum`); no bound on values or rows is asked for. The centre is
     a median of people's own means, which a part of the metric's budget chooses (`CENTRE`).
 
     Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
@@ -290,8 +290,8 @@ class Variance(OfNumbersBetween):
     """Release the variance of a column over its rows, as SQL does.
 
     Noisy sums of distances from a centre, and of their squares, are divided by a noisy number of
-    rows; all three share one draw of noise, and no bound on values or rows is asked for. The centre
-    is chosen privately, as for a `Mean`.
+    rows, each by one clip (`clipped_sum`); no bound on values or rows is asked for. The centre is
+    chosen privately, as for a `Mean`.
     The interval joins, by squares, how far the interval of each part moves the variance, of the
     rows that bounds leave. Where the number of rows may be 0, or too few people show how far values
     are from the centre, it is NaN.

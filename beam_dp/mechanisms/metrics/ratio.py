@@ -47,9 +47,9 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
 class Ratio(OfRowsOrPeople):
     """Release which share of the rows, or of the people, has a given value in a column.
 
-    The rows that have the value and those that have another are counted with one draw of noise, and
-    no bound on rows is asked for: a person with more rows than a privately chosen clip weighs less,
-    and keeps their own share (`Share`). The output and its interval are in [0, 1]. Rows
+    The rows that have the value and those that have another are two parts of one vector of a person
+    over all partitions, and no bound on rows is asked for: a person with more rows than a privately
+    chosen clip weighs less, and keeps their own share (`Share`). The output and its interval are in [0, 1]. Rows
     without a value count on neither side. NaN where so few rows are there that they may be none.
     With probability 95% the true share, of the rows that bounds leave, is within its interval, as
     far as the histogram of rows shows who has many.
