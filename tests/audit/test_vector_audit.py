@@ -11,7 +11,6 @@ summaries and the noise that it asks for.
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,7 +23,6 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool, grid_of
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_program

@@ -189,7 +189,7 @@ class Program:
     def may_be_gaussian(self) -> bool:
         """Whether what adds up may have either noise: of (epsilon, delta), and no given bound."""
         several = self.partitions != 1 or self.selecting is not None
-        several = several and self.bound is None and not self.others
+        several = several and self.bound is None and not self.others and bool(self.metrics)
         delta = not self.budget.is_zcdp and self.budget.delta > 0
         parts = (part for metric in self.metrics for part in metric.parts())
         return several and delta and not any(part.wants_delta for part in parts)
