@@ -176,8 +176,9 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     assert parsed("--count", "--bounds", "partitions=auto").bounds == automatic
     rows = parsed("--count", "--bounds", "rows=7").bounds
     assert rows == dp.ContributionBounds("auto", None, 7)
-    plan = str(parsed("--count").plan())
+    plan = str(parsed("--max", "spent").plan())
     assert "partitions per person" in plan and " epsilon 0.08 " in plan
+    assert "partitions per person" not in str(parsed("--count").plan())
 
 
 FORMS: dict[str, metric_kinds.Metric] = {

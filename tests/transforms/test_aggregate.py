@@ -161,13 +161,15 @@ def test_the_plan_says_where_a_bound_would_help() -> None:
         days = {"partition": ["day"], "partitions": dp.PublicPartitions([1, 2, 3])}
         return dp.PrivateAggregate(**{**BOUND, **days, **given}).plan().total
 
+    ranks = {"metrics": [dp.Max("v")]}
     both = {"person": ["from", "to"], "metrics": [dp.Count()]}
     for bound in (dp.ContributionBounds(3), dp.ContributionBounds(None, rows=2)):
-        assert "would shrink" not in total(bounds=bound)
+        assert "would shrink" not in total(bounds=bound, **ranks)
     assert "would shrink" not in total(**both)
-    assert "1 to 3 partitions, chosen privately" in total()
+    assert "counts one person in at most 1 to 3, chosen privately" in total(**ranks)
     for free in (dp.ContributionBounds(None), dp.ContributionBounds(None, 2)):
-        assert "3 partitions, which is all of them: bounds" in total(bounds=free)
+        assert "3 partitions, which is all of them: bounds" in total(bounds=free, **ranks)
+        assert "partition" not in total(bounds=free)  # what adds up needs no bound
 
 
 BOUND: dict[str, Any] = {"person": "id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}

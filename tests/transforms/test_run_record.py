@@ -151,9 +151,7 @@ def test_the_clips_are_those_of_the_released_numbers(tmp_path: Path) -> None:
     [told] = json.loads((tmp_path / "out.jsonl.json").read_text())["releases"]
     [clip], [scale] = told["clip"]["clips"], told["clip"]["noise_scales"]
     assert clip / 2 < 765_432.5 <= clip
-    assert scale == pytest.approx(
-        clip / float(Fraction(told["clip"]["cost_of_the_noise_per_partition"]))
-    )
+    assert scale == pytest.approx(clip / float(Fraction(told["clip"]["cost_of_the_noise"])))
     # P(|noise| > 50 scales) = e^-50.
     assert abs(row["sum_spent"] - 60 * 765_432.5) <= 50 * scale
     edges = [0, *told["clip"]["people_up_to"]]

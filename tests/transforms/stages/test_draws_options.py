@@ -17,12 +17,16 @@ from tests.transforms.stages.test_draw_once import (
     seen_behind,
 )
 
+BUCKETS = [f"bucket-{number}" for number in range(8)]
+SELECTED = [f"selected-{number}" for number in range(8)]
 KEPT = {
-    "aggregate": ["bucket-0", "clips", "made", "first"],
+    "aggregate": ["bucket-0", "clips", "made"],
     "inverse": ["bucket-0", "made"],
-    "select": [*(f"bucket-{number}" for number in range(8)), "made"],
-    "private": [*(f"bucket-{number}" for number in range(8)), "clips", "made"],
+    "select": [*BUCKETS, *SELECTED, "made"],
+    "private": [*BUCKETS, *SELECTED, "clips", "made"],
+    "ranked": [*(f"bucket-{number}" for number in range(64)), "first", "clips", "made"],
 }
+KEPT["ranked"] += [f"selected-{number}" for number in range(64)]
 
 
 def built(runner: str, *flags: str) -> None:
@@ -47,8 +51,7 @@ def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
         _ = pipeline | beam.Create(ROWS) | RELEASES[name]()
     [folder] = tmp_path.iterdir()
     kept = {path.name for path in folder.iterdir()}
-    assert {"made"} < kept <= set(KEPT[name])
-    assert ("clips" in kept, "first" in kept) == ("clips" in KEPT[name], "first" in KEPT[name])
+    assert kept == set(KEPT[name])
 
 
 @pytest.mark.parametrize("name", RELEASES)
