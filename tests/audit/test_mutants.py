@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.mechanisms.metrics.test_sums import noise_of_smaller_clips, worst_of_pool
+from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
 
 from beam_dp.mechanisms.accounting import account
 from beam_dp.mechanisms.accounting.budget import Budget

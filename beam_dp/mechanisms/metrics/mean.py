@@ -38,7 +38,12 @@ from beam_dp.mechanisms.metrics.base import (
     joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import clipped_sum, people_of, row_clips
+from beam_dp.mechanisms.metrics.clipped_sum import (
+    ClippedSum,
+    clipped_sum,
+    people_of,
+    row_clips,
+)
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks
@@ -197,7 +202,7 @@ class Distances(PooledPart):
         """How its centre is chosen."""
         return CentreRequest(self.column, self.ends, self.by_person)
 
-    def build(self, context: Context, share: Budget) -> Release:
+    def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
         found = context.centres.get(self.asked_centre, 0)
@@ -233,6 +238,11 @@ class Distances(PooledPart):
 class DistancesOfAll(Distances):
     """The sum of the distances of all rows, or people: of those without a value that of 0."""
 
+    def build(self, context: Context, share: Budget) -> ClippedSum:
+        """Return the release; a sum of all rows lacks those that a bound cuts."""
+        made = super().build(context, share)
+        return dataclasses.replace(made, bounded=context.depth is not None)
+
     def _counted(self, context: Context) -> int:
         super()._counted(context)  # the centre is chosen by it
         return PEOPLE if self.by_person else ROWS
@@ -243,7 +253,7 @@ class SquaredDistances(Distances):
 
     word: ClassVar[str] = "sum of squares"
 
-    def build(self, context: Context, share: Budget) -> Release:
+    def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release about the same centre; a unit is a squared one."""
         ends = units_between(self.ends, self.exact_unit)
         found = context.centres.get(self.asked_centre, 0)

@@ -25,9 +25,11 @@ def drawn(metric: Metric, table: Table) -> list[float]:
     return together([metric], table, ENOUGH)
 
 
-def together(metrics: Sequence[Metric], table: Table, budget: dp.Budget) -> list[float]:
+def together(
+    metrics: Sequence[Metric], table: Table, budget: dp.Budget, depth: int | None = None
+) -> list[float]:
     """Release metrics of one partition and return the value, low and high of each."""
-    program = compile_program(metrics, budget, 1, partitions=1)
+    program = compile_program(metrics, budget, 1, partitions=1, depth=depth)
     view = PartitionView.of_all(histograms.summarise(table, program.measures))
     choices = ()
     if program.shared_measures:
@@ -121,6 +123,12 @@ def test_a_sum_is_made_of_distances_and_of_as_many_centres(centre: int, most: fl
     ends = sorted(np.multiply((20 - 30, most - 30), centre)) if centre else (0, 0)
     assert found.below[0] == pytest.approx(math.hypot(2, ends[0]))
     assert found.above[0] == pytest.approx(math.hypot(4, ends[1]))
+
+
+def test_of_a_sum_that_lacks_cut_rows_nothing_is_known_beside_a_mean_either() -> None:
+    """Whatever the centre is: those that a bound on rows has cut may have had any values."""
+    found = together([*SUM_AND_COUNT, dp.Mean("x")], people([7] * 4000), dp.Budget(1), depth=1)
+    assert found[1:3] == [-math.inf, math.inf] and found[5] == math.inf
 
 
 APART = {
