@@ -198,8 +198,9 @@ def released(
         everybody = settling.open_bucket(found[settling.SHARED], program.shared_measures)[0]
         view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
-    opened = settling.open_bucket(found[0], program.measures)
-    cells, names = draw_once.BucketPartitions(layout, 1).cells(0, *opened)
+    summary, lines = settling.open_bucket(found[0], program.measures)
+    every = draw_once.named_partitions(0, summary)
+    cells, names = draw_once.BucketPartitions(layout, 1).cells(0, summary, lines, [every])
     drawn = program.release(cells, clips, noise)
     columns = program.combine(drawn, program.sums(drawn))
     by_day = zip(names, zip(*(map(float, column) for column in columns), strict=True), strict=True)
