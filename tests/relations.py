@@ -21,6 +21,7 @@ from beam_dp.mechanisms.profiles import frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -288,7 +289,8 @@ def views(
     several: bool = False,
 ) -> list[View]:
     """Return what is seen of rows (dicts or Arrow) after the way of a pipeline, by bucket."""
-    measures = measures_of(asked) if isinstance(asked, Loss) else asked.measures
+    # Everybody, for the partitions that are there.
+    measures = measures_of(asked) if isinstance(asked, Loss) else (*asked.measures, Measure(PEOPLE))
     assert several == any(column.role is Role.OWNER for column in asked.columns)
     layout = Layout("person", ("day",), asked.columns, None, KEY)
     bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
@@ -300,9 +302,10 @@ def views(
     settle = settling.Settle(bounder, measures, (), buckets)
     settled = grouped(bundle(settle, [element]) for element in packed.items())
     places = draw_once.BucketPartitions(layout, buckets)
+    opened = {bucket: settling.open_bucket(blobs, measures) for bucket, blobs in settled.items()}
     found = [
-        places.cells(bucket, *settling.open_bucket(blobs, measures))
-        for bucket, blobs in settled.items()
+        places.cells(bucket, summary, lines, [draw_once.named_partitions(bucket, summary)])
+        for bucket, (summary, lines) in opened.items()
     ]
     return [View(cells, [key[0] for key in places.names(listed)]) for cells, listed in found]
 

@@ -182,7 +182,7 @@ class PrivateAggregate(RowsOfPeople):
         )
         if program.chooses or program.selection is not None:
             how = program, noise, draws
-            select = draw_once.SelectPartitions(*how) if program.selection is not None else None
+            select = draw_once.SelectFirst(*how) if program.selection is not None else None
             summarise.first = First(program, draw_once.ChooseFirst(*how), select)
         summaries = pcoll | "Summarise" >> summarise
         draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws)

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
 
 from beam_dp.mechanisms.accounting import account
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -39,7 +40,6 @@ from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
-from tests.mechanisms.metrics.test_sums import noise_of_smaller_clips, worst_of_pool
 from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 
 FIELDS = (Field(0, "sum"),)

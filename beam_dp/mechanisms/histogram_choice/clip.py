@@ -203,7 +203,8 @@ class ClipChoice:
         people = np.where(shown, np.maximum(noisy, 0), 0).sum(axis=1)
         edges = np.array([float(clip) for clip in self.thresholds])
         means = ClipEdges(self.thresholds).means[: self.buckets]
-        excess = np.maximum(means[None, :] - edges[:, None], 0.0)
+        # Who is in a bucket up to an edge loses nothing, whatever its mean is taken to be.
+        excess = np.triu(np.maximum(means[None, :] - edges[:, None], 0.0), 1)
         errors = weight * (people @ excess.T) / partitions + noise
         top = tops.max(axis=1)
         errors = np.where(np.arange(len(edges)) <= np.maximum(top, 0)[:, None], errors, np.inf)

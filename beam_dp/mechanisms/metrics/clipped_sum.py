@@ -492,7 +492,8 @@ class ClippedSum(Release):
             sizes = noise.mean_error(place), noise.scale(place)
             return clip_then_noise(self._clipped_in_words, noise.name, *sizes)
         clip = float(self.thresholds[0] * self.unit)
-        note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {clip:.15g}"
+        given = (self.measure.cap or 0) * self.measure.fine or self.thresholds[0]
+        note = "" if self.bounded or self.sure else f"{_IF_KNOWN} {float(given * self.unit):.15g}"
         sizes = noise.scale(place), noise.mean_error(place)
         scale, error = (f"{size * clip:.4g}" for size in sizes)
         return Description(noise.name, error, scale, note)

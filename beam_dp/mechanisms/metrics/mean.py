@@ -37,7 +37,12 @@ from beam_dp.mechanisms.metrics.base import (
     joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import clipped_sum, people_of, row_clips
+from beam_dp.mechanisms.metrics.clipped_sum import (
+    ClippedSum,
+    clipped_sum,
+    people_of,
+    row_clips,
+)
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks
@@ -172,6 +177,8 @@ class SumOfReleased(Sum):
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""
         centre = released[0].origin
+        if not centre:  # 0 times an open end is no number
+            return joined(lambda distances, count: distances, released)
         return joined(lambda distances, count: distances + centre * count, released)
 
 
@@ -194,15 +201,16 @@ class Distances(PooledPart):
         """How its centre is chosen."""
         return CentreRequest(self.column, self.ends, self.by_person)
 
-    def build(self, context: Context, share: Budget) -> Release:
+    def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release, which is about 0 until a centre is chosen."""
         unit = self.exact_unit
+        centre = context.centres.get(self.asked_centre, 0)
         measure = Measure(
             context.field(self.column, "sum", *units_between(self.ends, unit)),
             sign=0,
             counted=self._counted(context),
-            once=self.by_person,
-            centre=context.centres.get(self.asked_centre, 0),
+            once=self.by_person and centre != 0,  # else totals would be cut to 1
+            centre=centre,
         )
         made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
         return dataclasses.replace(made, folded=True, bounded=False)
@@ -215,6 +223,11 @@ class Distances(PooledPart):
 class DistancesOfAll(Distances):
     """The sum of the distances of all rows, or people: of those without a value that of 0."""
 
+    def build(self, context: Context, share: Budget) -> ClippedSum:
+        """Return the release; a sum of all rows lacks those that a bound cuts."""
+        made = super().build(context, share)
+        return dataclasses.replace(made, bounded=context.depth is not None)
+
     def _counted(self, context: Context) -> int:
         super()._counted(context)  # the centre is chosen by it
         return PEOPLE if self.by_person else ROWS
@@ -225,7 +238,7 @@ class SquaredDistances(Distances):
 
     word: ClassVar[str] = "sum of squares"
 
-    def build(self, context: Context, share: Budget) -> Release:
+    def build(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release about the same centre; a unit is a squared one."""
         ends = units_between(self.ends, self.exact_unit)
         measure = Measure(

@@ -75,7 +75,7 @@ def share_out(
         keys.append(None)
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
-    kept = bool(wanting) or gaussian
+    kept = bool(wanting) or (gaussian and not whole.is_zcdp)
     for_parts = whole.delta / (2 if selection is not None else 1) if kept else Fraction(0)
     made = Budget.zcdp if whole.is_zcdp else Budget
     for part in wanting:

@@ -43,7 +43,7 @@ _EXPLAINED = (
         "100 releases no more lie between the two"
     ),
     (
-        "clip: each person's contribution is clipped to it; it is chosen privately when the job runs; "
+        "clip: the contribution of one person is clipped to it; it is chosen privately when the job runs; "
         "clipping loss: what people have beyond it, as far as it is not given back"
     ),
     "shift T: so many people may be passed over, or have more than the clip unseen",

@@ -17,7 +17,6 @@ line, because bounding has already brought each person's rows in a partition tog
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -321,18 +320,14 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     sums = integers.segment_sums(sizes, starts)
     if norm == 1:
         return sums
-    if object in (sizes.dtype, sums.dtype):
-        wide = np.add.reduceat(integers.widen(sizes) ** 2, starts)
-        exact = [math.isqrt(int(square) - 1) + 1 for square in wide]
-        return integers.narrow(np.array(exact, object))
     shift = np.maximum(_bits(sums) - _NORM_BITS, 0)
     lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
-    coarse = -(-sizes >> lines)
+    coarse = (-(-sizes >> lines)).astype(np.int64)
     squares = np.add.reduceat(coarse * coarse, starts)
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     roots -= roots * roots > squares
     roots += roots * roots < squares
-    return np.asarray(np.minimum(roots << shift, sums))
+    return integers.narrow(np.minimum(roots.astype(sums.dtype) << shift, sums))
 
 
 def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
@@ -347,12 +342,9 @@ def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
         steps: a power of two.
     """
     sizes = abs(numbers)
-    if object in (sizes.dtype, whole.dtype):
-        found = integers.narrow(integers.widen(sizes) * steps // integers.widen(whole))
-    else:
-        shift = np.maximum(_bits(whole) + (steps.bit_length() - 1) - _WORD_BITS, 0)
-        found = (sizes >> shift) * steps // ((whole >> shift) + (shift > 0))
-        found = np.where(sizes == whole, steps, found)
+    shift = np.maximum(_bits(whole) + (steps.bit_length() - 1) - _WORD_BITS, 0)
+    found = (sizes >> shift) * steps // ((whole >> shift) + (shift > 0))
+    found = np.where(np.asarray(sizes == whole, bool), steps, found).astype(np.int64)
     return np.asarray(np.where(np.asarray(numbers < 0, bool), -found, found))
 
 

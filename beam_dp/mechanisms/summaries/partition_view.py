@@ -119,13 +119,6 @@ class PartitionView:
         np.add.at(people, partition[above], self._summary.people[lines[above]])
         return integers.sums_at(partition[~above], total[~above], self.size), people
 
-    def above(self, measure: int, last: np.ndarray) -> np.ndarray:
-        """Return the total of the buckets above a last one per partition."""
-        lines = self._places(measure)
-        partition, total = self._indexes[lines], self._summary.total[lines]
-        higher = self._summary.bucket[lines] > last[partition]
-        return integers.sums_at(partition[higher], total[higher], self.size)
-
     def cut_cells(self, measure: int, cells: int, width: int, last: int) -> list[np.ndarray]:
         """Return what `cut` does for each cell of so many neighbouring buckets: (size, cells)."""
         lines = self._places(measure)

@@ -12,7 +12,7 @@ and SettleBounds: centres, private partitions, or a bound on partitions.
 
       ReduceShards       whole people, reduced; their votes, and their weights in partitions
         ChooseFirst      of the votes: the centres, and the bound that one noisy histogram shows
-        SelectPartitions of the weights, by bucket: which partitions are released
+        SelectFirst      of the weights, by bucket: which partitions are released
         Store...         what was drawn is never drawn again
       SettleBounds       the lines of the selected partitions; the choices are side inputs
 

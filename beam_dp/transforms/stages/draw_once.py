@@ -358,7 +358,7 @@ class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chos
 
 
 @dataclasses.dataclass(eq=False)
-class SelectPartitions(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Selected]]):
+class SelectFirst(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Selected]]):
     """Turn (bucket, packed weights) into the selected partitions, behind a barrier.
 
     Attributes:

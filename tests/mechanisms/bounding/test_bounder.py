@@ -255,18 +255,22 @@ def test_names_travel_with_their_lines():
     assert settled.names == {(2, 3): b"first", (4, 5): b"second"}
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("limits", [(None, None), (2, None), (None, 3), (2, 4)])
+@pytest.mark.parametrize("limit", [None, 2])
 @pytest.mark.parametrize("keep_rows", [False, True])
-def test_a_smaller_bound_on_reduced_lines_is_that_bound_on_the_rows(limits, keep_rows):
-    """Lines that were reduced under a larger bound on partitions, and then settled under L."""
-    for seed in range(60):
+def test_of_reduced_lines_some_partitions_and_the_lowest_pairs_are_taken(limit, keep_rows):
+    """What is left is what bounding makes of the rows of these partitions, with that bound."""
+    fields = () if keep_rows else FIELDS
+    found_in = rows_in if keep_rows else fields_in
+    for seed in range(40):
         generator = random.Random(seed)
-        rows = random_rows(generator, generator.randrange(40))
-        for wide, narrow in ((4, 1), (5, 3), (7, 7)):
-            first = Bounder(ContributionBounds(wide, *limits), FIELDS, b"key", keep_rows)
-            second = Bounder(ContributionBounds(narrow, *limits), FIELDS, b"key", keep_rows)
-            reduced = first.reduce(first.prepare(table_of(rows)))
-            found = second.settle_reduced(reduced)
-            expected = second.settle(second.prepare(table_of(rows)))
-            assert wire.pack(found) == wire.pack(expected)
+        rows = random_rows(generator, generator.randrange(80))
+        chosen = {row.partition for row in rows if generator.random() < 0.7}
+        free = Bounder(ContributionBounds(None, limit), fields, b"key", keep_rows)
+        reduced = free.reduce(free.prepare(table_of(rows, 2)))
+        listed = [pair in chosen for pair in zip(*reduced.partition.tolist(), strict=True)]
+        settled = free.settle_reduced(reduced.take(np.array(listed, bool)))
+        for most in (1, 3, None):
+            bounder = Bounder(ContributionBounds(most, limit), fields, b"key", keep_rows)
+            own = [row for row in rows if row.partition in chosen]
+            expected = bounder.settle(bounder.prepare(table_of(own, 2)))
+            assert found_in(free.lines_of_pairs(settled, most)) == found_in(expected)

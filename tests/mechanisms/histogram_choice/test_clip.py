@@ -8,6 +8,7 @@ by trying all values of the noise.
 What people lose at a clip: the estimate by the histogram, and the share of a partition.
 """
 
+import dataclasses
 import itertools
 import math
 import random
@@ -101,6 +102,41 @@ def test_any_clips_can_be_given(grid, sides):
         people[0, -1, bucket] = 5000
         drawn = choice.draw(people, ZeroNoise())
         assert choice.clips(drawn, 1.7).tolist() == [min(bucket, len(grid) - 1)]
+
+
+def best_by_trying(counts, edges, noise, partitions, top, weight=1.0) -> tuple[int, float]:
+    """Return the index of the best clip by its definition, and its error, edge by edge."""
+    errors = []
+    for at in range(min(top, len(edges) - 1) + 1):
+        lost = 0.0
+        for bucket in range(at + 1, top + 1):
+            low, high = edges[bucket - 1], [*edges, 2 * edges[-1]][bucket]
+            mean = (high - low) / math.log((high + 0.5) / (low + 0.5))
+            lost += max(int(counts[bucket]), 0) * (mean - edges[at])
+        errors.append(weight * lost / partitions + noise[at])
+    return errors.index(min(errors)), min(errors)
+
+
+@pytest.mark.parametrize("grid", [GRID, (1, 2, 3, 4, 6, 8, 12), (64, 90, 128, 181, 1000)], ids=str)
+@pytest.mark.parametrize("sides", [1, 2])
+def test_the_clip_of_several_is_the_one_of_least_error(grid, sides):
+    generator, choice = np.random.default_rng(5), ClipChoice(PURE, grid, sides)
+    chosen = set()
+    for _ in range(60):
+        noisy = generator.choice((-9, 0, 40, 900, 30_000), (1, sides, choice.buckets))
+        tops = choice.evidence.highest(noisy)[0]
+        seen = np.where(np.arange(choice.buckets) <= tops[:, None], np.maximum(noisy[0], 0), 0)
+        for partitions, scale in itertools.product((2, 30, 1000), (0.5, 40.0)):
+            noise, weight = scale * np.array(grid), generator.choice((0.5, 1.0))
+            best, error = best_by_trying(
+                seen.sum(axis=0), grid, noise, partitions, tops.max(), weight
+            )
+            chosen.add(best)
+            [index], [errs] = choice.best_clips(noisy, noise, partitions, weight)
+            assert index == best and errs == pytest.approx(error)
+    assert chosen == set(range(len(grid)))
+    nobody = np.full((1, sides, choice.buckets), -3)
+    assert choice.best_clips(nobody, np.array(grid, float), 9)[0].tolist() == [-1]
 
 
 # ---------------------------------------------------------------------------------- extremes
@@ -282,7 +318,7 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
     expected = 12 * fall ** np.arange(8)
     each = ClipEdges(CLIPS).means[3:11] - 4
     total, beyond = (expected * each).sum(), (expected * each**2).sum()
-    said = Losses(np.array([total]), np.array([beyond]), np.array([beyond])).beside(0.0)
+    said = Losses(*np.array([[total], [beyond], [beyond], [0.0], [0.0], [0.0]])).beside(0.0)
     drawn = generator.poisson(expected, (4000, 8)) @ each
     assert (drawn > said).mean() <= 0.065
     assert (drawn > total).mean() > 0.2  # what is expected alone would be exceeded often
@@ -299,7 +335,7 @@ def test_losses_are_shared_by_sizes():
     sizes = CUT.sizes(values)
     assert sizes.tolist() == [1, 50, 50, 200, 1, 1]
     sums = CUT.sums(values)
-    assert sums.tolist() == [sizes.sum(), (sizes**2).sum()]
+    assert sums.tolist()[:2] == [sizes.sum(), (sizes**2).sum()]
     # The sums of parts add up to that of the whole.
     parts = CUT.sums(values[:2]) + CUT.sums(values[2:]) + CUT.sums(values[:0])
     assert parts.tolist() == sums.tolist()
@@ -315,6 +351,38 @@ def test_losses_are_shared_by_sizes():
         assert (widths - 30).sum() >= min(total, 2 * total)
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_loss_is_given_back_in_proportion_to_what_was_released(signed):
+    """Of numbers from 0 on those above 0 get it; of both signs each, on its own side."""
+    values = np.array([-40.0, 0.0, 100.0, 260.0])
+    below = CUT.below if signed else (0.0, 0.0)
+    cut = dataclasses.replace(CUT, below=below, lost=80.0, kept=100.0)
+    sharing = np.abs(values) if signed else np.maximum(values, 0)
+    parts = [cut.sums(values[place : place + 1]) for place in range(4)]
+    back = cut.given_back(values, sum(parts))
+    assert back == pytest.approx(80 * np.sign(values) * sharing / sharing.sum())
+    # What cancels within partitions is not given back to what is left of it.
+    kept = dataclasses.replace(cut, kept=2000.0)
+    expected = (values if signed else np.maximum(values, 0)) * 80 / 2000
+    assert kept.given_back(values, sum(parts)) == pytest.approx(expected)
+    # The numbers have no L2 norm to compare with: all get the same part.
+    euclidean = dataclasses.replace(cut, norm=2)
+    assert euclidean.given_back(values, sum(parts)) == pytest.approx(expected * 20)
+    assert not dataclasses.replace(cut, lost=0.0).given_back(values, sum(parts)).any()
+
+
+def test_of_an_l2_norm_more_is_lost_by_as_much_as_sums_are_more_than_it():
+    """In a hundred partitions alike the sum of numbers is ten times what is kept of the norm."""
+    values = np.full(100, 50.0)
+    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
+    euclidean = dataclasses.replace(cut, norm=2)
+    tenfold = dataclasses.replace(cut, above=(4000.0, 950.0))
+    sums = cut.sums(values)
+    assert euclidean.widths(values, sums)[1] == pytest.approx(tenfold.widths(values, sums)[1])
+    few = dataclasses.replace(euclidean, kept=1e6)
+    assert few.widths(values, sums)[1] == pytest.approx(cut.widths(values, sums)[1])
+
+
 @pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])
 def test_widths_are_numbers_for_any_released_numbers(largest):
     values = np.array([0, largest, -largest, 1], object)
@@ -323,4 +391,4 @@ def test_widths_are_numbers_for_any_released_numbers(largest):
             for widths in cut.widths(whole, cut.sums(whole)):
                 assert widths.dtype == np.float64 and np.isfinite(widths).all()
                 assert (widths >= cut.noise).all()
-    assert all(len(widths) == 0 for widths in CUT.widths(values[:0], np.zeros(2)))
+    assert all(len(widths) == 0 for widths in CUT.widths(values[:0], np.zeros(3)))

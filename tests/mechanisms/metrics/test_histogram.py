@@ -16,11 +16,10 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Context, Metric
-from beam_dp.mechanisms.metrics.histogram import HistogramRelease
-from beam_dp.mechanisms.metrics.released import ALPHA, Released
-from beam_dp.mechanisms.metrics.sums import people_of
+from beam_dp.mechanisms.metrics.histogram import ClippedBins
+from beam_dp.mechanisms.metrics.released import ALPHA
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
+from beam_dp.mechanisms.summaries.histograms import summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
 from tests.hostile import support
@@ -56,7 +55,7 @@ def test_a_bin_is_from_an_edge_to_below_the_next() -> None:
     # 17.9999994 is 17.999999 on the grid of millionths, 17.9999996 is 18.
     assert bins(first, asked) == [3, 3, 2]
     assert bins(second, asked) == [0, 0, 3]  # the mean is 30
-    assert first.histogram_age_0_18_low == 3 == first.histogram_age_0_18_high
+    assert (first.histogram_age_0_18_low, first.histogram_age_0_18_high) == (2, 4)
     names = list(first._fields if hasattr(first, "_fields") else vars(first))
     assert names[:4] == [
         "day",
@@ -100,38 +99,49 @@ def test_names_of_bins_are_plain() -> None:
 
 # ---------------------------------------------------------------- its release, exactly
 
-MEASURE = PersonBins(0, thresholds=(9, 19, 29), additive=False, count=1, mean=False)
 Ages = list[int]
 
 
-def release_of(budget: Budget, first: int = 1, bins: int = 2) -> HistogramRelease:
-    return HistogramRelease(MEASURE, first, bins, budget, ALPHA)
+def release_of(budget: Budget, edges: tuple = (10, 20, 30), partitions: int = 1) -> ClippedBins:
+    asked = dp.Histogram("age", edges, unit=1)
+    release = asked.build(Context(asked.columns(), partitions=partitions), budget)
+    assert isinstance(release, ClippedBins)
+    return release
 
 
-def view_of(*partitions: Ages) -> PartitionView:
-    """Return partitions of people with one number each."""
+WHOLE = (-math.inf, 10, 20, 30, math.inf)
+
+
+def view_of(release: ClippedBins, *partitions: Ages, apart: bool = True) -> PartitionView:
+    """Return partitions of people with one number each: others in each, or the first ones again."""
     ages = np.array([age for ages in partitions for age in ages], np.int64)
-    where = np.repeat(np.arange(len(partitions)), [len(ages) for ages in partitions])
-    ones, people = np.ones(len(ages), np.int64), np.arange(len(ages), dtype=np.uint64)[None]
-    table = Table(people, where.astype(np.uint64)[None], ones, [ages, ones])
-    summary = summarise(table, [MEASURE])
-    return PartitionView(summary, summary.partition[0].astype(np.int64), len(partitions))
+    sizes = [len(ages) for ages in partitions]
+    where = np.repeat(np.arange(len(partitions)), sizes)
+    people = np.arange(len(ages)) if apart else np.concatenate([np.arange(size) for size in sizes])
+    ones, order = np.ones(len(ages), np.int64), np.argsort(people, kind="stable")
+    fields = people.astype(np.uint64)[None], where.astype(np.uint64)[None], ones, [ones, ages]
+    summary = summarise(Table(*fields).take(order), release.measures)
+    indexes = summary.partition[0].astype(np.int64)
+    return PartitionView(summary, indexes, len(partitions))
 
 
 def test_bins_are_those_that_were_asked_for() -> None:
-    view = view_of([5, 10, 19, 20, 29, 30], [], [9, 15])
-    inner = release_of(Budget(1)).draw(view, ZeroNoise())
-    assert inner.values.tolist() == [[2, 2], [0, 0], [1, 0]]
-    assert [spent.cost for spent in release_of(Budget(0.7), 0, 4).spends] == [Budget(0.7)]
-    whole = release_of(Budget(1), 0, 4).draw(view, ZeroNoise())
-    assert whole.values.tolist() == [[1, 2, 2, 1], [0, 0, 0, 0], [1, 1, 0, 0]]
+    for edges, found in (
+        ((10, 20, 30), [[2, 2], [0, 0], [1, 0]]),
+        (WHOLE, [[1, 2, 2, 1], [0, 0, 0, 0], [1, 1, 0, 0]]),
+    ):
+        release = release_of(Budget(0.7), edges)
+        view = view_of(release, [5, 10, 19, 20, 29, 30], [], [9, 15])
+        assert release.draw(view, ZeroNoise()).values.tolist() == found
+        assert [spent.cost for spent in release.spends] == [Budget(0.7)]
 
 
 @pytest.mark.parametrize("budget", [Budget(0.7), Budget.zcdp(0.1)])
 def test_draws_follow_that_law_in_every_bin_and_are_independent(budget: Budget) -> None:
     """By Dvoretzky, Kiefer, Wolfowitz 24,000 draws stray 0.025 with a chance below 2e-13."""
     size = 24_000
-    values = release_of(budget, 0, 4).draw(view_of(*[[10, 10, 25]] * size), noise=Noise()).values
+    release = release_of(budget, WHOLE)
+    values = release.draw(view_of(release, *[[10, 10, 25]] * size), noise=Noise()).values
     support = np.arange(-60, 61)
     if budget.is_zcdp:
         chances = np.exp(-(support**2) * float(budget.amount))
@@ -154,23 +164,42 @@ def test_draws_follow_that_law_in_every_bin_and_are_independent(budget: Budget) 
 
 @pytest.mark.parametrize(("epsilon", "within"), [(1, 3), (0.5, 6), (0.2, 15), (0.1, 30)])
 def test_the_truth_is_within_t_but_for_alpha(epsilon: float, within: int) -> None:
-    released = release_of(Budget(epsilon)).draw(view_of([10] * 40), ZeroNoise())
+    release = release_of(Budget(epsilon))
+    released = release.draw(view_of(release, [10] * 40), ZeroNoise())
     assert released.below.tolist() == released.above.tolist() == [[within, within]]
     q = math.exp(-epsilon)
     assert 2 * q ** (within + 1) / (1 + q) <= 0.05 < 2 * q**within / (1 + q)
     assert float(ALPHA) <= 0.05
 
 
-def test_people_who_were_cut_may_have_been_in_any_bin() -> None:
-    """As for a number of people: what is cut can only be missing."""
-    drawn = release_of(Budget(1)).draw(view_of([10] * 40 + [20] * 4), ZeroNoise())
-    cut = release_of(Budget(1)).with_lost(drawn, 0.5)
-    plain = people_of(Context(()), Budget(1)).with_lost(
-        Released.within(drawn.values, drawn.above), 0.5
-    )
-    assert cut.below.tolist() == drawn.below.tolist()
-    assert (cut.above > drawn.above).all() and cut.above.tolist() == plain.above.tolist()
-    assert release_of(Budget(1)).with_lost(drawn, 0.0).above.tolist() == drawn.above.tolist()
+@pytest.mark.parametrize("budget", [Budget(2), Budget.zcdp(0.5)], ids=["L1", "L2"])
+def test_bins_of_several_partitions_are_one_vector_of_the_norm_of_the_clip(budget: Budget) -> None:
+    """Who is in n partitions adds 1 to a bin of each, or their share of the clip; as a vector."""
+    release = release_of(budget, WHOLE, partitions=5)
+    norm, fine = release.measure.norm, release.measure.fine
+    assert norm == (2 if budget.is_zcdp else 1)
 
+    def totals(index: int, *partitions: Ages) -> list[Fraction]:
+        noisy = np.zeros((1, 1, release.choice.buckets), np.int64)
+        noisy[0, 0, index] = 10**9
+        taken = release.taken(view_of(release, *partitions, apart=False).at(0, noisy))
+        assert taken.index == index
+        return [Fraction(int(total), taken.fine * fine) for total in taken.totals]
 
-# ------------------------------------------------------------------------- the command line
+    everybody: list[Ages] = [[5, 12, 35], [5, 12, 25], [11, 12], [25], [30]]
+    for index, edge in enumerate(release.thresholds):
+        clip, together = Fraction(edge, fine), [Fraction(0)] * 20
+        for person in range(3):
+            own = [ages[person : person + 1] for ages in everybody]
+            alone = totals(index, *own)
+            count = sum(map(len, own))
+            assert sum(each**norm for each in alone) <= clip**norm
+            part = min(1.0, float(clip) / count ** (1 / norm))
+            bins = [sum(age >= low for low in WHOLE[1:4]) for ages in own for age in ages]
+            expected = np.zeros((5, 4))
+            expected[[at for at, ages in enumerate(own) if ages], bins] = part
+            # An L2 norm is rounded up to the next of 64 parts of 1.
+            assert np.array(alone, float) == pytest.approx(expected.ravel(), rel=0.02)
+            together = [sum(pair) for pair in zip(together, alone, strict=True)]
+        assert totals(index, *everybody) == together
+    assert sum(spent.cost.amount for spent in release.spends if spent.once) == budget.amount

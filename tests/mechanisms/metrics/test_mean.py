@@ -6,6 +6,7 @@ Variances of rows: exact squares about a centre, wide values, and what is refuse
 import dataclasses
 import random
 import warnings
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -14,21 +15,23 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics import sums
-from beam_dp.mechanisms.metrics.base import CENTRE
+from beam_dp.mechanisms.metrics import clipped_sum
+from beam_dp.mechanisms.metrics.base import CENTRE, Context
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
+from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
 from beam_dp.mechanisms.metrics.released import Released
-from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import record_of
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import choices
-from tests.mechanisms.metrics.test_sums import chosen
+from tests.mechanisms.metrics.test_clipped_sum import chosen
 from tests.reference import Row, table_of
 
 ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]
@@ -42,10 +45,9 @@ def rows_of(generator: random.Random, people: int) -> list[Row]:
     ]
 
 
-def clipped_of(rows: list[Row], release: ClippedSum, ends) -> int:
+def clipped_of(rows: list[Row], release: ClippedSum, fields: Sequence[Field]) -> int:
     """Return the clipped number of one partition, without noise."""
-    fields = (Field(0, "sum", *ends), Field(0, "count"))
-    bounder = Bounder(ContributionBounds(None), fields, b"key")
+    bounder = Bounder(ContributionBounds(None), tuple(fields), b"key")
     table = bounder.settle(bounder.prepare(table_of(rows)))
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
@@ -54,30 +56,31 @@ def clipped_of(rows: list[Row], release: ClippedSum, ends) -> int:
 
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("by_person", [False, True])
-def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(ends, by_person) -> None:
-    generator = random.Random(7)
+@pytest.mark.parametrize("kind", [Distances, DistancesOfAll])
+def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_person, ends) -> None:
+    """The centre is taken off for each row or person with a value, or for each of them all."""
+    generator, reached = random.Random(7), set()
     low, high = (-(10**9) if ends[0] is None else ends[0], 10**9 if ends[1] is None else ends[1])
-    reached = set()
-    for _ in range(25):
-        clip, centre = generator.choice((1, 8, 64)), generator.randrange(-150, 150)
-        distances = ClippedSum(
-            0, True, (clip,), Fraction(1), (), (dp.Budget(1),),
-            counted=PEOPLE if by_person else 1, centre=centre,
-        )  # fmt: skip
-        count = ClippedSum(1, False, (min(clip, 8),), Fraction(1), (), (dp.Budget(1),))
+    part = kind(Column("x", Role.VALUE, Fraction(1)), ends, by_person)
+    for trial in range(25):
+        clip, centre = generator.choice((1, 8, 64)), generator.randrange(-150, 150) * (trial % 5)
+        context = Context(part.columns(), partitions=1, centres={part.asked_centre: centre})
+        made = part.build(context, dp.Budget(1))
+        measure = dataclasses.replace(made.measure, thresholds=(clip,))
+        distances = dataclasses.replace(made, measure=measure, clip_cost=None)
         rows = rows_of(generator, 8)
-        whole, expected = clipped_of(rows, distances, ends), 0
+        whole, expected = clipped_of(rows, distances, context.fields), 0
         for person in range(8):
             left = [row for row in rows if row.person[0] != person]
-            cut = [row.values[0] for row in rows if row.person[0] == person]
-            cut = [min(max(value, low), high) for value in cut if value is not None]
-            away = sum(cut) - centre * (1 if by_person else len(cut))
+            mine = [row.values[0] for row in rows if row.person[0] == person]
+            cut = [min(max(value, low), high) for value in mine if value is not None]
+            counted = len(mine if kind is DistancesOfAll else cut)
+            away = sum(cut) - centre * (min(counted, 1) if by_person else counted)
             own = max(-clip, min(away, clip))
-            assert whole - clipped_of(left, distances, ends) == own  # so at most the clip
+            moved = whole - clipped_of(left, distances, context.fields)
+            assert moved == own  # so at most the clip
             expected += own
             reached.add(abs(own) == clip)
-            moved = clipped_of(rows, count, ends) - clipped_of(left, count, ends)
-            assert moved == min(len(cut), count.thresholds[0])
         assert whole == expected
     assert reached == {False, True}
 
@@ -232,7 +235,7 @@ def test_few_rows_give_no_warning() -> None:
 def moves_by_at_most_the_clips() -> bool:
     """A person moves each number by its clip at most, whatever the clips and the centre are."""
     source = random.Random(8)
-    program = compile_program([dp.Variance("x", unit=1)], dp.Budget(1), 1)
+    program = compile_program([dp.Variance("x", unit=1)], dp.Budget(1), 1, partitions=1)
     reached = set()
     for _ in range(60):
         people = [
@@ -247,8 +250,9 @@ def moves_by_at_most_the_clips() -> bool:
         centre, index = source.choice([0, 5, -(1 << 30), WIDEST]), source.randrange(64)
         for step in program.steps:
             release = dataclasses.replace(step.release, pool=None, place=0)
-            if release.source != program.fields.index(Field(0, "count")):
-                release = dataclasses.replace(release, centre=centre)
+            if release.measure.source != program.fields.index(Field(0, "count")):
+                measure = dataclasses.replace(release.measure, centre=centre)
+                release = dataclasses.replace(release, measure=measure)
             place = min(index, len(release.thresholds) - 1)
             both = [cut_at(release, program, some, place) for some in (rows, fewer)]
             move, clip = both[0] - both[1], release.thresholds[place]
@@ -271,7 +275,11 @@ def test_a_person_moves_each_number_by_at_most_its_clip() -> None:
     assert moves_by_at_most_the_clips()
 
 
-def test_a_clip_that_is_one_too_small_is_noticed(monkeypatch) -> None:
-    whole = sums._clip
-    monkeypatch.setattr(sums, "_clip", lambda *place: whole(*place[:-1], place[-1] + 1))
+def test_a_share_of_more_than_the_clip_is_noticed(monkeypatch) -> None:
+    whole = clipped_sum.clipped_totals
+    monkeypatch.setattr(
+        clipped_sum,
+        "clipped_totals",
+        lambda below, shares, clip, *grid: whole(below, shares, clip + 1, *grid),
+    )
     assert not moves_by_at_most_the_clips()

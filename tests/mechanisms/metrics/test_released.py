@@ -13,9 +13,10 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
-from beam_dp.mechanisms.metrics.sums import ClippedSum
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -59,6 +60,28 @@ def test_integers_of_any_size_have_ends() -> None:
     assert ends(found) == [(2.0**70 - 2.0**60, 2.0**70 + 2.0**60), (-(2.0**70), -(2.0**70))]
 
 
+def test_whole_numbers_have_ends_that_are_whole_and_hold_what_the_others_held() -> None:
+    below, above = np.array([1.0, INF, 0.0]), np.array([0.5, 3.7, INF])
+    found = Released.between(np.array([2.4, -2.6, 7.0]), below, above).rounded()
+    assert found.values.tolist() == [2, -3, 7]
+    assert ends(found) == [(1, 3), (-INF, 2), (7, INF)]
+
+
+def test_a_part_of_the_loss_moves_a_number_and_leaves_its_ends() -> None:
+    """But where the number is moved beyond an end: then that is the number."""
+    values = np.array([100.0, 40.0, -7.0, 0.0])
+    for total in (60.0, 10.0):
+        cut = Cut(5.0, 8.0, 2.0, (0.0, 0.0), (total, 9.0), lost=50.0, kept=140.0)
+        drawn = Released(values, np.full(4, 5.0), np.full(4, 5.0), np.zeros(4), cut)
+        sums = cut.sums(values)
+        below, above = cut.widths(values, sums)
+        found = drawn.spread(sums)
+        back = cut.given_back(values, sums)
+        assert found.values.tolist() == (values + back).tolist() and back.sum() == pytest.approx(50)
+        assert found.low == pytest.approx(values - below)
+        assert found.high == pytest.approx(np.maximum(values + above, found.values))
+
+
 # --------------------------------------------------------------------- the claim, exactly
 
 
@@ -82,7 +105,7 @@ class Given(Noise):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_the_number_of_people_is_in_its_interval(epsilon: float) -> None:
     """With 95%, and not with one less on each side: nothing is given away."""
-    [step] = compile_program([dp.PeopleCount()], dp.Budget(epsilon), 1).steps
+    [step] = compile_program([dp.PeopleCount()], dp.Budget(epsilon), 1, partitions=1).steps
     assert isinstance(step.release, ClippedSum)
     numbers, chances = laplace(epsilon, round(60 / epsilon))
     nobody = empty(len(numbers))

@@ -1,5 +1,6 @@
 """Counts, sums and means with a clip that the user knows, and the interval of a mean."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.program import as_released, compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
@@ -24,9 +25,11 @@ def drawn(metric: Metric, table: Table) -> list[float]:
     return together([metric], table, ENOUGH)
 
 
-def together(metrics: Sequence[Metric], table: Table, budget: dp.Budget) -> list[float]:
+def together(
+    metrics: Sequence[Metric], table: Table, budget: dp.Budget, depth: int | None = None
+) -> list[float]:
     """Release metrics of one partition and return the value, low and high of each."""
-    program = compile_program(metrics, budget, 1, partitions=1)
+    program = compile_program(metrics, budget, 1, partitions=1, depth=depth)
     view = PartitionView.of_all(histograms.summarise(table, program.measures))
     choices = ()
     if program.shared_measures:
@@ -82,7 +85,6 @@ SUM_AND_COUNT = [dp.Sum("x"), dp.Count()]
 BESIDE = {
     "rows": [*SUM_AND_COUNT, dp.Mean("x")],
     "people": [dp.Sum("x"), dp.PeopleCount(), dp.Mean("x", per="person")],
-    "a known clip of the sum": [dp.Sum("x", clip=50), dp.Count(), dp.Mean("x")],
     "another name": [dp.Sum("x", name="a"), dp.Count(name="b"), dp.Mean("x", name="c")],
 }
 
@@ -97,7 +99,7 @@ def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
         found = together(metrics, many, dp.Budget(1))
         widths.append(found[8] - found[7])
         total, count, mean = found[::3]
-        assert mean == total / max(count, 1)
+        assert mean == pytest.approx(total / max(count, 1))
         truth = (7 * 4000 + 30 * 500) / (4500 if "person" in str(metrics[2]) else 9000)
         assert found[7] < mean < found[8]
         errors.append(abs(mean - truth))
@@ -111,12 +113,31 @@ def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
     assert sum(cost.amount * times for _, cost, times in program.entries) == 1
 
 
+@pytest.mark.parametrize("centre", [0, 3, -3])
+@pytest.mark.parametrize("most", [40, math.inf], ids=["closed", "open"])
+def test_a_sum_is_made_of_distances_and_of_as_many_centres(centre: int, most: float) -> None:
+    total, _, _ = as_released([dp.Sum("x"), dp.Count(), dp.Mean("x")])
+    distances = dataclasses.replace(interval(10, 8, 14), origin=float(centre))
+    found = total.combine([distances, interval(30, 20, most)])
+    assert found.values.tolist() == [10 + 30 * centre]
+    ends = sorted(np.multiply((20 - 30, most - 30), centre)) if centre else (0, 0)
+    assert found.below[0] == pytest.approx(math.hypot(2, ends[0]))
+    assert found.above[0] == pytest.approx(math.hypot(4, ends[1]))
+
+
+def test_of_a_sum_that_lacks_cut_rows_nothing_is_known_beside_a_mean_either() -> None:
+    """Whatever the centre is: those that a bound on rows has cut may have had any values."""
+    found = together([*SUM_AND_COUNT, dp.Mean("x")], people([7] * 4000), dp.Budget(1), depth=1)
+    assert found[1:3] == [-math.inf, math.inf] and found[5] == math.inf
+
+
 APART = {
     "no count": [dp.Sum("x"), dp.Mean("x")],
     "no sum": [dp.Count(), dp.Mean("x")],
     "another column": [dp.Sum("y"), dp.Count(), dp.Mean("x")],
     "people for rows": [dp.Sum("x"), dp.PeopleCount(), dp.Mean("x")],
     "rows for people": [dp.Sum("x"), dp.Count(), dp.Mean("x", per="person")],
+    "a known clip of the sum": [dp.Sum("x", clip=50), dp.Count(), dp.Mean("x")],
     "a sum from below": [dp.Sum("x", search=dp.AboveThreshold), dp.Count(), dp.Mean("x")],
     "a count from below": [dp.Sum("x"), dp.Count(search=dp.AboveThreshold), dp.Mean("x")],
     "ends of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", low=0, high=9)],

@@ -1,5 +1,7 @@
 """Every operation on exact columns equals the one on Python integers, whatever the form."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -121,3 +123,16 @@ def test_the_magnitude_is_an_upper_bound():
 def test_quotients_are_rounded_down_for_divisors_of_any_size(values, power, wide):
     found = integers.divide(column(values, wide), 1 << power)
     assert found.tolist() == [value // (1 << power) for value in values]
+
+
+UNITS = [Fraction(1), Fraction(5), Fraction(1, 10**6), Fraction(1, 3), Fraction(0.01)]
+
+
+@pytest.mark.parametrize("unit", [*UNITS, Fraction(7, 2), Fraction(1, 10**30 + 1)], ids=str)
+@pytest.mark.parametrize("wide", [False, True])
+def test_scale_gives_integers_or_the_nearest_floats(unit, wide):
+    for numbers in ([0, 1, -7, 123456789, (1 << 53) + 1], [1 << 90, -(1 << 140), 3], [], [-1]):
+        found = integers.scale(column(numbers, wide), unit).tolist()
+        kind = int if unit.denominator == 1 else float
+        assert found == [kind(number * unit) for number in numbers]
+        assert {type(value) for value in found} <= {kind}

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -44,8 +45,14 @@ REQUEST = SelectionRequest(Fraction(1), 5)
 
 
 def plan(budget: Budget, reach: int = 3, selected: bool = False) -> Plan:
-    """Return the plan of all kinds of metrics."""
-    return describe(compile_program(ASKED, budget, reach, selection=REQUEST if selected else None))
+    """Return the plan of all kinds of metrics; without a selection of so many partitions."""
+    return describe(program_of(budget, reach, selected))
+
+
+def program_of(budget: Budget, reach: int = 3, selected: bool = False) -> Program:
+    selection, partitions = (REQUEST, None) if selected else (None, reach)
+    known = {"bound": reach, "selection": selection, "partitions": partitions}
+    return compile_program(ASKED, budget, reach, **known)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_the_rows_add_up_to_the_whole(budget, selected):
     if selected and not budget.delta:
         return
     found = plan(budget, selected=selected)
-    whole = compile_program(ASKED, budget, 3, selection=REQUEST if selected else None).whole
+    whole = program_of(budget, selected=selected).whole
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
@@ -103,17 +110,32 @@ def test_the_mechanisms_are_named_with_their_scales():
     assert rows["max_age"].mechanism == "walk from the outside, each person counts once"
     assert rows["max_age"].noise_scale == "-" and rows["max_age"].shift > 0
     count = rows["count"]
-    assert count.mechanism == "clip for all partitions, then one draw for 5 numbers"
+    assert count.mechanism == "clip what each person adds, then one draw for 5 numbers"
     assert count.noise_scale == f"{one:.4g} clips" and count.shift > 0
     # Another weight has a draw of its own, and one number alone the noise that it had.
     total = rows["sum_spent"]
-    assert total.mechanism == "clip for all partitions, then discrete Laplace"
+    assert total.mechanism == "clip what each person adds, then discrete Laplace"
     alone = {
-        budget: describe(compile_program([sums.PeopleCount()], budget, 1)).rows[0]
+        budget: describe(compile_program([sums.PeopleCount()], budget, 1, partitions=1)).rows[0]
         for budget in (Budget(2.0), Budget.zcdp(2.0))
     }
     assert [row.mechanism for row in alone.values()] == ["discrete Laplace", "discrete Gaussian"]
     assert [row.noise_scale for row in alone.values()] == ["0.5", "0.5"]
+
+
+def test_of_several_partitions_the_norm_is_named_and_a_given_clip():
+    """Noise hides the norm of the clip of 4 in three partitions; the condition is about one."""
+    where = "clip what each person adds to all partitions (L1 norm), then discrete Laplace"
+    rows = {row.metric: row for row in plan(Budget(8.0)).rows}
+    assert rows["count"].mechanism == where and rows["visits"].mechanism == "discrete Laplace"
+    scale = 3 * 4 / rows["visits"].epsilon
+    assert float(rows["visits"].noise_scale) == pytest.approx(scale, rel=1e-3)
+    assert rows["visits"].reason.endswith("if nobody counts for more than the given clip 4")
+    asked = compile_program([sums.Count()], Budget(8.0, 1e-6), 1, partitions=7)
+    [row] = describe(asked).rows
+    assert row.mechanism == where + " (or Gaussian, of the L2 norm, where that errs less)"
+    assert (row.epsilon, row.delta) == (8, pytest.approx(1e-6))
+    assert describe(asked).total == "epsilon 8.0, delta 1e-06; pure composition"
 
 
 def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
@@ -121,17 +143,21 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (sums.ClippedSum, profiled.DirectRelease):
+    for kind in (ClippedSum, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 
 
-def test_a_reach_that_nobody_bound_is_named():
-    program = compile_program(ASKED, Budget(1.0), 3)
+def test_a_reach_that_nobody_bound_is_named_where_bounds_would_shrink_noise():
+    ranks, added = (
+        compile_program([asked], Budget(1.0), 3, partitions=3)
+        for asked in (quantiles.Max("age"), sums.Count())
+    )
     hint = "which is all of them: bounds would shrink all noise"
-    assert describe(program, unbounded=True).total.endswith(f"in at most 3 partitions, {hint}")
-    assert hint not in describe(program).total
-    single = compile_program(ASKED, Budget(1.0), 1)
+    assert describe(ranks, unbounded=True).total.endswith(f"in at most 3 partitions, {hint}")
+    assert hint not in describe(ranks).total
+    assert describe(added, unbounded=True).total == "epsilon 1.0, delta 0.0; pure composition"
+    single = compile_program([quantiles.Max("age")], Budget(1.0), 1, partitions=1)
     assert hint not in describe(single, unbounded=True).total
 
 
@@ -168,12 +194,12 @@ def test_a_period_is_what_the_plan_protects(budget, said):
     assert note.startswith("protected: one person's rows of one day (") and said in note
     made = PrivateAggregate("who", [sums.Sum("v")], Budget(1.0), period="day")
     told = str(made.plan())
-    assert told.count("one person") == told.count("one person's rows of one day") == 3
-    assert "the most that one person's rows of one day count for" in told
+    assert told.count("one person") == told.count("one person's rows of one day") == 2
+    assert "the contribution of one person's rows of one day is clipped" in told
 
 
 def chosen_plan(limit=7, budget=None):
-    metrics = [sums.PeopleCount(), sums.Sum("v")]
+    metrics = [quantiles.Max("v"), sums.Sum("v")]
     made = compile_program(metrics, budget or Budget(1), edges_up_to(limit), partitions=limit)
     return made, describe(made)
 
@@ -191,7 +217,7 @@ def test_the_cost_of_the_search_stands_first():
 def test_figures_are_those_of_one_bound(limit, shown):
     question, made = chosen_plan(limit)
     last = 1024 if limit is None else limit
-    assert f"in at most 1 to {last} partitions, chosen privately" in made.total
+    assert f"counts one person in at most 1 to {last}, chosen privately" in made.total
     assert f"the figures are for {shown} of them" in made.total
     said = question.at_bound(shown).steps[0].release.describe()
     assert (made.rows[1].noise_scale, made.rows[1].expected_error) == (
@@ -199,12 +225,6 @@ def test_figures_are_those_of_one_bound(limit, shown):
         said.expected_error,
     )
     assert len(made.rows) == 3
-
-
-def test_for_names_alone_the_selection_says_where_a_person_counts():
-    asked = compile_program([], Budget(1.0, 1e-6), edges_up_to(None), selection=REQUEST)
-    said = "one person counts in at most 64 partitions, chosen privately"
-    assert describe(asked).total.endswith(said)
 
 
 def line(metric, budget, reach=1):
@@ -280,11 +300,13 @@ def test_every_release_is_listed_with_its_clip() -> None:
     record = recorded(program)
     assert [release["metric"] for release in record["releases"]] == [m.output for m in METRICS]
     clips = [release.get("clip") for release in record["releases"]]
-    assert [clip is not None for clip in clips] == [True, True, False, False]
-    for clip, step in zip(clips[:2], program.steps, strict=False):
+    assert [clip is not None for clip in clips] == [True, True, False, True]
+    for clip, step in zip(clips, program.steps, strict=False):
+        if clip is None:
+            continue
         [scale], [taken] = clip["noise_scales"], clip["clips"]
-        assert (taken, scale) == (2.0, 3.5)
-        assert clip["cost_of_the_noise_per_partition"] == str(step.release.noise_cost.amount)
+        assert (taken, scale) == (2.0, 3.5) and clip["norm"] == "L1"
+        assert clip["cost_of_the_noise"] == str(step.release.noise_cost.amount)
         assert clip["cost_of_the_histogram"] == str(step.release.clip_cost.amount)
         sides, buckets = np.shape(clip["noisy_people"])
         assert buckets == len(clip["people_up_to"]) + 1 and sides in (1, 2)

@@ -6,7 +6,7 @@ The columns and steps of a program: labels, measures, shared clips, and what eac
 
 Whatever bound is chosen, the search and the program for it cost the whole, and no more.
 
-Few public partitions share one draw of noise: what it costs, when it is chosen, and its law.
+Partitions are selected first, and their number is known to the rest.
 """
 
 import dataclasses
@@ -18,7 +18,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from beam_dp.mechanisms.histogram_choice.reach import LADDER, SHARE, Look, choose, edges_up_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import check_total, counted
@@ -28,23 +27,23 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.histogram_choice.partition_bound import LADDER, edges_up_to
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
 from beam_dp.mechanisms.metrics.base import Context
-from beam_dp.mechanisms.metrics.sums import ClippedSum, Pool
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
-from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
-from beam_dp.mechanisms.noise.partition_selection import MOST, WeightedThreshold
+from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import build, columns_of
-from beam_dp.mechanisms.planning.program import SEARCH, TOGETHER, Program, compile_program
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import SEARCH, SEARCH_SHARE, Program, compile_program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import ZeroNoise
+from tests.doubles import Asked, ZeroNoise
 from tests.reference import Row, table_of
 
 SMALL = Candidates.linear(0, 20, 1)
@@ -79,12 +78,14 @@ BUDGETS = [
     Budget.zcdp(Fraction(1, 7), 1e-7),
 ]
 SELECTIONS = [None, SelectionRequest(Fraction(1), 1), SelectionRequest(Fraction(2, 5), 10)]
+PLACES = [(1, 1), (3, None), (1000, None), (5, 5)]
+"""Bounds on partitions per person, and public numbers of partitions."""
 TABLE = [
-    (name, budget, reach, depth, selection)
-    for name, budget, reach, depth, selection in itertools.product(
-        METRICS, BUDGETS, (1, 3, 1000), (None, 1, 6), SELECTIONS
+    (name, budget, places, depth, selection)
+    for name, budget, places, depth, selection in itertools.product(
+        METRICS, BUDGETS, PLACES, (None, 1, 6), SELECTIONS
     )
-    if selection is None or budget.delta
+    if selection is None or (budget.delta and places[1] is None)
 ]
 
 
@@ -95,34 +96,53 @@ def names_of(program: Program) -> list[str]:
 
 
 def costs_of(program: Program) -> list[tuple[Budget, int]]:
-    """Return what the releases themselves would spend, and how often one person pays it."""
-    costs = []
-    for step in program.steps:
-        release = step.release
-        if isinstance(release, ClippedSum):
-            costs.append((release.noise_cost, program.reach))
-            times = 1 if step.shared is not None else program.reach
-            costs += [(release.clip_cost, times)] if release.clip_cost else []
-        else:
-            costs += [(spending.cost, program.reach) for spending in release.spends]
-    return costs
+    """Return what the releases themselves would spend, and how often one person pays it.
+
+    Where there is Gaussian noise for Laplace noise both choose their clips, and one has noise.
+    """
+    pairs = zip(program.steps, program.gaussian, strict=True)
+    spends = [
+        (*one.release.spends, *(() if one is two else two.release.spends_on_clip))
+        for one, two in pairs
+    ]
+    return [(cost, 1 if once else program.reach) for each in spends for cost, _, once in each]
 
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "budget"), list(itertools.product(METRICS, BUDGETS)), ids=str)
 def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
-    for _, _, reach, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):
-        program = compile_program(METRICS[name], budget, reach, depth=depth, selection=selection)
+    for _, _, places, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):
+        program = compile_program(
+            METRICS[name], budget, places[0], depth=depth, selection=selection, partitions=places[1]
+        )
         whole = program.composed
         entries = [entry for entry in program.entries if not entry[0].startswith("centre")]
         assert sum(counted(whole, cost) * times for _, cost, times in entries) == whole.amount
         spent = sum(cost.delta * times for _, cost, times in entries)
-        assert spent == (whole.delta if selection is not None else 0)
+        # Half of a delta is kept for Gaussian noise, even where nothing adds up.
+        both = program.gaussian != program.steps
+        idle = program.may_be_gaussian and not whole.is_zcdp and not both
+        wanted = whole.delta * (selection is not None or both)
+        assert spent == (wanted / 2 if idle else wanted)
         # The releases hold the very costs that were entered.
         entered = [(cost, times) for label, cost, times in entries if "selection" not in label]
         assert sorted(entered, key=repr) == sorted(costs_of(program), key=repr)
         check_whole(program, selection)
         check_selection(program, selection)
+        check_gaussian(program)
+
+
+def check_gaussian(program: Program) -> None:
+    """All Gaussian noise costs no more than the Laplace noise whose place it may take."""
+    pairs = zip(program.steps, program.gaussian, strict=True)
+    both = [(one.release, two.release) for one, two in pairs if one is not two]
+    if both:
+        laplace, gaussian = (
+            [each.noise_cost for each in noises] for noises in zip(*both, strict=True)
+        )
+        epsilon, delta = sum(each.amount for each in laplace), sum(each.delta for each in laplace)
+        assert sum(each.rho for each in gaussian) <= zcdp_rho(epsilon, delta)
+        assert all(one.measure.norm == 1 and two.measure.norm == 2 for one, two in both)
 
 
 def check_whole(program: Program, selection: SelectionRequest | None) -> None:
@@ -132,7 +152,7 @@ def check_whole(program: Program, selection: SelectionRequest | None) -> None:
     if whole.is_zcdp == budget.is_zcdp:
         assert whole.amount + centres == budget.amount and whole.delta == budget.delta
         return
-    assert whole.is_zcdp and budget.delta > 0
+    assert whole.is_zcdp and budget.delta > 0 and program.gaussian == program.steps
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
     together = program.whole.is_zcdp  # else the centres are counted in epsilon
     most = zcdp_rho(budget.epsilon - centres * (not together), budget.delta - whole.delta)
@@ -147,14 +167,15 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
     [(cost, times)] = [entry[1:] for entry in program.entries if entry[0] == "partition selection"]
     chosen = program.selection
     assert chosen.pre_threshold == selection.pre_threshold
-    assert cost.delta * times == program.composed.delta
+    kept = program.may_be_gaussian and not program.composed.is_zcdp
+    assert cost.delta * times == program.composed.delta / (2 if kept else 1)
     if isinstance(chosen, WeightedThreshold):
-        assert times == 1 and chosen.most == program.reach
+        assert times == 1 and chosen.most == program.counted
         delta = cost.delta if cost.is_zcdp else cost.delta / 2
         rho = cost.amount if cost.is_zcdp else zcdp_rho(cost.amount, delta)
         assert (chosen.rho, chosen.delta) == (rho, delta)
         return
-    assert times == program.reach and chosen.delta == cost.delta
+    assert times == program.counted and chosen.delta == cost.delta
     spent = chosen.epsilon**2 / 2 if cost.is_zcdp else chosen.epsilon
     assert (1 - Fraction(1, 2**40)) * cost.amount <= spent <= cost.amount
 
@@ -176,18 +197,18 @@ def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
     program = compile_program([sums.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
     assert not program.composed.is_zcdp
-    assert {label: cost.epsilon for label, cost, _ in program.entries} == {
-        "partition selection": 1,
-        "0 number of people: noise": 2,
-    }
+    amounts = [(label[0], cost.epsilon) for label, cost, _ in program.entries]
+    assert sum(amount for first, amount in amounts if first == "0") == 2
+    assert [amount for first, amount in amounts if first == "p"] == [1]
 
 
 def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
-    many = compile_program([sums.PeopleCount()], Budget(1.0, 1e-6), 1000)
-    one = compile_program([sums.PeopleCount()], Budget(1.0, 1e-6), 1)
+    asked = [dp.DistinctCount("x", clip=1)]
+    many = compile_program(asked, Budget(1.0, 1e-6), 1000, partitions=1000)
+    one = compile_program(asked, Budget(1.0, 1e-6), 1, partitions=1)
     assert many.composed.is_zcdp and not one.composed.is_zcdp
-    [pure] = compile_program([sums.PeopleCount()], Budget(1.0), 1000).steps
+    [pure] = compile_program(asked, Budget(1.0), 1000, partitions=1000).steps
     deviation = math.sqrt(1000 / (2 * float(many.composed.rho)))
     assert deviation < math.sqrt(2) / float(pure.release.noise_cost.epsilon)
 
@@ -250,7 +271,7 @@ def test_a_program_releases_every_metric_in_order():
         mean.Mean("y", unit=1, own_count=True, per="person", name="per_person"),
         sums.Count(),
     ]
-    program = compile_program(asked, Budget(50.0), 1)
+    program = compile_program(asked, Budget(50.0), 3, partitions=3)
     assert names_of(program) == ["y", "x"]
     swapped = [Row(row.person, row.partition, row.values[::-1]) for row in rows]
     drawn = program.release(*cells_of(program, swapped), ZeroNoise())
@@ -273,17 +294,17 @@ def test_a_program_releases_every_metric_in_order():
 
 
 def test_partitions_are_selected_by_their_people():
-    program = compile_program([], Budget(1.0, 1e-6), 1, selection=SelectionRequest(Fraction(1), 1))
+    request = SelectionRequest(Fraction(1), 1)
+    program = compile_program([], Budget(1.0, 1e-6), 1, bound=1, selection=request)
     assert program.selection.epsilon == 1 and program.steps == ()
     rows = [Row((person, 0), (person % 2 * (person < 4), 0), ()) for person in range(500)]
-    cells, _ = cells_of(program, rows)
-    assert cells.histogram(0, 1)[0].ravel().tolist() == [498, 2, 0]
+    summary = histograms.summarise(table_of(rows, columns=0), [Measure(WEIGHTS)])
+    view = PartitionView(summary, summary.partition[0].astype(np.int64), 3)
+    assert view.histogram(0, 1)[0].ravel().tolist() == [498, 2, 0]
     # 498 are above the threshold; 2 people are kept with a chance of about 4e-6, nobody never.
     assert program.selection.threshold < 498
-    assert program.select(cells, Noise()).tolist()[0] == 0
-    assert 2 not in program.select(cells, Noise())
-    public = compile_program([sums.Count()], Budget(1.0), 1)
-    assert public.select(cells, Noise()).tolist() == [0, 1, 2]
+    assert program.select(view, Noise()).tolist()[0] == 0
+    assert 2 not in program.select(view, Noise())
 
 
 def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> None:
@@ -307,14 +328,14 @@ def built(asked, budget=None, reach=2):
 
 
 def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
-    original = dp.PeopleCount.build
+    original = dp.Max.build
 
     def greedy(self, context, share):
         return original(self, dataclasses.replace(context, reach=1), share)
 
-    monkeypatch.setattr(dp.PeopleCount, "build", greedy)
+    monkeypatch.setattr(dp.Max, "build", greedy)
     with pytest.raises(ValueError, match="account"):
-        built([dp.PeopleCount()])
+        built([dp.Max("x")])
 
 
 UNIT = Fraction(1, 10**6)
@@ -348,8 +369,7 @@ def test_two_units_of_one_column_are_refused() -> None:
 
 SELECTION = SelectionRequest(Fraction(1), 1)
 ASKED_FOR = {
-    "people": [dp.PeopleCount()],
-    "count and sum": [dp.Count(), dp.Sum("v")],
+    "ranks": [dp.Max("v"), dp.Median("v")],
     "many": [dp.Count(), dp.Sum("v"), dp.Mean("v"), dp.PeopleCount(), dp.DistinctCount("v")],
 }
 WHOLES = [Budget(1), Budget(Fraction(1, 3), 1e-6), Budget.zcdp(0.3), Budget.zcdp(0.1, 1e-7)]
@@ -368,7 +388,7 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, rea
     program = programs.at_bound(reach)
     (label, search, times), *entries = program.entries
     assert (label, times, search.delta) == (SEARCH, 1, 0) and program.reach == reach
-    whole = search.amount / SHARE  # as it is counted: epsilon, or rho
+    whole = search.amount / SEARCH_SHARE  # as it is counted: epsilon, or rho
     assert program.budget == budget
     if search.is_zcdp == budget.is_zcdp:
         assert whole == budget.amount
@@ -376,25 +396,28 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, rea
         kept = budget.delta / 2 if selection else 0
         assert whole == Budget(budget.amount, budget.delta - kept).to_zcdp().amount
         assert program.composed.is_zcdp
-    left = whole * (1 - SHARE)
+    centres = sum(cost.amount for cost in program.centre_costs.values())
+    left = whole * (1 - SEARCH_SHARE) - centres
     if program.composed.is_zcdp and not search.is_zcdp:
         kept = budget.delta / 2 if selection else 0
         left = Budget(left, budget.delta - kept).to_zcdp().amount
-    spent = sum(cost.amount * times for _, cost, times in entries)
+    spent = sum(
+        cost.amount * times for label, cost, times in entries if not label.startswith("centre")
+    )
     assert spent == left == program.composed.amount
     assert sum(cost.delta * times for _, cost, times in entries) <= budget.delta
 
 
 @pytest.mark.parametrize("budget", WHOLES)
 def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
-    programs = compile_program(ASKED_FOR["count and sum"], budget, edges_up_to(50), partitions=50)
+    programs = compile_program(ASKED_FOR["ranks"], budget, edges_up_to(50), partitions=50)
     for reach in (1, 6, 50):
         program = programs.at_bound(reach)
         whole = programs.whole.amount
-        left = whole * (1 - SHARE)
+        left = whole * (1 - SEARCH_SHARE)
         kind = Budget.zcdp if programs.whole.is_zcdp else Budget
         rest = kind(left, budget.delta)
-        given = compile_program(ASKED_FOR["count and sum"], rest, reach, partitions=50)
+        given = compile_program(ASKED_FOR["ranks"], rest, reach, partitions=50)
         assert program.steps == given.steps and program.composed == given.composed
 
 
@@ -434,10 +457,8 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
         program = programs.at_bound(reach)
         assert program.columns == model.columns and program.fields == model.fields
         assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
-        assert len(program.shared_measures) == len(model.shared_measures)
+        assert bool(program.shared_measures) == bool(model.shared_measures)
         assert [step.part for step in program.steps] == [step.part for step in model.steps]
-        assert [s.shared for s in program.steps] == [s.shared for s in model.steps]
-        assert [s.first for s in program.steps] == [s.first for s in model.steps]
 
 
 def test_blocks_of_people_take_no_chosen_bound():
@@ -445,7 +466,7 @@ def test_blocks_of_people_take_no_chosen_bound():
     metric = dp.BlackBox("v", max)
     assert not metric.takes_auto_bound
     programs = compile_program([metric], Budget(8), edges_up_to(4), partitions=4)
-    first, last = (programs.at_bound(reach).measures[1] for reach in (1, 4))
+    first, last = (programs.at_bound(reach).measures[0] for reach in (1, 4))
     assert first.blocks != last.blocks
 
 
@@ -464,21 +485,24 @@ def test_where_not_even_one_partition_is_possible_the_message_is_that_of_a_given
         compile_program([dp.SumOfSquares("v")], Budget(1e-6), edges_up_to(8))
 
 
-@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("limit", [1, 2, None])
 def test_where_there_is_nothing_to_choose_nothing_is_spent_on_it(limit):
-    made = compile_program([dp.Count()], Budget(1), edges_up_to(limit), partitions=limit)
-    assert made.reach == 1 and made.searches == (limit > 1)
-    assert (SEARCH in {entry[0] for entry in made.entries}) == (limit > 1)
+    for metric in (dp.Max("v"), dp.Count(), dp.Histogram("v", [0, 1])):
+        made = compile_program([metric], Budget(1), edges_up_to(limit), partitions=limit)
+        searches = limit != 1 and type(metric) is dp.Max  # all else is paid once
+        assert made.reach == 1 and made.searches == made.chooses == searches
+        assert (SEARCH in {entry[0] for entry in made.entries}) == searches
 
 
 @pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(0.2)])
-@pytest.mark.parametrize("metric", [dp.PeopleCount(), dp.Count(clip=1), dp.Count()])
-def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
-    """Of a count with a clip to be chosen, the share of that choice is no noise."""
-    programs = compile_program([metric], budget, edges_up_to(64), partitions=64)
+@pytest.mark.parametrize("clip", [1, None])
+def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, clip):
+    """Of a number with a clip to be chosen the share of that choice is no noise."""
+    metrics = [dp.DistinctCount("v", clip=clip), dp.PeopleCount()]
+    programs = compile_program(metrics, budget, edges_up_to(64), partitions=64)
     for reach in (1, 8, 64):
         noise = programs.noise_at(reach)
-        [step] = programs.at_bound(reach).steps
+        step, _ = programs.at_bound(reach).steps
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
         mean = math.sqrt(2 / math.pi) if budget.is_zcdp else 1
         assert noise == pytest.approx(AdditiveNoise(cost).scale * mean)
@@ -488,122 +512,56 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(7), partitions=7)
     people = np.array([100, 0, 9000, 0, 0, 0])
     chosen = choice_of(programs, people, ZeroNoise())
-    assert chosen.reach.reach == 3
-    assert chosen.reach.look.counts.tolist() == people.tolist()
+    assert chosen.bound.bound == 3
+    assert chosen.bound.noisy.ravel().tolist() == [*people.tolist(), 0]
     program = programs.at(chosen)
-    assert program.chosen == chosen.reach and program.reach == 3
+    assert program.chosen == chosen.bound and program.reach == 3
     assert programs.at(None) is programs and programs.reach == 1
+    assert programs.at(chosen) is program
     copy = pickle.loads(pickle.dumps(programs))
-    assert len(pickle.dumps(programs)) <= len(pickle.dumps(copy))  # nothing that was compiled
     assert copy.at(pickle.loads(pickle.dumps(chosen))).entries == program.entries
 
 
-def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
-    """10^6 people in 2 partitions each: many partitions are guessed, which want a small share."""
-    programs = compile_program(
-        [dp.Sum("v")], Budget(1, 1e-6), edges_up_to(None), selection=SELECTION
-    )
-    counts = np.zeros(len(LADDER), np.int64)
-    shares = []
-    for people in (20_000, 10**6):
-        counts[1] = people
-        chosen = choice_of(programs, counts, ZeroNoise())
-        program = programs.at(chosen)
-        alike = dataclasses.replace(programs.at_bound(program.reach), counted=chosen.counted)
-        assert program.measures == alike.measures and program.fields == alike.fields
-        assert program.selection == alike.selection and program.composed == alike.composed
-        assert sum(cost.amount * times for _, cost, times in program.entries) == 1
-        costs = {label: cost.amount for label, cost, _ in program.entries}
-        [clip] = [cost for label, cost in costs.items() if label.endswith("clip")]
-        assert clip != alike.steps[0].release.clip_cost.amount
-        shares.append(clip)
-    assert shares[0] > shares[1]
+@pytest.mark.parametrize("budget", [Budget(1, 1e-6), Budget.zcdp(0.3, 1e-7)])
+def test_the_number_of_selected_partitions_is_known_to_the_rest(budget):
+    """The selection, which was drawn before, is the same; the others are those of that number."""
+    asked = [dp.Sum("v"), dp.Count()]
+    programs = compile_program(asked, budget, edges_up_to(None), selection=SELECTION)
+    for number in (0, 1, 12, 5000):
+        program = programs.at(Chosen(partitions=number))
+        assert program.partitions == max(1, number)
+        assert program.fields == programs.fields
+        assert program.selection == programs.selection or number < 2
+        assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
+        first, second = (step.release for step in program.steps)
+        assert (first.pool is not None and first.pool == second.pool) == (number < 2)
+        norm = 2 if budget.is_zcdp and number > 1 else 1
+        assert first.measure.norm == norm
+        assert first.thresholds[-1] ** norm >= VALUE_CLIPS[-1] ** norm * max(1, number)
 
 
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
-    made = compile_program([dp.Count()], Budget(1e-14), edges_up_to(8), partitions=8)
-    assert not made.chooses and made.reach == 1
+    made = compile_program([dp.Max("v")], Budget(1e-15), edges_up_to(8), partitions=8)
+    assert not made.searches and made.reach == 1
 
 
-ADDED = [dp.Count(), dp.Sum("spent")]
-BOTH = [dp.Budget(1.0), dp.Budget.zcdp(0.5)]
-
-
-def programs(budget: dp.Budget, partitions: int = 7, asked: list = ADDED) -> Program:
-    edges = edges_up_to(partitions)
-    return compile_program(asked, budget, edges, partitions=partitions)
-
-
-@pytest.mark.parametrize("budget", BOTH, ids=["pure", "zCDP"])
-def test_a_person_in_all_partitions_pays_the_noise_once(budget: dp.Budget) -> None:
-    program = programs(budget).at_bound(7, jointly=True)
-    assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
-    noises = [times for label, _, times in program.entries if label.endswith("noise")]
-    assert noises == [1, 1] and program.reach == 7
-    bound = programs(budget).at_bound(7)
-    noises = [times for label, _, times in bound.entries if label.endswith("noise")]
-    assert noises == [7, 7]
-
-
-@pytest.mark.parametrize("budget", BOTH, ids=["pure", "zCDP"])
-def test_all_numbers_of_all_partitions_are_one_draw(
-    budget: dp.Budget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whose theorem holds for a person who moves all of them by up to their clips."""
-    drawn: list[OneDraw] = []
-    sample = OneDraw.draw
-
-    def seen(self: OneDraw, noise: Noise, size: int = 1) -> list[np.ndarray]:
-        drawn.append(self)
-        return sample(self, noise, size)
-
-    monkeypatch.setattr(OneDraw, "draw", seen)
-    noise = Pool(budget, (False, True), 3)
-    columns = noise.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())
-    assert [len(column) for column in columns] == [3, 3]
-    [one] = drawn
-    assert one == OneDraw(budget, (2, 2, 2, 5, 5, 5), (False,) * 3 + (True,) * 3)
-
-
-def test_a_part_of_the_partitions_has_no_draw_of_its_own() -> None:
-    noise = Pool(dp.Budget(1.0), (False,), 3)
-    with pytest.raises(checks.ParameterError, match="be of all partitions"):
-        noise.add([np.zeros(2, np.int64)], [2], Noise())
-
-
-def test_many_numbers_and_what_is_no_sum_have_draws_of_their_own() -> None:
-    most = TOGETHER // 2
-    assert programs(dp.Budget(1.0), most).may_draw_jointly
-    assert not programs(dp.Budget(1.0), most + 1).may_draw_jointly
-    for other in (dp.Max("spent"), dp.DistinctCount("item")):
-        assert not programs(dp.Budget(1.0), 3, [dp.Count(), other]).may_draw_jointly
-
-
-@pytest.mark.parametrize("top", [True, False], ids=["many people", "few people"])
-def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
-    edges = edges_up_to(7)
-    counts = np.array([0.0, 0.0, 9e5, 0.0, 0.0, 0.0]) * top
-    look = Look(counts, dp.Budget(SHARE))
-
-    chosen = choose(look, edges, float, 7, 2.6)
-    assert chosen.jointly and chosen.reach == 7 and not chosen.lost_share
-    assert chosen.told()["one_draw_for_all_partitions"] is True
-    for joint in (3.4, None):
-        chosen = choose(look, edges, float, 7, joint)
-        assert not chosen.jointly and chosen.reach == 3
-
-
-@pytest.mark.parametrize(("step", "weighted"), [(0, False), (5, True)])
-def test_the_histogram_says_how_many_partitions_of_a_person_count(step: int, weighted: bool):
-    """Of people in one partition each all are counted; in 8 each, their weights are."""
-    made = compile_program([], Budget(1, 1e-6), edges_up_to(None), selection=SELECTION)
-    counts = np.zeros(len(LADDER), np.int64)
-    counts[step] = 10_000
-    chosen = choice_of(made, counts, ZeroNoise())
-    program = made.at(chosen)
-    assert program.counts_apart and isinstance(program.selection, WeightedThreshold) == weighted
-    assert chosen.counted == (LADDER[step] if weighted else 1)
-    [search, (_, cost, times)] = program.entries
-    assert times == 1 and search[1].amount + cost.amount == 1 and cost.delta == Fraction(1e-6)
-    counts[:] = 0  # nobody is shown
-    assert choice_of(made, counts, ZeroNoise()).counted == MOST
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
+    """Who is in 100 partitions alike has an L1 norm of 100, and an L2 norm of 10."""
+    program = compile_program([dp.Count()], Budget(1, 1e-6), edges_up_to(100), partitions=100)
+    rows = [
+        Row((person, 0), (place, 0))
+        for person in range(1000)
+        for place in (range(100) if everywhere else [person % 100])
+    ]
+    table = table_of(rows, columns=0)
+    people = histograms.summarise_people(table, program.shared_measures)
+    nowhere = np.zeros(len(people), np.int64)
+    clips = program.choose_clips(PartitionView(people, nowhere, 1), ZeroNoise())
+    assert program.taken(clips) == (program.gaussian if everywhere else program.steps)
+    summary, noise = histograms.summarise(table, program.measures), Asked()
+    view = PartitionView(summary, summary.partition[0].astype(np.int64), 100)
+    [found] = program.release(view, clips, noise)
+    [(kind, _, size)] = noise.asked
+    assert (kind, size) == ("gaussian" if everywhere else "laplace", 100)
+    assert found.values == pytest.approx(1000.0 if everywhere else 10.0)

@@ -195,17 +195,28 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
 
 
 def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
-    """Return people per bucket of each person's largest number."""
+    """Return people per bucket of each person's number over all partitions."""
     summary = histograms.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])
     assert not len(summary) or histograms.partitions(summary).tolist() == [[0]]
     return dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True))
 
 
+def of_all_partitions(numbers: list[int], norm: int) -> int:
+    """Return the number of largest magnitude, or the norm with the sign of the sum."""
+    if not norm:
+        return max(numbers, key=lambda s: (abs(s), s))
+    size = sum(abs(number) ** norm for number in numbers)
+    if norm == 2 and size:
+        size = math.isqrt(size - 1) + 1
+    return -size if sum(numbers) < 0 else size
+
+
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "measure", [Measure(0, 0, GRID), Measure(0, 1, GRID), Measure(ROWS, 1, GRID)]
-)
-def test_of_each_person_the_largest_number_counts_once(measure):
+@pytest.mark.parametrize("norm", [0, 1, 2])
+@pytest.mark.parametrize("source", [0, ROWS])
+@pytest.mark.parametrize("sign", [0, 1])
+def test_each_person_counts_once_with_their_norm_or_largest_number(norm, source, sign):
+    measure = Measure(source, sign, GRID, norm=norm)
     generator = random.Random(6)
     for _ in range(60):
         rows = random_rows(generator, 12, 5)
@@ -214,12 +225,13 @@ def test_of_each_person_the_largest_number_counts_once(measure):
             sums: dict = {}
             for row in rows:
                 if row.person[0] == person:
-                    value = 1 if measure.source == ROWS else row.values[0] or 0
+                    value = 1 if source == ROWS else row.values[0] or 0
                     sums[row.partition] = sums.get(row.partition, 0) + value
-            number = max(sums.values(), key=lambda s: (abs(s) if measure.sign == 0 else s, s))
-            if number > 0 or (number < 0 and measure.sign == 0):
+            numbers = [each for each in sums.values() if each > 0 or not sign]
+            number = of_all_partitions(numbers or [0], norm)
+            if number:
                 bucket = next(j for j, y in enumerate(GRID) if abs(number) <= y)
-                bucket += (len(GRID) + 1) * (number < 0)  # of the same size, the one above 0
+                bucket += (len(GRID) + 1) * (number < 0)
                 largest[bucket] = largest.get(bucket, 0) + 1
         whole_lines = shared_lines(rows, measure)
         assert whole_lines == largest

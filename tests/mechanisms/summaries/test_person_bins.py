@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
+from beam_dp.mechanisms.summaries.histograms import Measure, PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 BUCKETS = {"mean": (0, True), "sum": (0, False), "max": (2, False), "min": (3, False)}
@@ -18,7 +18,8 @@ People = list[list[int]]
 def measure_of(kind: str, thresholds: tuple[int, ...]) -> PersonBins:
     """Return the measure over the fields sum, count, max, min."""
     source, mean = BUCKETS[kind]
-    return PersonBins(source, thresholds=thresholds, additive=False, count=1, mean=mean)
+    people = Measure(1, once=True, thresholds=(1,))
+    return PersonBins(source, thresholds=thresholds, count=1, mean=mean, people=people)
 
 
 def view_of(people: People, measure: PersonBins) -> PartitionView:

@@ -1,0 +1,701 @@
+"""One clip of a person's vector: exact but for its noise, moved by what it says, and no further.
+
+Where noise is drawn it comes from the system, and the false alarm of a test is at most 1e-10.
+
+The clip, by its definition in Python integers, and for hostile vectors; one partition; intervals;
+what is given back; the box; shares of rows; numbers that share a draw, by their joint law.
+"""
+
+import dataclasses
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.metrics import clipped_sum as releases
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.clipped_sum import (
+    FINE,
+    STEPS,
+    ClippedSum,
+    Pool,
+    clipped_sum,
+    draw_together,
+    people_of,
+    row_clips,
+)
+from beam_dp.mechanisms.metrics.ratio import Others, Share
+from beam_dp.mechanisms.metrics.released import ALPHA, Released
+from beam_dp.mechanisms.noise import noise_on_several_sums
+from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Part
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from tests.doubles import Asked, ZeroNoise
+from tests.mechanisms.noise.test_noise_on_several_sums import law
+from tests.reference import Row, table_of
+
+GRID = tuple(1 << power for power in range(7))
+FALSE_ALARM = 1e-10
+ONE = Fraction(1)
+PURE, ZCDP = Budget(2), Budget.zcdp(Fraction(1, 2))
+BUDGETS = pytest.mark.parametrize("budget", [PURE, ZCDP], ids=["L1", "L2"])
+FIELDS = (Field(0, "sum"), Field(0, "count"))
+
+
+def view_of(rows: list[Row], measures, partitions: int, shared: bool = False, fields=FIELDS):
+    """Return the summary of rows seen from partitions 0, 1, ..., or over all of them."""
+    bounder = Bounder(ContributionBounds(None), fields, b"key")
+    table = bounder.settle(bounder.prepare(table_of(rows)))
+    if shared:
+        summary = histograms.summarise_people(table, measures)
+        return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+    summary = histograms.summarise(table, measures)
+    return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
+
+
+def made(signed=True, budget=PURE, partitions=1, source=0, clips=GRID, unit=ONE, **more):
+    """Return the release of a sum of values, or of a number of rows."""
+    measure = Measure(source, sign=0 if signed else 1)
+    anchored = source == ROWS
+    context = Context((), partitions=partitions)
+    return clipped_sum(context, budget, measure, clips, unit, anchored=anchored, **more)
+
+
+def chosen(release: ClippedSum, clip: int) -> np.ndarray:
+    """Return a histogram by which the clip is the one of this index: many people are there."""
+    choice = release.choice
+    noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
+    noisy[0, 0, clip] = 1 << 60
+    return noisy
+
+
+def drawn(release: ClippedSum, rows: list[Row], partitions: int, clip: int, noise=None) -> Released:
+    """Return the numbers at a shared clip, before what is lost is shared out."""
+    view = view_of(rows, release.measures, partitions)
+    view = view.at(0, chosen(release, clip))
+    view = view if release.measure.steps > 1 else view.among(1)  # each apart, as if there were one
+    return release.draw(view, ZeroNoise() if noise is None else noise)
+
+
+def released(release: ClippedSum, rows: list[Row], partitions: int, noise: Noise) -> Released:
+    """Return the numbers of all partitions, at the clip that is drawn for them."""
+    everybody = view_of(rows, [release.measure], 1, shared=True)
+    choice = release.choose_shared(everybody.at(0), noise)
+    found = release.draw(view_of(rows, release.measures, partitions).at(0, choice), noise)
+    return found if found.cut is None else found.spread(found.cut.sums(found.values))
+
+
+def random_rows(generator: random.Random, people: int, partitions: int, most=90) -> list[Row]:
+    return [
+        Row((person, 0), (generator.randrange(partitions), 0), (generator.randrange(-most, most),))
+        for person in range(people)
+        for _ in range(generator.randrange(1, 4))
+    ]
+
+
+def vectors_of(rows: list[Row], source: int = 0) -> dict[tuple, Counter]:
+    """Return what each person has in each partition, in units."""
+    found: dict[tuple, Counter] = {}
+    for row in rows:
+        size = 1 if source == ROWS else row.values[0] or 0
+        found.setdefault(row.person, Counter())[row.partition[0]] += size
+    return found
+
+
+# ---------------------------------------------------------------------------------- the clip
+
+
+def totals(release: ClippedSum, rows: list[Row], partitions: int, clip: int, fields=FIELDS):
+    """Return the clipped totals as they are before the noise, in units, exactly."""
+    view = view_of(rows, release.measures, partitions, fields=fields)
+    choice = chosen(release, clip) if release.clip_cost else None
+    taken = release.taken(view.at(0, choice).among(1))
+    assert taken.index == clip
+    return [Fraction(int(total), taken.fine * release.measure.fine) for total in taken.totals]
+
+
+def by_hand(vector: list[int], clip: Fraction, norm: int) -> list[Fraction]:
+    """Return what a person adds: their numbers, or their shares of the clip, in so many steps."""
+    size = sum(abs(number) ** norm for number in vector)
+    # An L2 norm is rounded up to a whole number of units; these are small.
+    whole = size if norm == 1 or not size else math.isqrt(size - 1) + 1
+    if whole <= clip:
+        return list(map(Fraction, vector))
+    return [
+        (1 if number > 0 else -1) * Fraction(STEPS * abs(number) // whole, STEPS) * clip
+        for number in vector
+    ]
+
+
+@BUDGETS
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("source", [0, ROWS])
+def test_people_keep_what_they_have_up_to_the_clip_and_else_their_share_of_it(
+    budget, signed, source
+) -> None:
+    generator = random.Random(1)
+    release = made(signed, budget, partitions=4, source=source)
+    norm, fine = release.measure.norm, release.measure.fine
+    assert norm == (2 if budget.is_zcdp else 1) and fine == (FINE if norm == 2 and source else 1)
+    rows = random_rows(generator, 30, 4)
+    for clip, edge in enumerate(release.thresholds):
+        expected = [Fraction(0)] * 4
+        for vector in vectors_of(rows, source).values():
+            numbers = [fine * vector[at] for at in range(4)]
+            numbers = [number if signed else max(number, 0) for number in numbers]
+            for at, part in enumerate(by_hand(numbers, Fraction(edge), norm)):
+                expected[at] += part / fine
+        assert totals(release, rows, 4, clip) == expected
+
+
+def hostile(seed: int) -> list[Row]:
+    """Return people of any size in 3 partitions: one has numbers beyond 64 bits, some both signs."""
+    generator = random.Random(seed)
+    sizes = (1, 2, 3, 1 << 30, (1 << 42) + 1, (1 << 62) - 1, *((1 << 100,) if seed % 2 else ()))
+    rows = []
+    for person, kind in enumerate(itertools.product(sizes, "abc")):
+        most, alike = kind[0], kind[1] == "a"
+        rows += [
+            Row((person, 0), (at, 0), ((1 if alike else generator.choice((1, -1))) * number,))
+            for at in range(3 if kind[1] < "c" else 1)
+            for number in [most if alike else generator.randint(1, most)]
+        ]
+    return rows
+
+
+def moves_no_more(budget: Budget, partitions: int) -> None:
+    """Alone nobody is beyond the clip, and nobody changes what another adds: at any clip."""
+    clips = (1, 8, 3 << 20, 1 << 45, (1 << 62) - 1, 1 << 80)
+    release, reached = made(True, budget, partitions, clips=clips), set()
+    norm = release.measure.norm
+    for seed in range(2):
+        rows = [row for row in hostile(seed) if row.partition[0] < partitions]
+        for clip in range(0, len(release.thresholds), 5 if partitions > 1 else 1):
+            edge, together = release.thresholds[clip], [Fraction(0)] * partitions
+            for person in {row.person for row in rows}:
+                alone = totals(
+                    release, [row for row in rows if row.person == person], partitions, clip
+                )
+                size = sum(abs(each) ** norm for each in alone)
+                assert size <= edge**norm
+                reached.add(size == edge**norm)
+                together = [sum(pair) for pair in zip(together, alone, strict=True)]
+            assert totals(release, rows, partitions, clip) == together
+    assert reached == {False, True}
+
+
+@BUDGETS
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_person_moves_all_partitions_by_a_vector_of_the_norm_of_the_clip(budget, partitions):
+    moves_no_more(budget, partitions)
+
+
+def of_one_partition(numbers, starts, norm):
+    """A mutant: the norm is that of the largest number alone."""
+    return np.maximum.reduceat(abs(numbers), starts)
+
+
+SHARES = histograms.shares
+MUTANTS = {
+    "one partition": ("norms", of_one_partition),
+    "away from 0": ("shares", lambda *given: SHARES(*given) + np.sign(given[0])),
+    "too many steps": ("shares", lambda *given: SHARES(*given[:2], 2 * given[2])),
+}
+
+
+@BUDGETS
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_clips_of_something_else_are_noticed(monkeypatch, budget, mutant) -> None:
+    monkeypatch.setattr(histograms, *MUTANTS[mutant])
+    with pytest.raises(AssertionError):
+        moves_no_more(budget, 3)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("clip", [0, 3, 6])
+def test_of_one_partition_everybody_is_cut_to_the_clip(signed, clip):
+    for unit in (ONE, Fraction(1, 4), Fraction(7), Fraction(1, 10**6)):
+        rows = random_rows(random.Random(1), 40, 1)
+        release = made(signed, unit=unit)
+        low = -GRID[clip] if signed else 0
+        exact = sum(max(low, min(s[0], GRID[clip])) for s in vectors_of(rows).values())
+        assert drawn(release, rows, 1, clip).values.tolist() == [float(exact * unit)]
+
+
+def test_counts_of_rows_and_people_are_exact_without_noise():
+    rows = random_rows(random.Random(4), 50, 3)
+    found = drawn(made(False, partitions=3, source=ROWS), rows, 3, 8)
+    assert found.values.tolist() == [sum(row.partition[0] == p for row in rows) for p in range(3)]
+    for source in (PEOPLE, 0):
+        people = people_of(Context((), partitions=1), Budget(1), source)
+        found = people.draw(view_of(rows, people.measures, 3).at(0), ZeroNoise())
+        expected = [
+            sum(p in vector and (source == PEOPLE or vector[p] > 0) for vector in vectors)
+            for p, vectors in enumerate([vectors_of(rows).values()] * 3)
+        ]
+        assert found.values.tolist() == expected and found.values.dtype == np.int64
+        assert found.above.tolist() == [float(laplace_bound(1, ALPHA))] * 3
+
+
+def test_what_is_released_has_a_form_that_the_numbers_alone_decide():
+    # Whoever adds 2^119 widens the column of totals: a clip of 64 must leave no trace of it.
+    rows = [Row((person, 0), (person % 3, 0), (40,)) for person in range(900)]
+    more = [Row((900, 0), (0, 0), (1 << 119,)), Row((901, 0), (0, 0), (-(1 << 119),))]
+    found = [drawn(made(partitions=3), each, 3, 6) for each in (rows, rows + more)]
+    assert found[0].values.tolist() == found[1].values.tolist()
+    for mine, theirs in zip(found[0].columns, found[1].columns, strict=True):
+        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+
+
+def test_released_numbers_are_multiples_of_the_grid_of_the_clip():
+    """Noise is drawn on the grid of units over `fine`; each number is the float nearest to it."""
+    for unit, partitions in itertools.product((Fraction(1, 4), Fraction(1, 10**6)), (1, 4)):
+        release = made(unit=unit, budget=Budget(0.3), partitions=partitions)
+        rows = random_rows(random.Random(7), 300, partitions)
+        grid = unit / releases.grid_of(32, release.measure.steps)
+        for value in drawn(release, rows, partitions, 5, Noise()).values.tolist():
+            assert value == float(round(Fraction(value) / grid) * grid)
+
+
+# ------------------------------------------------------------------------- the noise, and what is known
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(1), Budget(Fraction(1, 7)), Budget.zcdp(0.5), Budget.zcdp(Fraction(1, 100))]
+)
+def test_the_noise_has_the_scale_of_the_sensitivity(budget):
+    noise, adder = Asked(), AdditiveNoise(budget)
+    kind, amount = "gaussian" if budget.is_zcdp else "laplace", budget.amount
+    for clip in (1, 8, 1 << 83):
+        assert adder.add(np.array([5, 6]), clip, noise).tolist() == [5, 6]
+        asked = Fraction(clip**2) / (2 * amount) if budget.is_zcdp else amount / clip
+        assert noise.asked[-1] == (kind, asked, 2)
+        exact = gaussian_bound if budget.is_zcdp else laplace_bound
+        assert adder.bound(clip, ALPHA) == exact(asked, ALPHA)
+
+
+@BUDGETS
+def test_the_noise_of_the_clip_is_in_every_partition_and_paid_once(budget):
+    release, noise = made(budget=budget, partitions=4), Asked()
+    drawn(release, random_rows(random.Random(6), 30, 4), 4, 2, noise)
+    size = release.thresholds[2] * releases.grid_of(release.thresholds[2], STEPS)
+    share = budget.amount * Fraction(9, 10)
+    asked = (
+        ("gaussian", size**2 / (2 * share), 4) if budget.is_zcdp else ("laplace", share / size, 4)
+    )
+    assert noise.asked == [asked]
+    assert all(spending.once for spending in release.spends)
+    assert sum(spending.cost.amount for spending in release.spends) == budget.amount
+    noisy = AdditiveNoise(Budget(1e-6)).add(np.zeros(50, np.int64), 1, Noise())
+    assert len(set(noisy.tolist())) > 40  # equal values have chance 50^2 / 10^6, 10 of them none
+
+
+def lognormal(people: int, partitions: int, seed: int, signed: bool = False) -> list[Row]:
+    """Return people with one number in each of some partitions."""
+    generator = random.Random(seed)
+    return [
+        Row(
+            (person, 0),
+            (place, 0),
+            (int(2 ** generator.gauss(3, 1)) * (generator.choice((1, -1)) if signed else 1),),
+        )
+        for person in range(people)
+        for place in range(partitions)
+    ]
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_interval_holds_the_truth_with_95_percent(signed, partitions):
+    # Hoeffding over 200 releases: the share is below 0.93 - t with at most 1e-10 for t = 0.24;
+    # people above the highest shown bucket are estimated, hence 0.93. The twin has a 50th of it.
+    release = made(signed, clips=tuple(1 << power for power in range(30)), partitions=partitions)
+    held, tight = [], []
+    for seed in range(200):
+        rows = lognormal(300, partitions, seed, signed)
+        found = released(release, rows, partitions, Noise())
+        truth = sum(row.values[0] for row in rows if row.partition == (0, 0))
+        away, below, above = truth - found.values[0], found.below[0], found.above[0]
+        held.append(-below <= away <= above)
+        tight.append(-below <= 50 * away <= above)
+    tolerance = math.sqrt(math.log(1 / FALSE_ALARM) / (2 * 200))
+    assert np.mean(held) >= 0.93 - tolerance > np.mean(tight)
+
+
+@BUDGETS
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_nobody_shown_is_no_sum_and_a_bound_for_rows(budget, partitions):
+    for release in (
+        made(budget=budget, partitions=partitions),
+        made(False, budget, partitions, ROWS),
+    ):
+        rows = [Row((1, 0), (0, 0), (3,))]
+        choice = np.zeros((1, release.choice.sides, release.choice.buckets), np.int64)
+        view = view_of(rows, release.measures, 2).at(0, choice).among(partitions)
+        found = release.draw(view, ZeroNoise())
+        assert found.cut is None and (found.high == math.inf).all()
+        if not release.anchored:
+            assert np.isnan(found.values).all() and (found.low == -math.inf).all()
+            continue
+        pool, edge = (
+            release.in_pool,
+            release.thresholds[0] * releases.grid_of(release.thresholds[0], release.measure.steps),
+        )
+        fine = releases.grid_of(release.thresholds[0], release.measure.steps) * release.measure.fine
+        bound = float(Fraction(pool.bound(0, [edge], ALPHA)) / fine)
+        assert found.values.tolist() == [1, 0]
+        assert found.low == pytest.approx([1 - bound, -bound])
+
+
+@pytest.mark.parametrize("centre", [0, 3])
+def test_nobody_shown_is_no_distance_but_from_a_centre_that_was_chosen(centre):
+    """Where most people are at the centre, that is what is known. Of 0, noise was shown."""
+    for signed in (True, False):
+        release = made(signed)
+        measure = dataclasses.replace(release.measure, centre=centre, totals=None if signed else 0)
+        release = dataclasses.replace(release, folded=signed, measure=measure)
+        nobody = np.zeros((1, 1, len(GRID) + 1), np.int64)
+        rows = [Row((1, 0), (0, 0), (3,))]
+        found = release.draw(view_of(rows, release.measures, 2).at(0, nobody).among(1), ZeroNoise())
+        assert np.isnan(found.values).all() == (not signed or not centre)
+        assert (found.low == -math.inf).all() and (found.high == math.inf).all()
+
+
+def test_a_bound_on_rows_opens_the_interval():
+    rows = random_rows(random.Random(4), 400, 2)
+    for signed in (False, True):
+        found = drawn(dataclasses.replace(made(signed), bounded=True), rows, 2, 5)
+        assert found.cut is None and (found.high == math.inf).all()
+        assert (np.isfinite(found.low) == (not signed)).all()
+
+
+def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
+    release = made(False, Budget(1), given=Fraction(5))
+    assert release.clip_cost is None and release.shift == 0 and release.chooser is None
+    assert release.thresholds == (5,)
+    view = view_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).among(1)
+    found = release.draw(view.at(0), ZeroNoise())
+    assert found.values.tolist() == [5, 0] and found.cut is None
+    assert found.above.tolist() == [float(laplace_bound(Fraction(1, 5), ALPHA))] * 2
+
+
+@BUDGETS
+@pytest.mark.parametrize("bound", [None, 3])
+def test_a_given_clip_cuts_each_partition_and_with_a_bound_nothing_is_chosen(budget, bound):
+    """Numbers are cut to 5 first; in 3 partitions that has a norm of 15, or of 5 sqrt(3)."""
+    context = Context((), partitions=40, bound=bound)
+    release = clipped_sum(context, budget, Measure(0), GRID, given=Fraction(5), anchored=False)
+    assert (release.clip_cost is None) == (bound is not None)
+    most, norm = bound or 40, release.measure.norm
+    assert release.thresholds[-1] == (5 * most if norm == 1 else math.ceil(5 * math.sqrt(most)))
+    rows = [Row((1, 0), (0, 0), (100,)), Row((1, 0), (1, 0), (3,)), Row((2, 0), (1, 0), (5,))]
+    assert totals(release, rows, 2, len(release.thresholds) - 1) == [5, 8]
+
+
+@pytest.mark.parametrize(
+    ("depth", "ends"),
+    [(1, (1,)), (2, (1, 2)), (5, (1, 2, 4, 5)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))],
+)
+def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
+    context = Context((), depth=depth, partitions=1)
+    release = dp.Count().build(context, PURE)
+    assert row_clips(depth) == ends == release.thresholds
+    assert (release.clip_cost is None) == (depth == 1)
+    assert row_clips(None) == tuple(2**n for n in range(41))
+    assert VALUE_CLIPS == tuple(2**n for n in range(84))
+
+
+# ---------------------------------------------------------------------------- the loss is given back
+
+
+@BUDGETS
+def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
+    """Who is above the clip has it in the same partitions as the others: hardly anything is lost."""
+    release = made(False, budget, partitions=60, source=ROWS)
+    rows = [
+        Row((person, 0), (at, 0), (1,))
+        for person in range(400)
+        for at in range(6)
+        for _ in range((1 + at % 3) * (15 if person < 80 else 1))
+    ]
+    choice = release.choose_shared(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
+    taken = release.taken(view_of(rows, release.measures, 60).at(0, choice))
+    clips, noisy = [taken.clip * taken.fine], taken.totals
+    [given, same] = [
+        release.released(dataclasses.replace(taken, totals=each), noisy, clips, release.in_pool)
+        for each in (taken.totals, np.zeros(60, np.int64))
+    ]
+    sums = given.cut.sums(given.values)
+    found = given.spread(sums)
+    assert given.cut == same.cut and found.values.tolist() == same.spread(sums).values.tolist()
+    truth = np.array([(1 + at % 3) * (320 + 15 * 80) for at in range(6)])
+    assert (given.values[:6] < 0.9 * truth).all() and not found.values[6:].any()
+    back = found.values[:6] - given.values[:6]
+    assert back / given.values[:6] == pytest.approx([back[0] / given.values[0]] * 6)
+    assert (back > 0.6 * (truth - given.values[:6])).all() and (
+        found.values[:6] < 1.1 * truth
+    ).all()
+    # The interval stays where it was.
+    below, above = given.cut.widths(given.values, sums)
+    assert found.low == pytest.approx(given.values - below)
+    assert found.high == pytest.approx(given.values + above)
+
+
+@pytest.mark.parametrize("kind", ["one partition", "nobody shown", "a share"])
+def test_nothing_is_given_back_where_nothing_is_known_to_share_it_by(kind):
+    release = made(False, partitions=1 if kind == "one partition" else 3, source=ROWS)
+    if kind == "a share":
+        part = dataclasses.replace(release.measure, source=1, part=Part(0, False))
+        release = dataclasses.replace(release, measure=part)
+    rows = [Row((person, 0), (0, 0), (1,)) for person in range(900) for _ in range(1 + person % 9)]
+    choice = release.choose_shared(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
+    view = view_of(rows, release.measures, 3).at(0, choice * (kind != "nobody shown"))
+    found = release.draw(view.among(1) if kind == "one partition" else view, ZeroNoise())
+    assert (found.cut is None) == (kind == "nobody shown")
+    assert found.cut is None or not found.cut.lost
+
+
+# ------------------------------------------------------------------------------------------- the box
+
+
+class Recorded(OneDraw):
+    """A draw that remembers what it hides."""
+
+    hidden: ClassVar[list[OneDraw]] = []
+
+    def draw(self, noise, size=1):
+        self.hidden.append(self)
+        return super().draw(noise, size)
+
+
+@BUDGETS
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_people_of_few_partitions_take_the_box_where_it_errs_less(monkeypatch, budget, partitions):
+    """Who is in one of five partitions has an L1 norm of 1; who is in all of them has one of 5."""
+    monkeypatch.setattr(releases, "OneDraw", Recorded)
+    release = people_of(Context((), partitions=5), budget)
+    rows = [
+        Row((person, 0), ((person + more) % 5, 0), (1,))
+        for person in range(4000)
+        for more in range(partitions)
+    ]
+    choice = release.choose_shared(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
+    view = view_of(rows, release.measures, 5).at(0, choice)
+    monkeypatch.setattr(Recorded, "hidden", [])
+    found = release.draw(view, Noise())
+    taken = release.taken(view)
+    box = Pool(release.noise_cost, (False,), partitions=5).mean_error(0) * release.measure.fine
+    assert bool(Recorded.hidden) == (box <= release.in_pool.mean_error(0) * taken.clip)
+    assert Recorded.hidden or partitions == 1
+    for law_ in Recorded.hidden:
+        assert law_ == Recorded(release.noise_cost, (release.measure.fine,) * 5, (False,) * 5)
+    # A person moves each by 1: noise of a scale below 40 is beyond 1,000 with less than 1e-10.
+    assert abs(found.values - 800 * partitions).max() < 1000
+    monkeypatch.setattr(Recorded, "hidden", [])
+    some = [row for row in rows if row.partition[0] < 4]
+    release.draw(view_of(some, release.measures, 4).at(0, choice).among(5), ZeroNoise())
+    assert not Recorded.hidden  # partitions of several buckets have no draw to share
+    assert not people_of(Context((), partitions=65), budget).box
+
+
+# ------------------------------------------------------------------------------------ shares of rows
+
+
+FLAG = Column("x", Role.FLAG, 1)
+
+
+def sides(per_person=False, budget=PURE, partitions=1) -> tuple[list[ClippedSum], tuple]:
+    """Return the rows of the kind and the others, and the fields that they read."""
+    context = Context((FLAG,), partitions=partitions)
+    shares = budget.split((2, 1))
+    parts = Share(FLAG, per_person), Others(FLAG, per_person)
+    found = [part.build(context, share) for part, share in zip(parts, shares, strict=True)]
+    return found, tuple(context.fields)
+
+
+def kinds(seed: int, people: int, partitions: int = 1) -> list[Row]:
+    """Return the rows of some people: of the kind, others, and without a value."""
+    source = random.Random(seed)
+    own = [source.choice([(1,), (0,), (1, 0), (1, 0, 0, 0, None), (None,)]) for _ in range(people)]
+    return [
+        Row((person, 0), (source.randrange(partitions), 0), (source.choice(own[person]),))
+        for person in range(people)
+        for _ in range(source.choice([1, 2, 3, 5, 40]))
+    ]
+
+
+def keeps_their_mix(budget: Budget, partitions: int) -> None:
+    """Both sides of everybody are one vector of norm C at most, with the mix that they have."""
+    found, fields = sides(budget=budget, partitions=partitions)
+    norm, fine = found[0].measure.norm, found[0].measure.fine
+    reached = set()
+    for seed, clip in itertools.product(range(25), (0, 1, 2, 5)):
+        rows, edge = kinds(seed, 1, partitions), Fraction(found[0].thresholds[clip], fine)
+        counts = Counter((row.partition[0], row.values[0]) for row in rows)
+        both = [totals(each, rows, partitions, clip, fields) for each in found]
+        size = sum(number**norm for side in both for number in side)
+        assert size <= edge**norm
+        reached.add(size == edge**norm)
+        whole = [counts[at, 0] + counts[at, 1] for at in range(partitions)]
+        most = sum(each**norm for each in whole)
+        weight = 1.0 if most <= edge**norm else float(edge) / most ** (1 / norm)
+        for kind, side in zip((1, 0), both, strict=True):
+            for at, number in enumerate(side):
+                assert number == pytest.approx(weight * counts[at, kind], rel=0.02, abs=1e-4)
+    assert True in reached
+
+
+@BUDGETS
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_both_sides_of_a_person_are_one_vector_of_the_norm_of_the_clip(budget, partitions) -> None:
+    keeps_their_mix(budget, partitions)
+    found, fields = sides(budget=budget, partitions=partitions)
+    for clip, each in itertools.product((0, 2, 5), found):
+        rows = kinds(99, 8, partitions)
+        alone = [
+            totals(each, [row for row in rows if row.person == person], partitions, clip, fields)
+            for person in {row.person for row in rows}
+        ]
+        assert totals(each, rows, partitions, clip, fields) == list(
+            map(sum, zip(*alone, strict=True))
+        )
+
+
+def rest_is_all(self, table, present, whole):
+    """A mutant: the others are all rows."""
+    part = np.clip(table.values[self.field][present], 0, whole)
+    return whole if self.rest else part
+
+
+@BUDGETS
+def test_sides_that_overlap_are_noticed(monkeypatch, budget) -> None:
+    monkeypatch.setattr(Part, "of", rest_is_all)
+    with pytest.raises(AssertionError):
+        keeps_their_mix(budget, 3)
+
+
+@pytest.mark.parametrize("values", [(1, 1, 1), (0, 0), (1, 0, None), (None,), (0, 1) * 30])
+def test_of_people_each_is_on_one_side(values: tuple) -> None:
+    found, fields = sides(per_person=True)
+    rows = [Row((1, 0), (0, 0), (value,)) for value in values]
+    known = any(value is not None for value in values)
+    expected = [known and 1 in values, known and 1 not in values]
+    assert [totals(each, rows, 1, 0, fields) for each in found] == [[one] for one in expected]
+
+
+@BUDGETS
+def test_both_sides_have_noise_of_the_whole_clip_paid_once(budget) -> None:
+    """With several partitions: independent noise, of what both sides may spend on noise."""
+    program = compile_program([dp.Ratio("x")], budget, 3, partitions=3)
+    first, second = (step.release for step in program.steps)
+    assert first.pool == second.pool and first.pool.split == first.measure and second.borrowed
+    spent = [spending for step in program.steps for spending in step.release.spends]
+    assert all(each.once for each in spent)
+    assert cost_of_all([each.cost for each in spent]) == budget
+    assert first.pool.budget == cost_of_all([first.noise_cost, second.noise_cost])
+    noise, zeros = Asked(), [np.zeros(3, np.int64)] * 2
+    first.pool.add(zeros, [8, 8], noise)
+    amount = first.pool.budget.amount
+    kind, size = ("gaussian", 32 / amount) if budget.is_zcdp else ("laplace", amount / 8)
+    assert noise.asked == [(kind, size, 3)] * 2
+
+
+# ------------------------------------------------------------------------ numbers that share a draw
+
+
+WINDOW = 9
+CROWD = [Row((person, 0), (0, 0), (person - 2,)) for person in range(5)]
+PERSONS = [(1,), (-9,), (9, 9), (0,), (2, -1, 4)]
+
+
+def pool(*costs: Fraction) -> list[ClippedSum]:
+    """Return a count of rows, a sum and a number of people, with given clips, in one pool."""
+    budgets, context = [Budget(cost) for cost in costs], Context((), partitions=1)
+    numbers = [
+        made(False, budgets[0], source=ROWS, given=Fraction(2)),
+        made(True, budgets[1], given=Fraction(3)),
+        people_of(context, budgets[2]),
+    ]
+    shared = Pool(cost_of_all(budgets), tuple(number.signed for number in numbers))
+    return [
+        dataclasses.replace(number, pool=shared, place=place)
+        for place, number in enumerate(numbers)
+    ]
+
+
+def worst_of_pool(epsilon: Fraction) -> float:
+    """Return the largest |log ratio| of the joint law when a person is added, by enumeration."""
+
+    def drawn_together(rows):
+        views = [view_of(rows, number.measures, 1).at(0) for number in numbers]
+        found = draw_together(numbers, views, ZeroNoise())
+        return np.array([int(each.values[0]) for each in found])
+
+    numbers, worst = pool(epsilon / 2, epsilon / 4, epsilon / 4), 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(releases, "OneDraw", Recorded)
+        patch.setattr(Recorded, "hidden", [])
+        before = drawn_together(CROWD)
+        for values in PERSONS:
+            added = [Row((99, 0), (0, 0), (value,)) for value in values]
+            move = drawn_together(CROWD + added) - before
+            first, last = Recorded.hidden[0], Recorded.hidden[-1]
+            assert first == last and first.budget == Budget(epsilon)  # the noise is of no data
+            sides_ = tuple(zip(first.clips, first.signed, strict=True))
+            chances = np.zeros((2 * WINDOW + 1,) * 3)
+            moving = [place for place, (clip, _) in enumerate(sides_) if clip]
+            hull = noise_on_several_sums._hull(epsilon, tuple(sides_[place] for place in moving))
+            at = tuple(slice(None) if place in moving else WINDOW for place in range(3))
+            chances[at] = law(hull, WINDOW)
+            here = tuple(slice(max(0, -m), 2 * WINDOW + 1 - max(0, m)) for m in move.tolist())
+            there = tuple(slice(max(0, m), 2 * WINDOW + 1 - max(0, -m)) for m in move.tolist())
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.abs(np.log(chances[here]) - np.log(chances[there]))
+            worst = max(worst, float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max()))
+    return worst
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
+def test_one_more_person_changes_the_joint_law_by_at_most_epsilon(epsilon: Fraction) -> None:
+    worst = worst_of_pool(epsilon)
+    assert 0.999 * epsilon < worst <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+def test_numbers_of_all_partitions_may_be_one_draw(monkeypatch, budget) -> None:
+    """Whose theorem holds for a person who moves all of them by up to their clips."""
+    monkeypatch.setattr(releases, "OneDraw", Recorded)
+    monkeypatch.setattr(Recorded, "hidden", [])
+    several = Pool(budget, (False, True), partitions=3)
+    columns = several.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())
+    assert [len(column) for column in columns] == [3, 3]
+    sides_ = (False,) * 3 + (True,) * 3
+    assert Recorded.hidden == [Recorded(budget, (2, 2, 2, 5, 5, 5), sides_)]
+    with pytest.raises(checks.ParameterError, match="be of all partitions"):
+        several.add([np.zeros(2, np.int64)] * 2, [2, 5], Noise())
+
+
+def noise_of_smaller_clips(self, totals, clips, noise):
+    """Draw noise for clips that are one too small."""
+    return ADD(self, totals, [max(each - 1, 0) for each in clips], noise)
+
+
+ADD = Pool.add
