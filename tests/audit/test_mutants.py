@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
 
 from beam_dp.mechanisms.accounting import account
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -23,8 +22,9 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics import sums
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.metrics.mean import Mean
-from beam_dp.mechanisms.metrics.sums import ClippedSum, Count, PeopleCount, Pool, Sum
+from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric, WeightedThreshold
@@ -32,7 +32,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries import histograms
@@ -40,35 +39,37 @@ from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
+from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
 from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 
 FIELDS = (Field(0, "sum"),)
 GRID = (1, 2, 4, 8)
+SIGNED = ClippedSum(Measure(0, 0, GRID, norm=1), Fraction(1), Budget(1.0), Budget(1.0))
+"""The clipped sum of one partition."""
 
 
 # ---------------------------------------------------------------- checks: True where all is well
 
 
-def the_noise_has_the_scale_of_all_partitions() -> bool:
-    """One person in 4 partitions moves 4 sums by their clips: each has epsilon / 4 to spend."""
-    made = compile_program([Count()], Budget(1.0), 4)
+def the_noise_hides_all_partitions_of_a_person() -> bool:
+    """Whoever has 8 rows in each of 4 partitions moves 4 sums, by as much as the clip together."""
+    made = compile_program([Count()], Budget(1.0), 4, partitions=4)
     [step] = made.steps
-    noise = Asked()
-    view = cells([Row((1, 0), (0, 0), (1,))], step.release.measures)
-    step.release.draw(view.at(0, chosen(step.release, 3)), noise)
+    release, noise = step.release, Asked()
+    rows = [Row((1, 0), (place, 0), (1,)) for place in range(4) for _ in range(8)]
+    view = cells(rows, release.measures).at(0, chosen(release, 3))
+    release.draw(view, noise)
     [rate] = noise.rates
-    return (
-        4 * rate * 8 + step.release.clip_cost.amount <= 1
-    )  # 4 draws at clip 8, and the choice of the clip
+    moved = sum(release.taken(view).totals.tolist())
+    return rate * moved + release.clip_cost.amount <= 1
 
 
 def one_person_moves_a_sum_by_at_most_the_clip() -> bool:
     """10,000 is far above the clip of 8."""
-    release = ClippedSum(0, True, GRID, Fraction(1), Budget(1.0), Budget(1.0))
     rows = [Row((person, 0), (0, 0), (person,)) for person in range(20)]
     rows += [Row((99, 0), (0, 0), (value,)) for value in (9000, 1000)]
     more, less = (
-        release.draw(cells(part, release.measures).at(0, chosen(release, 3)), ZeroNoise()).values[0]
+        SIGNED.draw(cells(part, SIGNED.measures).at(0, chosen(SIGNED, 3)), ZeroNoise()).values[0]
         for part in (rows, [row for row in rows if row.person[0] != 99])
     )
     return abs(more - less) <= 8
@@ -157,23 +158,16 @@ def selection_counts_people() -> bool:
     request = SelectionRequest(Fraction(1), 1)
     made = compile_program([PeopleCount()], Budget(1.0, 1e-9), 1, selection=request)
     rows = [Row((1, 0), (0, 0), (n,)) for n in range(1000)]
-    seen = cells(rows, made.measures, fields=())
+    seen = cells(rows, (Measure(WEIGHTS),), fields=())
     return not len(made.select(seen, ZeroNoise()))
 
 
 def the_whole_is_spent_once() -> bool:
     """What the releases hold is at most the budget, by their own parameters."""
     made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 3)
-    return dearest(made, 3) <= 1
-
-
-def dearest(made: Program, reach: int) -> Fraction:
-    """Return what numbers in pools cost, by their own parameters."""
-    spent = Fraction(0)
-    for pool, indexes in pools_of(made.steps).items():
-        costs = [made.steps[index].release.clip_cost for index in indexes]
-        spent += sum(cost.amount for cost in costs if cost) + reach * pool.budget.amount
-    return spent
+    releases = [step.release for step in made.steps]
+    costs = [cost for each in releases for cost in (each.clip_cost, each.noise_cost)]
+    return sum(cost.amount for cost in costs if cost) <= 1
 
 
 def one_draw_covers_what_a_person_moves() -> bool:
@@ -190,7 +184,7 @@ def a_centre_is_entered() -> bool:
 
 def delta_is_shared_among_partitions() -> bool:
     request = SelectionRequest(Fraction(1), 1)
-    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 2, selection=request)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 2, bound=2, selection=request)
     return 2 * made.selection.delta <= Fraction(1e-6)
 
 
@@ -205,14 +199,13 @@ def the_ledger_adds_without_rounding() -> bool:
 
 def a_person_is_in_one_bucket() -> bool:
     """One more person adds 1 to one bucket of the histogram of both signs, whatever they have."""
-    release = ClippedSum(0, True, GRID, Fraction(1), Budget(1.0), Budget(1.0))
-    buckets = 2 * release.choice.buckets
+    buckets = 2 * SIGNED.choice.buckets
     others = [Row((person, 0), (0, 0), (3,)) for person in range(5)]
     for numbers in ((5, -5), (-1, 1), (7, -3), (1, 9), (-9, 2), (4, 4), (0, -8)):
         more = [Row((99, 0), (place, 0), (number,)) for place, number in enumerate(numbers)]
         found = []
         for rows in (others, others + more):
-            summary = histograms.summarise_people(settled(rows), [release.shared_measure])
+            summary = histograms.summarise_people(settled(rows), [SIGNED.measure])
             view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
             found.append(view.histogram(0, buckets)[0])
         moves = np.abs(found[1] - found[0])
@@ -225,7 +218,7 @@ def a_person_counts_once_for_a_shared_clip() -> bool:
     """One person in many partitions is one person to the search for a shared clip."""
     rows = [Row((person, 0), (place, 0), (3,)) for person in range(5) for place in range(4)]
     table = settled(rows)
-    summary = histograms.summarise_people(table, [Measure(0, 1, GRID)])
+    summary = histograms.summarise_people(table, [Measure(0, 1, GRID, norm=1)])
     return summary.people.tolist() == [5]
 
 
@@ -272,17 +265,15 @@ def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Part
 # -------------------------------------------------------------------------------- the mutants
 
 
-def _noise_of_one_partition(context, share, chosen):
-    clip, _ = COSTS(context, share, chosen)
-    return clip, share.split((1, 9))[1]
+def _norm_of_one_partition(numbers, starts, norm):
+    return np.maximum.reduceat(abs(numbers), starts)
 
 
-def _whole_noise_after_the_clip(context, share, chosen):
-    clip, _ = COSTS(context, share, chosen)
-    return clip, context.noise(share)
+def _whole_noise_after_the_clip(context, share, *measured, **options):
+    return dataclasses.replace(SUM(context, share, *measured, **options), noise_cost=share)
 
 
-def _largest_of_each_sign(table, measures):
+def _largest_of_each_sign(table, measures, bounded=None):
     """Count a person with their largest number above 0, and with that below 0."""
     signs = [dataclasses.replace(m, sign=s) for m in measures for s in (1, -1)]
     summary = PEOPLE(table, signs)
@@ -292,8 +283,8 @@ def _largest_of_each_sign(table, measures):
     return summary
 
 
-def _without_clip(view, measure, indexes, clip):
-    return view.cut(measure, np.full(view.size, 1 << 62))[0]
+def _without_clip(self, view, index, clip, fine):
+    return view.cut(0, np.full(view.size, 1 << 62))[0]
 
 
 def _cap_of_each_part(self, table):
@@ -332,15 +323,15 @@ def _one_more(self, people, noise):
 
 def _rows(self, measure, buckets):
     lines = np.flatnonzero(self._summary.measure == measure)
-    return (np.full((self.size, 1), 1000 * len(lines), np.int64),) * 2
+    return (np.full((self.size, 1), 1000 * len(lines) << 20, np.int64),) * 2
 
 
 def _unweighted(partitions):
     return np.full(len(partitions), 2**20)
 
 
-def _whole_for_each(budget, weights, reach, selection):
-    whole, parts = SHARE_OUT(budget, weights, reach, selection)
+def _whole_for_each(budget, weights, reach, selection, gaussian=False):
+    whole, parts = SHARE_OUT(budget, weights, reach, selection, gaussian)
     return whole, dict.fromkeys(parts, whole)
 
 
@@ -353,8 +344,9 @@ def _float_sums(budget, entries):
         raise ValueError("over")
 
 
-def _per_partition(table, measures):
-    return histograms.summarise(table, measures)
+def _per_partition(table, measures, bounded=None):
+    apart = [dataclasses.replace(measure, norm=0) for measure in measures]
+    return histograms.summarise(table, apart)
 
 
 def _lowest_partition(self, table, person_hash):
@@ -377,16 +369,16 @@ def _undoubled_alarm(self):
     return 2**20 + gaussian_bound(self.variance, 4 * self.delta)
 
 
-COSTS, SETTLE, KEEP = sums._costs, Bounder.settle, TruncatedGeometric.keep
+SUM, SETTLE, KEEP = sums.clipped_sum, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 BEST_SELECTION = program.best_selection
 PEOPLE = histograms.summarise_people
 
 BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
-    "2 scale by one bound only: the partitions are forgotten": (sums, "_costs", _noise_of_one_partition, the_noise_has_the_scale_of_all_partitions),
-    "2 scale by one bound only: the clip is forgotten": (AdditiveNoise, "add", _bounded_by_one_sensitivity, the_noise_has_the_scale_of_all_partitions),
-    "3 root of the sensitivity": (AdditiveNoise, "add", _root_of_the_sensitivity, the_noise_has_the_scale_of_all_partitions),
-    "12 clip forgotten": (sums, "_clip", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
+    "2 scale by one bound only: the partitions are forgotten": (histograms, "norms", _norm_of_one_partition, the_noise_hides_all_partitions_of_a_person),
+    "2 scale by one bound only: the clip is forgotten": (AdditiveNoise, "add", _bounded_by_one_sensitivity, the_noise_hides_all_partitions_of_a_person),
+    "3 root of the sensitivity": (AdditiveNoise, "add", _root_of_the_sensitivity, the_noise_hides_all_partitions_of_a_person),
+    "12 clip forgotten": (ClippedSum, "_clipped", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
     "13 L0 forgotten": (ordering, "lowest", _everything, one_person_is_in_at_most_their_partitions),
     "14 cap per part only": (Bounder, "settle", _cap_of_each_part, bounds_hold_over_shards_and_not_in_each),
     "15 random choice under retry": (Bounder, "priority", _random_choice, a_retry_keeps_the_same_rows),
@@ -406,7 +398,7 @@ BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),
     "one draw for clips that are one too small": (Pool, "add", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
     "the centre of a mean is not entered": (Program, "centre_costs", property(lambda self: {}), a_centre_is_entered),
-    "the choice of the clip is not taken from the noise": (sums, "_costs", _whole_noise_after_the_clip, the_whole_is_spent_once),
+    "the choice of the clip is not taken from the noise": (sums, "clipped_sum", _whole_noise_after_the_clip, the_whole_is_spent_once),
 }  # fmt: skip
 """What is replaced in which owner, by what, and the check that must notice."""
 UNWATCHED = (

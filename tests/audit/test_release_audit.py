@@ -3,10 +3,11 @@
 A histogram has independent noise in every bucket, and one person changes one bucket. So the noise
 of the other buckets is fixed (a mixture over it has no larger ratio), and all values of the noise
 of that one bucket are tried, each with its exact chance at the rate that the library asks for. What
-comes out is the noisy histogram, and for each the rate of the noise of the number and the clipped
-totals of both databases.
+comes out is the noisy histogram, and for each the rate of the noise of the numbers and the clipped
+totals of both databases, in steps of the grid of the noise.
 """
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -19,9 +20,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.sums import ClippedSum
+from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
@@ -29,6 +31,7 @@ from tests.reference import Row, table_of
 pytestmark = pytest.mark.audit
 
 GRID = (1, 4)
+QUARTERS = 4  # so that the grid of several partitions is coarse
 ROUNDING = 1e-6
 FAR, NEAR = 10, 4  # the noise that is tried, and how far from the truth outcomes are compared
 
@@ -68,7 +71,7 @@ class Database:
     def __init__(self, release: ClippedSum, numbers: tuple[tuple[int, ...], ...]) -> None:
         self.release, table = release, settled(numbers)
         self.partitions = len(numbers[0])
-        people = histograms.summarise_people(table, [release.shared_measure])
+        people = histograms.summarise_people(table, [release.measure])
         self.shared = PartitionView(people, np.zeros(len(people), np.int64), 1)
         summary = histograms.summarise(table, release.measures)
         places = summary.partition[0].astype(np.int64)
@@ -89,10 +92,10 @@ class Database:
     def number(self, key: str, choice: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the clipped totals, and the rate of their noise."""
         if key not in self.known:
-            noise = Script([0] * self.partitions)
-            released = self.release.draw(self.view.at(0, choice), noise)
+            noise, view = Script([0] * self.partitions), self.view.at(0, choice)
+            self.release.draw(view, noise)
             [rate] = noise.rates
-            self.known[key] = np.nan_to_num(released.values.astype(float)), rate
+            self.known[key] = self.release.taken(view).totals.astype(float), rate
         return self.known[key]
 
 
@@ -143,9 +146,12 @@ def unbroken(release: ClippedSum, *case) -> float:
     return worst_ratio(release, *case)
 
 
-def clipped(epsilon: Fraction, noise: Fraction, signed: bool = True) -> ClippedSum:
+def clipped(
+    epsilon: Fraction, noise: Fraction, signed: bool = True, kind=Budget, norm: int = 1
+) -> ClippedSum:
     """Return a release with what its clip and its noise cost."""
-    return ClippedSum(0, signed, GRID, Fraction(1), Budget(epsilon), Budget(noise))
+    measure = Measure(0, 1 - signed, GRID, norm=norm, steps=QUARTERS)
+    return ClippedSum(measure, Fraction(1), kind(epsilon), kind(noise))
 
 
 def crowd(size: int, number: int = 1) -> tuple:
@@ -165,12 +171,14 @@ def test_the_clip_and_the_number_together_spend_the_budget(signed):
     assert min(ratios) == 0.0  # who adds 0 is not seen at all
 
 
-def test_a_shared_clip_is_paid_once_and_the_noise_of_every_number():
+@pytest.mark.parametrize("places", [2, 3])
+def test_a_clip_of_several_partitions_and_all_their_noise_are_paid_once(places):
     release = clipped(Fraction(1), Fraction(1, 2))
-    people = ((3, 3),) * 40 + ((1, 0),) * 30 + ((-9, 1),) * 25
-    persons = [(3, 3), (9, -9), (-9, 1), (0, 1)]
-    ratios = [worst_ratio(release, people, person, 0) for person in persons]
-    assert max(ratios) <= 1 + 2 * 0.5 + ROUNDING and max(ratios) >= 0.97 * 2
+    rest = (0,) * (places - 2)
+    people = ((2, 2, *rest),) * 40 + ((1, 0, *rest),) * 30 + ((-9, 1, *rest),) * 25
+    persons = [(2, 2), (9, -9), (-9, 1), (0, 1), (-1, 3), (100, 0), (3, 300)]
+    ratios = [worst_ratio(release, people, (*person, *rest), 0) for person in persons]
+    assert max(ratios) <= 1 + 0.5 + ROUNDING and max(ratios) >= 0.97 * 1.5
 
 
 # --------------------------------------------------------------------------- broken twins
@@ -183,11 +191,17 @@ def in_two_buckets(self, view, noise):
     return self.choice.draw(above.reshape(1, 1, -1), noise)
 
 
-def per_partition(table, measures):
+def per_partition(table, measures, bounded=None):
     """Count a person once in every partition."""
-    summary = histograms.summarise(table, measures)
+    apart = [dataclasses.replace(measure, norm=0) for measure in measures]
+    summary = histograms.summarise(table, apart)
     summary.partition = np.zeros_like(summary.partition)
     return histograms.reduce(summary, measures)
+
+
+def of_one_partition(numbers, starts, norm):
+    """Clip what a person has in one partition."""
+    return np.maximum.reduceat(abs(numbers), starts)
 
 
 def for_half_of_the_clip(self, numbers, sensitivity, noise):
@@ -197,11 +211,12 @@ def for_half_of_the_clip(self, numbers, sensitivity, noise):
     return numbers + draw
 
 
-MANY = (((3, 3),) * 40 + ((1, 0),) * 30, (3, 3), 0)
+MANY = (((2, 2),) * 40 + ((1, 0),) * 30, (3, 3), 0)
 FEW = (crowd(40) + crowd(30, 3), (3,), 0)
 BROKEN = [
     (ClippedSum, "choose_shared", in_two_buckets, clipped(1, 1, False), FEW, 2),
-    (histograms, "summarise_people", per_partition, clipped(1, 1, False), MANY, 3),
+    (histograms, "summarise_people", per_partition, clipped(1, 1, False), MANY, 2),
+    (histograms, "norms", of_one_partition, clipped(1, 1, False), MANY, 2),
     (AdditiveNoise, "add", for_half_of_the_clip, clipped(1, 1, False), FEW, 2),
 ]
 
@@ -242,7 +257,7 @@ def renyi(log_p: np.ndarray, log_q: np.ndarray, order: float) -> float:
 
 
 def worst_divergence(release: ClippedSum, people: tuple, person: tuple[int, ...], order: float):
-    """Return the larger divergence of (noisy histogram, number), either way."""
+    """Return the larger divergence of (noisy histogram, numbers), either way."""
     one, other = Database(release, people), Database(release, (*people, person))
     bucket, reach = changed_bucket(one, other), 40
     buckets = release.choice.buckets * release.choice.sides
@@ -257,35 +272,43 @@ def worst_divergence(release: ClippedSum, people: tuple, person: tuple[int, ...]
             choice = release.choose_shared(database.shared, noise)
             [variance] = noise.variances
             law = log_gaussian(variance, 2 * reach)
-            number = GaussianScript([0])
-            released = release.draw(database.view.at(0, choice), number)
-            [wide] = number.variances
-            logs.setdefault(value, []).append(
-                (law[value - truth + 2 * reach], float(released.values[0]), wide)
-            )
+            numbers, view = GaussianScript([0] * database.partitions), database.view.at(0, choice)
+            release.draw(view, numbers)
+            [wide] = numbers.variances
+            totals = release.taken(view).totals.astype(int)
+            logs.setdefault(value, []).append((law[value - truth + 2 * reach], totals, wide))
     sums = [0.0, 0.0]
     for (p, total, variance), (q, moved, again) in logs.values():
         assert variance == again
-        # Of one noise moved by whole units: that of a Gaussian, at most (and here nearly).
-        spread = 12 * int(math.sqrt(variance)) + 20
-        law, shift = log_gaussian(variance, spread), int(moved - total)
-        inside = slice(abs(shift), len(law) - abs(shift))
-        rolled = np.roll(law, shift)
-        noise = [renyi(a[inside], b[inside], order) for a, b in ((law, rolled), (rolled, law))]
+        noise = [sum(each) for each in zip(*(shifted(variance, s, order) for s in moved - total))]
         for side, (mine, theirs) in enumerate(((p, q), (q, p))):
             sums[side] += math.exp(order * mine + (1 - order) * theirs + (order - 1) * noise[side])
     return max(math.log(value) / (order - 1) for value in sums)
 
 
+@functools.cache
+def shifted(variance: float, shift: int, order: float) -> list[float]:
+    """Return the divergences of one noise moved by whole steps, either way.
+
+    Those of a Gaussian, at most (and here nearly).
+    """
+    spread = 12 * int(math.sqrt(variance)) + 20
+    law = log_gaussian(variance, spread)
+    inside, rolled = slice(abs(shift), len(law) - abs(shift)), np.roll(law, shift)
+    return [renyi(a[inside], b[inside], order) for a, b in ((law, rolled), (rolled, law))]
+
+
 @pytest.mark.parametrize("order", [1.5, 2.0, 8.0, 32.0])
-def test_a_gaussian_histogram_and_the_number_together_spend_rho(order):
-    rho = Fraction(1, 20)
-    clip, noise = Budget.zcdp(rho * Fraction(2, 5)), Budget.zcdp(rho * Fraction(3, 5))
-    release = ClippedSum(0, False, GRID, Fraction(1), clip, noise)
-    people = crowd(60) + crowd(40, 3)
-    found = [worst_divergence(release, people, (number,), order) for number in (1, 3, 9)]
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_gaussian_histogram_and_the_numbers_together_spend_rho(order, places):
+    rho, rest = Fraction(1, 20), (0,) * (places - 1)
+    costs = rho * Fraction(2, 5), rho * Fraction(3, 5)
+    release = clipped(*costs, False, Budget.zcdp, norm=places)
+    people = ((1, *rest),) * 60 + ((3, *rest),) * 40
+    persons = [(1, *rest), (3, *rest), (9, *rest), (2,) * places, (60, *(80 for _ in rest))]
+    found = [worst_divergence(release, people, person, order) for person in persons]
     assert max(found) <= order * float(rho) * (1 + ROUNDING)
     assert max(found) >= 0.97 * order * float(rho)
-    # The broken twin spends what the clip costs again on the number.
-    twin = ClippedSum(0, False, GRID, Fraction(1), clip, Budget.zcdp(rho))
-    assert worst_divergence(twin, people, (9,), order) > 1.3 * order * float(rho)
+    # The broken twin spends what the clip costs again on the numbers.
+    twin = clipped(costs[0], rho, False, Budget.zcdp, norm=places)
+    assert worst_divergence(twin, people, (9, *rest), order) > 1.3 * order * float(rho)

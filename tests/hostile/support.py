@@ -194,7 +194,9 @@ def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[K
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
     places = draw_once.BucketPartitions(found, 1)
-    cells, names = places.cells(bucket, summarising.open_bucket(packed, MEASURES)[0])
+    summary, lines = summarising.open_bucket(packed, MEASURES)
+    every = draw_once.named_partitions(bucket, summary)
+    cells, names = places.cells(bucket, summary, lines, [every])
     return list(zip(places.names(names), _contents(cells), strict=True))
 
 

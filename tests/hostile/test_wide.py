@@ -30,6 +30,8 @@ from beam_dp.mechanisms.metrics import (
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages import bound_and_summarise as settling
@@ -43,8 +45,8 @@ GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
 DAYS = ("a", "b", "c")
-JOINT = {"m4_low", "m4_high"}
-"""The ends of a mean over people: what its shared clip cuts is told from all released numbers."""
+JOINT = {"m4", "m4_low", "m4_high"}
+"""A mean over people: what its shared clip cuts is told, and given back, by all released numbers."""
 Made = list[float]
 
 
@@ -176,12 +178,17 @@ def giant(value: object) -> dict[str, Any]:
     return {"person": "x", "other": "y", "day": "c", "v": value, "t": value, "e": value}
 
 
+def measures_of(program: Program) -> list[Measure | Relation]:
+    """Return what is summarised, and at last the people, whose lines name partitions."""
+    return [*program.measures, Measure(PEOPLE)]
+
+
 def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, dict[int, list]]:
     """Return what a pipeline has behind its shuffles, by bucket."""
     layout = Layout("person", ("day",), program.columns, None, KEY)
     bounder = Bounder(case.bounds, program.fields, KEY, keep_rows=program.keep_rows)
     packed = grouped([bundle(settling.Collect(layout, bounder, 4), rows)])
-    settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
+    settle = settling.Settle(bounder, measures_of(program), program.shared_measures, 1)
     found = collections.defaultdict(list)
     for bucket, blob in (one for shard in packed.items() for one in bundle(settle, [shard])):
         found[bucket].append(blob)
@@ -198,8 +205,9 @@ def released(
         everybody = settling.open_bucket(found[settling.SHARED], program.shared_measures)[0]
         view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
-    opened = settling.open_bucket(found[0], program.measures)
-    cells, names = draw_once.BucketPartitions(layout, 1).cells(0, *opened)
+    summary, lines = settling.open_bucket(found[0], measures_of(program))
+    every = draw_once.named_partitions(0, summary)
+    cells, names = draw_once.BucketPartitions(layout, 1).cells(0, summary, lines, [every])
     drawn = program.release(cells, clips, noise)
     columns = program.combine(drawn, program.sums(drawn))
     by_day = zip(names, zip(*(map(float, column) for column in columns), strict=True), strict=True)

@@ -11,6 +11,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
+from beam_dp.mechanisms.planning.program import compile_program
 from tests.hostile import support
 
 ROWS = [
@@ -171,3 +172,19 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
 def test_wrong_calls_are_refused(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+@pytest.mark.parametrize("per", ["row", "person"])
+@pytest.mark.parametrize("partitions", [1, 20])
+@pytest.mark.parametrize("budget", [dp.Budget(1), dp.Budget(1, 1e-6), dp.Budget.zcdp(0.1)])
+def test_both_parts_read_one_histogram_alike(per, partitions, budget):
+    """Of people in one partition there is none; a variance beside has its own."""
+    asked = [dp.Variance("y"), dp.Ratio("x", per=per), dp.Sum("z")]
+    made = compile_program(asked, budget, 1, partitions=partitions)
+    for steps in (made.steps, made.gaussian):
+        ones, others = (step for step in steps if step.part.column_name == "x")
+        assert ones.shared == others.shared
+        if per == "person" and partitions == 1:
+            assert ones.shared is None
+        else:
+            assert ones.release.choice == others.release.choice and others.release.borrowed

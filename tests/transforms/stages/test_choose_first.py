@@ -339,6 +339,44 @@ def test_limits_on_rows_alone_choose_no_bound_where_none_can_be_chosen() -> None
         dp.BoundContributions("person", ["day"], dp.ContributionBounds())
 
 
+def test_a_ladder_of_one_step_is_a_bound() -> None:
+    """With 2^-13 a largest number can be searched in one partition of a person, not in two."""
+    largest = dp.Max("value", search=dp.ExponentialMechanism)
+
+    def bound(metric: Any, epsilon: float) -> tuple[int, bool, int | None]:
+        days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
+        program = dp.PrivateAggregate("person", [metric], dp.Budget(epsilon), **days)._program
+        return len(program.edges), program.searches, program.limit
+
+    assert bound(largest, 2.0**-13) == (1, False, 1)
+    assert bound(largest, 1.0) == (9, True, None)
+    assert bound(dp.Count(), 1.0) == (1, False, None)
+
+
+@pytest.mark.parametrize("rows", [None, 2, 4, 6])
+@pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-2), (8, 1e-2), (30, 1e-2), (0.5, 1e-4)])
+def test_the_selection_costs_the_same_whatever_bound_is_chosen(
+    rows: int | None, epsilon: float, delta: float
+) -> None:
+    """It is drawn before: what is left must be spent as if the least bound was chosen."""
+    bounds = dp.ContributionBounds(rows=rows)
+    release = dp.PrivateAggregate(
+        "person", [dp.Max("value")], dp.Budget(epsilon, delta), ["day"], bounds
+    )
+    made = release._program
+    for bound in made.edges:
+        again = made.at_bound(bound)
+        assert again.selection == made.selection and again.composed == made.composed
+
+
+def test_one_selected_partition_is_all_that_a_person_has() -> None:
+    """A number of people of one partition needs no clip; its account must hold all the same."""
+    metrics = [dp.PeopleCount(), dp.Max("value")]
+    request = SelectionRequest(Fraction(1), 1)
+    made = compile_program(metrics, dp.Budget(1, 1e-6), 3, bound=3, selection=request)
+    assert [made.at(Chosen(partitions=several)).reach for several in (1, 2, 3, 9)] == [1, 2, 3, 3]
+
+
 RANKED = compile_program(
     [dp.Max("value", candidates=dp.Candidates.of(range(5)))],
     dp.Budget(1, 1e-6),
