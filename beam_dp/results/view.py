@@ -241,7 +241,7 @@ def left_out(record: Mapping[str, Any]) -> str:
     limits = (bounds.get(name) for name in ("partitions", "rows_per_partition", "rows"))
     if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):
         said.append("what one person has beyond the bounds")
-    return f"left out by rule, of whomever: {'; '.join(said)}"
+    return f"left out by rule: {'; '.join(said)}"
 
 
 def label_of(key: Sequence[object]) -> str:

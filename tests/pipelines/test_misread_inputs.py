@@ -189,7 +189,7 @@ def test_the_file_itself_is_released(
     person, partition, column, _ = CALLS[call]
     said = " ".join(capfd.readouterr().out.split())
     assert (
-        f"left out by rule, of whomever: rows that cannot be read; rows without {person} or "
+        f"left out by rule: rows that cannot be read; rows without {person} or "
         f"{partition}; rows with {partition} other than the 3 named; cells of {column} without a "
         "plain value"
     ) in said

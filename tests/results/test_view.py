@@ -205,16 +205,14 @@ def test_what_is_left_out_is_said_by_rule() -> None:
     )
     seen = view(**run_record.facts(release, {"query": "SELECT * FROM rows"}) | RECORD)
     assert seen.left_out == (
-        "left out by rule, of whomever: rows that cannot be read; rows without who or week or day; "
+        "left out by rule: rows that cannot be read; rows without who or week or day; "
         "rows that the query drops; rows of other periods than 3; rows with day other than the 3 "
         "named; cells of spent, shop without a plain value; what one person has beyond the bounds"
     )
     assert seen.left_out in seen.text()
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
     seen = view(**run_record.facts(owners, None) | RECORD)
-    assert seen.left_out == (
-        "left out by rule, of whomever: rows that cannot be read; rows without a and b"
-    )
+    assert seen.left_out == ("left out by rule: rows that cannot be read; rows without a and b")
     assert view().left_out == "" and made([()]).record["parameters"]["person"] == "who"
 
 
@@ -222,4 +220,4 @@ def test_the_page_says_what_is_left_out() -> None:
     one = made([()])
     page = dp.Released(one.table, one.record).report()
     assert "that count, lies between" in page
-    assert "<li>left out by rule, of whomever: rows that cannot be read; rows without who;" in page
+    assert "<li>left out by rule: rows that cannot be read; rows without who;" in page

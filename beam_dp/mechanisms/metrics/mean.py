@@ -178,9 +178,14 @@ class SumOfReleased(Sum):
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""
         centre = released[0].origin
-        if not centre:  # 0 times an open end is no number
-            return joined(lambda distances, count: distances, released)
-        return joined(lambda distances, count: distances + centre * count, released)
+        places = max(0, math.ceil(-math.log10(self.exact_unit)))
+
+        def whole(distances: np.ndarray, count: np.ndarray) -> np.ndarray:
+            # 0 times an open end is no number.
+            found = distances + centre * count if centre else distances
+            return np.round(found, places)
+
+        return joined(whole, released)
 
 
 @dataclasses.dataclass(frozen=True)
