@@ -130,9 +130,7 @@ class Released:
 
     def rounded(self) -> "Released":
         """Return whole numbers, whose intervals end at whole numbers."""
-        if self.values.dtype.kind != "f":
-            return self
-        values = np.rint(self.values)
+        values = np.rint(self.values) if self.values.dtype.kind == "f" else self.values
         below, above = values - np.floor(self.low), np.ceil(self.high) - values
         return dataclasses.replace(self, values=values, below=below, above=above)
 
