@@ -301,7 +301,8 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
 def test_what_is_spent_as_zcdp_is_worth_the_whole_budget(metric: Any, limit: int | None) -> None:
     """Epsilon of what is chosen first, if any, and that of the rho beside it, are epsilon 1."""
     edges = (limit,) if limit else edges_up_to(None)
-    made = compile_program([metric], Budget(1, 1e-6), edges, selection=REQUEST).at_bound(16)
+    asked = [metric, dp.Median("v")]  # which pays for each partition
+    made = compile_program(asked, Budget(1, 1e-6), edges, selection=REQUEST).at_bound(16)
     said = recorded(made)["composition"]
     epsilon, rho = re.search(r"spent as (?:epsilon (\S+) and )?rho (\S+) by zCDP", said).groups()
     left = Fraction(1) - Fraction(epsilon or 0)
