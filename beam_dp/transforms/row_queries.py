@@ -119,6 +119,7 @@ _TYPES = {
 }
 _DECIMAL = "DECIMAL_TYPE_INFO"
 _LONGEST = 1 << 16  # bytes of a cell of text
+_AT_ONCE = 1 << 24  # bytes of text in one execution
 _PLACES = ("query_location", "query_location_length", "qualified_name")
 _NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
 _OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
@@ -426,7 +427,14 @@ class _Engine:
         self.bound = functools.lru_cache(self._bound)
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield what a query makes of a batch, without the rows where it fails."""
+        """Yield what a query makes of a batch, without the rows where it fails.
+
+        Results of literals, as paddings, are some times as large as cells, so that few bytes are
+        taken at a time.
+        """
+        if len(batch) > 1 and _text_bytes(batch) > _AT_ONCE:
+            yield from self._halves(batch)
+            return
         try:
             plain = _plain(batch)
             plain.validate(full=True)  # text that is no UTF-8 is not for DuckDB
@@ -440,9 +448,12 @@ class _Engine:
         elif any(map(pa.types.is_dictionary, batch.schema.types)):  # of cells of other rows too
             yield from self.rows(_decoded(batch))
         elif len(batch) > 1:
-            half = len(batch) // 2
-            yield from self.rows(batch.slice(0, half))
-            yield from self.rows(batch.slice(half))
+            yield from self._halves(batch)
+
+    def _halves(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        half = len(batch) // 2
+        yield from self.rows(batch.slice(0, half))
+        yield from self.rows(batch.slice(half))
 
     def chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the columns that the query needs."""
@@ -560,6 +571,19 @@ def _short(batch: pa.RecordBatch) -> pa.RecordBatch:
             fits = pc.less_equal(pc.binary_length(plain.column(name)), _LONGEST)
             plain = plain.filter(pc.fill_null(fits, True))
     return plain
+
+
+def _text_bytes(batch: pa.RecordBatch) -> int:
+    """Return how many bytes of text a batch has, where each cell stands for itself."""
+    return sum(map(_bytes_of, batch.columns))
+
+
+def _bytes_of(cells: pa.Array) -> int:
+    words = cells.dictionary if _is_coded(cells) else cells
+    if not _is_text(words):
+        return 0
+    lengths = pc.binary_length(words)
+    return pc.sum(lengths.take(cells.indices) if _is_coded(cells) else lengths).as_py() or 0
 
 
 def _is_text(cells: pa.Array) -> bool:

@@ -631,7 +631,7 @@ def _thresholds(
     is one partition or a bound, the norm of that is the one clip. Else a clip is a power of two, or
     of the root of two where norms are finer than units, up to the largest norm.
     """
-    most = context.bound or context.partitions
+    most = min(filter(None, (context.bound, context.partitions)), default=None)
     if cap is not None and (context.bound or most == 1):
         return (_norm_of(cap * fine, most or 1, norm),)
     if most == 1:

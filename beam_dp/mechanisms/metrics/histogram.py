@@ -101,6 +101,7 @@ class Histogram(OfNumbers):
             count=count,
             mean=self.person_value == "mean",
             people=people.measure,
+            norm=people.measure.norm,
         )
         first = int(self.edges[0] != -math.inf)  # else a bin holds the numbers below all edges
         return ClippedBins(**vars(people), bins=measure, first=first, size=len(self.edges) - 1)

@@ -58,9 +58,9 @@ class DistinctCount(Clippable, OfColumn):
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return it in two phases for one partition, unless a clip is given."""
         relation = Relation(context.index(self.source))
+        values = context.field(self.source, "distinct")  # read in any case: P may not be known yet
         if self.clip is None and context.partitions == 1:
             return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
-        values = context.field(self.source, "distinct")
         made = ClippedValues.of(context, share, values, row_clips(None), self.given_clip)
         return dataclasses.replace(made, relation=relation, distinct=True)
 

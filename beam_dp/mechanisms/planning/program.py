@@ -134,13 +134,16 @@ class Program:
         reach = min(reach, partitions or reach)  # of what was selected, nobody has more
         key = reach, chosen.centres, partitions
         if key not in self._made:
-            self._made[key] = dataclasses.replace(
+            made = self._made[key] = dataclasses.replace(
                 self,
                 reach=reach,
                 centres=chosen.centres,
                 partitions=partitions,
                 chosen=chosen.bound,
             )
+            # What is collected before anything is chosen is read by what follows.
+            same = (made.columns, made.fields) == (self.columns, self.fields)
+            checks.require(same, "Program", "what is read", "be the same for all choices")
         return self._made[key]
 
     def at_bound(self, reach: int) -> "Program":

@@ -5,7 +5,6 @@ import csv
 import dataclasses
 import io
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any, BinaryIO, TypeVar
 
@@ -213,10 +212,9 @@ def _header(
             ends = piece.ends[later] - end
             rest = [records.Piece(piece.text[end:], ends, piece.good[later], piece.cells[later])]
             break
-    # The names are shown only if a wanted one, or one much like it, is among them: the first line
-    # of a file without a header is a row, and its cells are data.
-    cells = [name.casefold() for name in names]
-    known = any(get_close_matches(name.casefold(), cells, 1) for name in wanted.columns)
+    # The names are shown only if a wanted one is among them: the first line of a file without a
+    # header is a row, and its cells are data.
+    known = any(name in names for name in wanted.columns)
     for column in wanted.columns:
         if names.count(column) != 1:
             shown = checks.listed(names) if known else _NO_HEADER.format(delimiter)
