@@ -48,8 +48,7 @@ def bounded(asked: Rows, most: int) -> int:
 
 def free(asked: Rows) -> int:
     """Return how many the release names that knows no bound."""
-    once = draws.summarise(asked, (), APPROXIMATE).once()
-    return len(once.program.select(once.cells, Noise()))
+    return len(draws.summarise(asked, (), APPROXIMATE).rehearsal.draw())
 
 
 def main(words: Sequence[str] | None = None) -> int:
