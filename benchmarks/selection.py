@@ -48,9 +48,7 @@ def bounded(asked: Rows, most: int) -> int:
 
 def free(asked: Rows) -> int:
     """Return how many the release names that knows no bound."""
-    made = draws.summarise(asked, (), APPROXIMATE)
-    assert isinstance(made, draws.Searched)
-    return len(made.selected())
+    return len(draws.summarise(asked, (), APPROXIMATE).rehearsal.draw())
 
 
 def main(words: Sequence[str] | None = None) -> int:
