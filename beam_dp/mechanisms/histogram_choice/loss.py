@@ -21,7 +21,7 @@ _FALL = (0.05, 0.45)
 """Between which quotients people fall from one octave to the next, beyond the top."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
-SUMS = 3
+SUMS = 4
 """How many sums over all partitions the loss is shared out by (`Cut.sums`)."""
 _SPREAD = 2.0
 """How much more than its share a partition may have lost."""
@@ -172,9 +172,10 @@ class Cut:
     *The loss is given back.* `lost` is shared out over the partitions in proportion to their
     numbers y: to those above 0 where a person adds from 0 on, to all where numbers have both signs.
     Each is multiplied by 1 + lost / max(kept, sum of them): for numbers of both signs cancel in a
-    partition, and then have a smaller sum than what people have kept. (L2 norms have no sum to
-    compare with: by 1 + lost / kept.) It is a function of what was released, and assumes that
-    people above the clip are spread as those below.
+    partition, and then have a smaller sum than what people have kept. An L2 norm is no sum: its
+    part lost / kept is taken of the sum of all numbers, below 0 too, so that what noise alone adds
+    to those above 0 gets nothing. It is a function of what was released, and assumes that people
+    above the clip are spread as those below.
 
     Attributes:
         noise: how far the noise of one number strays (95%).
@@ -201,12 +202,13 @@ class Cut:
         return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of sizes, of their squares, and of what losses are given back by.
+        """Return the sums of sizes, of their squares, of what losses are given back by, of numbers.
 
         They are in scales, as squares overflow.
         """
         sizes = self.sizes(values)
-        return np.array([sizes.sum(), (sizes**2).sum(), self._weights(values).sum() / self.scale])
+        others = (each.sum() / self.scale for each in (self._weights(values), values.astype(float)))
+        return np.array([sizes.sum(), (sizes**2).sum(), *others])
 
     def _weights(self, values: np.ndarray) -> np.ndarray:
         signed = self.below[0] > 0
@@ -220,8 +222,14 @@ class Cut:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        whole = 0.0 if self.norm == 2 else sums[2] * self.scale
-        part = self.lost / max(self.kept, whole) if self.lost else 0.0
+        if not self.lost:
+            return np.zeros(values.shape)
+        whole, net = sums[2] * self.scale, sums[3] * self.scale
+        part = self.lost / max(self.kept, whole)
+        if self.norm == 2:
+            # Of numbers of both signs the sum says nothing.
+            real = 1.0 if self.below[0] > 0 else max(net, 0.0) / max(whole, self.scale)
+            part = self.lost / self.kept * min(real, 1.0)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -239,7 +247,7 @@ class Cut:
         """
         sizes, more = self.sizes(values), 1.0
         if self.norm == 2 and self.kept:
-            more = max(1.0, sums[2] * self.scale / self.kept)
+            more = max(1.0, sums[2 if self.below[0] > 0 else 3] * self.scale / self.kept)
         share = _SPREAD * sizes / sums[0]
         if not self.norm:
             share = np.maximum(share, _SPREAD * sizes**2 / sums[1])
