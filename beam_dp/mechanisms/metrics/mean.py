@@ -157,9 +157,11 @@ class SumOfReleased(Sum):
 
     Attributes:
         released: the distances and the count.
+        about: what the sum is of distances from.
     """
 
     released: tuple[MetricPart, MetricPart]
+    about: float = 0.0
 
     @property
     def _prefix(self) -> str:
@@ -171,7 +173,7 @@ class SumOfReleased(Sum):
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""
-        centre = released[0].origin
+        centre = released[0].origin - self.about
         return joined(lambda distances, count: distances + centre * count, released)
 
 
