@@ -83,6 +83,7 @@ _VALUES = {
     "bounds": ("NAME=N,...", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
     "epsilon": ("E", "the budget for everything together, for example 1; needed"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
+    "totals": ("apart", "the tables of --also_by as they were drawn; left out: totals agree"),
     "ledger": (
         "FILE",
         "charge this run to a file that all share; a new one needs --total_epsilon E",
@@ -97,7 +98,7 @@ _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
-    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", *_UNIT),
+    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", "totals", *_UNIT),
 )
 
 

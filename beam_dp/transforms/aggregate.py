@@ -143,6 +143,7 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
         self.has_other = self.may_lack = False  # `PrivateTables` may add rows
+        self.paid = self.budget  # by all tables that its numbers are made of
         self._program = self._compile(self.budget)
         self._cost = self.budget
 

@@ -28,8 +28,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.consistency import several_metrics
 from beam_dp.mechanisms.consistency.several_metrics import DrawnTable, Link
 from beam_dp.mechanisms.consistency.tables import nested
+from beam_dp.mechanisms.metrics.mean import MeanOfReleased
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.plan import total_of
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, partition_keys
@@ -44,6 +46,15 @@ TOTAL = "total"
 """The table of all rows; of a column that is called so, write [total]."""
 _OWNER = "PrivateTables"
 _MEND = 'Write totals="apart" for tables that need not agree.'
+_AGREEING = (
+    "Totals are the sums of their parts, by least squares over what was drawn, whole and not negative "
+    "where they count; each interval is that of its table alone. So it is for"
+)
+_LEFT = (
+    "As they were drawn, because only counts and sums of all rows add up (people may be in several "
+    "partitions, and bounds and clips that were given cut each table by itself), are"
+)
+_APART = "Totals of different tables need not agree: each has its own noise"
 _FINER = Fraction(3, 2)
 """How much more of the budget a table has for each coarser table that it is a part of."""
 _SALT = bytes(32)
@@ -85,7 +96,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
     """
 
     first: PrivateAggregate
-    also_by: Sequence[Any]
+    also_by: Sequence[Any] = ()
     totals: str = AGREE
 
     def __post_init__(self) -> None:
@@ -151,6 +162,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         for table in self._ordered:
             lists = [(t.partition, t.partitions.index) for t in finest if t is not table]
             table._also_listed = tuple(lists)
+            table.paid = self.first.budget
             table.may_lack = isinstance(table.partitions, PrivatePartitions)
             output_names.check_names(_OWNER, table.keys, table.metrics, table.batches)
 
@@ -183,13 +195,34 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             checks.require(sizes[2] == sizes[0] * sizes[1], _OWNER, "public keys", rule, mend)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The partition columns of all tables."""
+        return tuple(dict.fromkeys(name for table in self.tables for name in table.partition))
+
+    @property
+    def said(self) -> str:
+        """What to say of several tables of one run; "" for one."""
+        if len(self.tables) == 1:
+            return ""
+        titles = [f"by {', '.join(t.partition)}" if t.partition else "all rows" for t in self.tables]
+        of_all = f"which costs {total_of(self.first.budget)} in all: {'; '.join(titles)}"
+        names = [metric.output for metric in self.first.metrics]
+        agreeing = [names[at] for at in self.agreeing]
+        means = [m.output for m in self.tables[0]._program.metrics if isinstance(m, MeanOfReleased)]
+        left = [name for name in names if name not in (*agreeing, *means)]
+        sentences = [f"{len(self.tables)} tables of one run, {of_all}"]
+        sentences += [f"{_AGREEING} {', '.join(agreeing)}"] if agreeing else [_APART]
+        sentences += [f"{_LEFT} {', '.join(left)}"] if agreeing and left else []
+        return ". ".join(sentences)
+
+    @property
     def endings(self) -> list[str]:
         """What the steps, and files, of each table have more in their names than the first one."""
         plain = [map(output_names.plain_name, table.partition) for table in self.tables[1:]]
         named = ["_".join(["_by", *names]) for names in plain]
         return ["", *(f"_{TOTAL}" if name == "_by" else name for name in named)]
 
-    def expand(self, rows: beam.PCollection[Any]) -> tuple[beam.PCollection[Any], ...]:
+    def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Draw each table, make all agree in one step that reads the draws, and name them."""
         pairs = list(zip(self.endings, self.tables, strict=True))
         if not self.agreeing or len(pairs) == 1:

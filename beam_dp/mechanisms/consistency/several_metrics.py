@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.consistency import crossed, tree
-from beam_dp.mechanisms.consistency.tables import GAUSS, LAPLACE, Agreed, ReleasedTable
+from beam_dp.mechanisms.consistency.tables import GAUSS, LAPLACE, UNKNOWN, Agreed, ReleasedTable
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased, SumOfReleased, over_rows
@@ -98,10 +98,11 @@ def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> Noi
         release, of_part = steps[part]
         assert isinstance(release, ClippedSum)
         each, is_normal = release.deviation(of_part.cut)
-        far = of_part.below.min(initial=np.inf) if of_part.cut is None else of_part.cut.noise
-        strays = math.hypot(strays, factor * far if len(of_part.below) else 0.0)
-        deviation = math.hypot(deviation, factor * each)
         deviations = deviations if is_normal else LAPLACE
+        far = LAPLACE * each if of_part.cut is None else of_part.cut.noise
+        is_known = np.isfinite([of_part.below, of_part.above]).any() or not len(of_part.below)
+        strays = math.hypot(strays, factor * far)
+        deviation = math.hypot(deviation, factor * each) if is_known else UNKNOWN
         factor = release.origin - getattr(metric, "about", 0.0)  # of a count beside distances
     return Noise(strays, deviation, deviations)
 
@@ -126,6 +127,7 @@ def agree(
         others = [tables[link.coarse].size for link in links if link.fine == at and link.is_open]
         out.append([_padded(each, table.size + sum(others)) for each in table.numbers(metrics)])
     counts: dict[MetricPart, int] = {}
+    sums: dict[object, int] = {}
     for at in sorted(which, key=lambda at: not isinstance(metrics[at], Count)):
         asked = metrics[at]
         count = counts.get(asked.released[1]) if isinstance(asked, SumOfReleased) else None
@@ -134,6 +136,8 @@ def agree(
         found = _agreed(tables, links, metric, unit, nonnegative)
         if found and isinstance(asked, Count):
             counts[asked.parts()[0]] = at
+        if found and count is not None:
+            sums[asked.parts()] = at
         for columns, each in zip(out, found, strict=False):
             low, high = each.low * float(unit), each.high * float(unit)
             whole, own = each.whole, columns[at]
@@ -145,10 +149,9 @@ def agree(
                 high = np.where(np.isnan(own.values), high + ends[1], own.high)
             columns[at] = _between(integers.scale(whole, unit), low, high)
     for at, mean in enumerate(metrics):
-        if isinstance(mean, MeanOfReleased) and mean.released[1] in counts and not nonnegative:
-            total = [isinstance(m, SumOfReleased) and m.released == mean.released for m in metrics]
+        if isinstance(mean, MeanOfReleased) and mean.parts() in sums:
             for columns in out:
-                parts = columns[total.index(True)], columns[counts[mean.released[1]]]
+                parts = columns[sums[mean.parts()]], columns[counts[mean.parts()[1]]]
                 columns[at] = _quotient(columns[at], parts)
     return out
 
@@ -191,7 +194,8 @@ def _in_units(
         centre = next(step.release.origin for step in steps if step.part == of_distances)
         metric = dataclasses.replace(metric, about=centre)
     if not metric.whole:
-        least = min(noise_of(t.program, t.drawn, metric).deviation for t in tables)
+        noises = [noise_of(t.program, t.drawn, metric).deviation for t in tables if t.size]
+        least = min((each for each in noises if each < UNKNOWN), default=float(unit))
         unit *= 10 ** max(0, math.floor(math.log10(least / _FINE / unit)))
     if centred:
         metric = dataclasses.replace(metric, about=float(round(centre / unit) * unit))
@@ -210,7 +214,7 @@ def _agreed(
     for at, table in reversed(list(enumerate(tables))):
         [drawn] = table.numbers([metric])
         noise = noise_of(table.program, table.drawn, metric)
-        if not np.isfinite([*drawn.values.astype(float), noise.strays]).all():
+        if not np.isfinite(drawn.values.astype(float)).all():
             return []
         columns = [np.asarray(each, float) / float(unit) for each in drawn.columns[:3]]
         if missing := table.size - len(drawn.values):
@@ -219,7 +223,7 @@ def _agreed(
             more = [*(each[-missing:] for each in sums), np.full(missing, np.inf)]
             columns = list(map(np.concatenate, zip(columns, more, strict=True)))
         [link] = [each for each in links if each.fine == at][:1] or [_no_link(table.size)]
-        sizes = noise.strays / float(unit), noise.deviation / float(unit)
+        sizes = noise.strays / float(unit), min(noise.deviation / float(unit), UNKNOWN)
         signs = metric.whole or nonnegative, noise.deviations
         made[at] = ReleasedTable(*columns, *sizes, link.parents, link.is_open, *signs)
     chain = [made[at] for at in sorted(made)]
