@@ -47,13 +47,10 @@ TOTAL = "total"
 _OWNER = "PrivateTables"
 _MEND = 'Write totals="apart" for tables that need not agree.'
 _AGREEING = (
-    "Totals are the sums of their parts, by least squares over what was drawn, whole and not negative "
-    "where they count; each interval is that of its table alone. So it is for"
+    "Totals agree, at no cost, of {}: each is the sum of its parts, by least squares over what was "
+    "drawn; each interval is that of its table alone"
 )
-_LEFT = (
-    "As they were drawn, because only counts and sums of all rows add up (people may be in several "
-    "partitions, and bounds and clips that were given cut each table by itself), are"
-)
+_LEFT = "As drawn: {}; only counts and sums of all rows add up"
 _APART = "Totals of different tables need not agree: each has its own noise"
 _FINER = Fraction(3, 2)
 """How much more of the budget a table has for each coarser table that it is a part of."""
@@ -211,8 +208,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         means = [m.output for m in self.tables[0]._program.metrics if isinstance(m, MeanOfReleased)]
         left = [name for name in names if name not in (*agreeing, *means)]
         sentences = [f"{len(self.tables)} tables of one run, {of_all}"]
-        sentences += [f"{_AGREEING} {', '.join(agreeing)}"] if agreeing else [_APART]
-        sentences += [f"{_LEFT} {', '.join(left)}"] if agreeing and left else []
+        sentences += [_AGREEING.format(", ".join(agreeing))] if agreeing else [_APART]
+        sentences += [_LEFT.format(", ".join(left))] if agreeing and left else []
         return ". ".join(sentences)
 
     @property

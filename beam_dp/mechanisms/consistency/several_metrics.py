@@ -112,8 +112,8 @@ def agree(
 ) -> list[list[Released]]:
     """Return the numbers of every table: of its rows, then of (other) of each of its open links.
 
-    A metric of which some table has no number is left as it was drawn. Numbers of rows that were
-    not drawn are missing (NaN) then.
+    Where some table has no number of a metric, and not everything is listed, the metric is left as
+    it was drawn. Numbers of rows that were not drawn are missing (NaN) then.
 
     Args:
         tables: from coarse to fine.
@@ -214,9 +214,11 @@ def _agreed(
     for at, table in reversed(list(enumerate(tables))):
         [drawn] = table.numbers([metric])
         noise = noise_of(table.program, table.drawn, metric)
-        if not np.isfinite(drawn.values.astype(float)).all():
-            return []
         columns = [np.asarray(each, float) / float(unit) for each in drawn.columns[:3]]
+        if np.isnan(columns[0]).any():  # nobody was shown: the other tables say it
+            if any(link.is_open for link in links):
+                return []
+            columns[0], noise = np.zeros(table.size), noise._replace(deviation=UNKNOWN)
         if missing := table.size - len(drawn.values):
             [parents, parts] = next((k.parents, made[k.fine]) for k in links if k.coarse == at)
             sums = (tree.sums(parents, each, table.size) for each in (parts.values, parts.below))
