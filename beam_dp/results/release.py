@@ -87,17 +87,17 @@ class Released:
         """Return the table as a pandas DataFrame; pandas must be installed."""
         return self.table.to_pandas()
 
-    def total(self, rows: Iterable[int] | None = None) -> dict[str, tuple[float, float, float]]:
-        """Return the sums of counts and sums over some rows, each between the ends of its interval.
+    def total(self, rows: Iterable[int] | None = None) -> dict[str, tuple[float | None, ...]]:
+        """Return, of what adds up, the sum over some rows, and the ends of its interval.
 
-        In 95 of 100 releases the true sum is between the ends. The noises of rows are independent,
+        In 95 of 100 releases the true sum is between the ends; None: nothing is known. The noises of rows are independent,
         so the interval is far narrower than the sum of theirs; what clipping may err adds up.
 
         Args:
             rows: their places in the table; None: all but (other).
         """
-        ends = {name: (n.low, n.value, n.high) for name, n in View.of(self.table, self.record).total(rows).items()}
-        return ends
+        totals = View.of(self.table, self.record).total(rows).items()
+        return {name: (each.value, each.low, each.high) for name, each in totals}
 
     def report(
         self,

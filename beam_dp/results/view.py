@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.consistency.tables import interval_of_sum
@@ -100,11 +99,12 @@ class View:
             cells = [each.numbers[row] for row in at]
             lows = [-math.inf if cell.low is None else cell.low for cell in cells]
             highs = [math.inf if cell.high is None else cell.high for cell in cells]
-            if any(cell.value is None for cell in cells):
-                continue
-            noise = self.record[SUMS][each.name]
-            ends = interval_of_sum(np.array(lows), np.array(highs), *noise)
-            found[each.name] = shown(sum(cell.value for cell in cells), *ends)
+            values = [cell.value for cell in cells if cell.value is not None]
+            if len(values) == len(cells):
+                noise = self.record[SUMS][each.name]
+                low, high = interval_of_sum(lows, highs, *noise)
+                total = sum(values)
+                found[each.name] = shown(total, min(low, total), max(high, total))
         return found
 
     @property
