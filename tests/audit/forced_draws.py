@@ -702,5 +702,8 @@ def losses_between(
 
 
 def _told(released: Any) -> str:
-    record = {name: part for name, part in released.record.items() if name != "date"}
-    return repr((released.table.schema, released.table.to_pydict(), record))
+    tables = []
+    for each in (released, *released.others):
+        record = {name: part for name, part in each.record.items() if name != "date"}
+        tables.append((each.table.schema, each.table.to_pydict(), record))
+    return repr(tables)
