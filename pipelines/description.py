@@ -24,9 +24,9 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
+from beam_dp.transforms.private_tables import AGREE, APART
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
-from beam_dp.transforms.private_tables import AGREE, APART
 from pipelines.tables import tables_of
 
 DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")

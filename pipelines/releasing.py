@@ -76,7 +76,13 @@ def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]
     query = None if asked.query is None else dp.Rows(asked.query)
     parsed = query and query.parsed
     read = read_rows.reader_of(
-        asked.input, people, asked.run.columns, release.metrics, parsed, asked.numbers, **asked.dialect
+        asked.input,
+        people,
+        asked.run.columns,
+        release.metrics,
+        parsed,
+        asked.numbers,
+        **asked.dialect,
     )
     rows = made | "Read" >> read
     return rows if query is None else rows | "Query" >> query

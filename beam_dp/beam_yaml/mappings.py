@@ -111,9 +111,11 @@ def tables_of(
         entry = given if isinstance(given, Mapping) else {"partition": given}
         entry = mapping_of(owner, "also_by", entry, words, words[:1])
         columns = [] if entry["partition"] == TOTAL else columns_of(entry["partition"])
-        parts = {"partition": checks.columns(owner, "also_by", columns)}
+        parts: dict[str, Any] = {"partition": checks.columns(owner, "also_by", columns)}
         if "partitions" in entry:
-            parts["partitions"] = partitions_of(owner, entry["partitions"], list(parts["partition"]))
+            parts["partitions"] = partitions_of(
+                owner, entry["partitions"], list(parts["partition"])
+            )
         if "weight" in entry:
             parts["weight"] = number(entry["weight"])
         entries.append(parts)

@@ -85,9 +85,7 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
         whole_files.check(_OWNER, name)
 
 
-def html(
-    view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()
-) -> str:
+def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()) -> str:
     """Return the page of a released table."""
     import jinja2  # here, for it comes with an extra
     from markupsafe import Markup, escape

@@ -77,8 +77,8 @@ class View:
     def of(cls, table: pa.Table, record: dict[str, Any]) -> "View":
         """Return the view of a table."""
         by = tuple(record[COLUMNS]["keys"])
-        keys = zip(*(table[name].to_pylist() for name in by), strict=True)
-        keys = tuple(keys) if by else ((),) * len(table)
+        parts = (table[name].to_pylist() for name in by)
+        keys = tuple(zip(*parts, strict=True)) if by else ((),) * len(table)
         others: frozenset[int] = frozenset()
         if "other" in record[COLUMNS]:
             others = frozenset(at for at, key in enumerate(keys) if str(key[-1]).lower() == "true")

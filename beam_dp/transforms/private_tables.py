@@ -100,6 +100,10 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         super().__init__()
         checks.one_of(_OWNER, "totals", self.totals, (AGREE, APART))
         entries = [e if isinstance(e, Mapping) else {"partition": e} for e in self.also_by]
+        words = {"partition", "partitions", "weight"}
+        rule = "have a partition, and perhaps partitions and a weight, and nothing else"
+        known = all("partition" in e and {*e} <= words for e in entries)
+        checks.require(known, _OWNER, "also_by", rule)
         named = [entry["partition"] for entry in entries]
         listed = [() if n == TOTAL else (n,) if isinstance(n, str) else n for n in named]
         columns = [checks.columns(_OWNER, "also_by", names) for names in listed]
@@ -137,8 +141,9 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             checks.require(bool(share.delta), "also_by", "delta", rule)
             chosen = chosen if isinstance(chosen, PrivatePartitions) else PrivatePartitions()
         batches = self.first.batches and isinstance(chosen, PublicPartitions)
-        changes = {"partition": columns, "partitions": chosen, "batches": batches}
-        return dataclasses.replace(self.first, budget=share, **changes)
+        return dataclasses.replace(
+            self.first, budget=share, partition=columns, partitions=chosen, batches=batches
+        )
 
     def _join(self) -> None:
         """Fix which tables are parts of which, and which rows count; refuse what cannot agree."""
@@ -152,13 +157,12 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         self._links = [self._link(*pair) for pair in pairs]
         if crossed:
             self._check_crossed()
-        public = [t for t in self._ordered if isinstance(t.partitions, PublicPartitions)]
-        finest = [t for t in public if not any({*t.partition} < {*o.partition} for o in public)]
+        known = [(table._partition, keys) for table in self._ordered if (keys := _public(table))]
+        finest = [(by, keys) for by, keys in known if not any({*by} < {*o} for o, _ in known)]
         for link in self._links:
             self._ordered[link.fine].has_other = link.is_open
         for table in self._ordered:
-            lists = [(t.partition, t.partitions.index) for t in finest if t is not table]
-            table._also_listed = tuple(lists)
+            table._also_listed = tuple(each for each in finest if each[0] != table._partition)
             table.paid = self.first.budget
             table.may_lack = isinstance(table.partitions, PrivatePartitions)
             output_names.check_names(_OWNER, table.keys, table.metrics, table.batches)
@@ -166,30 +170,33 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
     def _link(self, coarse: int, fine: int) -> Link:
         """Return how a table is a part of another: of public ones with the parents."""
         parent, part = (self._ordered[at] for at in (coarse, fine))
-        if not isinstance(part.partitions, PublicPartitions):
+        listed, known = _public(part), _public(parent)
+        if listed is None:
             return Link(coarse, fine, np.zeros(0, np.int64), True)
-        parents, known = np.zeros(len(part.partitions.keys), np.int64), parent.partitions
+        parents = np.zeros(len(listed), np.int64)
         if parent.partition:
             by = checks.listed(parent.partition)
             rule = f"be public by {by}, as they are in a finer table"
-            checks.require(isinstance(known, PublicPartitions), _OWNER, "partitions", rule, _MEND)
+            if known is None:
+                raise checks.ParameterError(_OWNER, "partitions", rule, _MEND)
             columns = [part.partition.index(name) for name in parent.partition]
-            parents = known.index.indexes([part.partitions.keys.columns[at] for at in columns], _SALT)
-            found = parents.min() >= 0 and len(np.unique(parents)) == len(known.keys)
+            parents = known.indexes([listed.keys.columns[at] for at in columns], _SALT)
+            found = parents.min() >= 0 and len(np.unique(parents)) == len(known)
             rule = f"be the same by {by} as in the finer table"
-            checks.require(found, _OWNER, "public keys", rule, "Leave out those of the coarser one.")
+            hint = "Leave out those of the coarser one."
+            checks.require(found, _OWNER, "public keys", rule, hint)
         return Link(coarse, fine, parents, False)
 
     def _check_crossed(self) -> None:
-        *_, one, two, cells = self._ordered
-        listed = [isinstance(t.partitions, PublicPartitions) for t in (one, two, cells)]
+        one, two, cells = map(_public, self._ordered[-3:])
         rule = "be public, or private, for all of the crossed tables"
-        checks.require(len({*listed}) == 1, _OWNER, "partitions", rule, _MEND)
-        if listed[0]:
-            sizes = [len(table.partitions.keys) for table in (one, two, cells)]
+        alike = len({keys is None for keys in (one, two, cells)}) == 1
+        checks.require(alike, _OWNER, "partitions", rule, _MEND)
+        if one is not None and two is not None and cells is not None:
             rule = "be all pairs of the keys of both groups of columns"
-            mend = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
-            checks.require(sizes[2] == sizes[0] * sizes[1], _OWNER, "public keys", rule, mend)
+            hint = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
+            is_whole = len(cells) == len(one) * len(two)
+            checks.require(is_whole, _OWNER, "public keys", rule, hint)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -201,7 +208,9 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         """What to say of several tables of one run; "" for one."""
         if len(self.tables) == 1:
             return ""
-        titles = [f"by {', '.join(t.partition)}" if t.partition else "all rows" for t in self.tables]
+        titles = [
+            f"by {', '.join(t.partition)}" if t.partition else "all rows" for t in self.tables
+        ]
         of_all = f"which costs {total_of(self.first.budget)} in all: {'; '.join(titles)}"
         names = [metric.output for metric in self.first.metrics]
         agreeing = [names[at] for at in self.agreeing]
@@ -228,17 +237,21 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             _ = rows | f"Release{ending}" >> _Scope(table.draw_apart)
         tables = self._ordered
         programs = [table._program for table in tables]
-        public = [getattr(table.partitions, "index", None) for table in tables]
-        by = [table.partition for table in tables]
+        public, by = list(map(_public, tables)), [table._partition for table in tables]
         plan = Plan(programs, public, by, self._links, self.agreeing, self.first.nonnegative)
         sides = [beam.pvalue.AsIter(table._drawn.source) for table in tables if table._drawn]
         agree = quick_steps.flat_mapped(agreed, plan, *sides)
         start = rows.pipeline | "StartAgreeing" >> beam.Impulse()
         blocks = start | "AgreeNumbers" >> agree.with_output_types(tuple[int, Block])
         return tuple(
-            blocks | f"Name{ending}" >> _Scope(functools.partial(_named, table, tables.index(table)))
+            blocks
+            | f"Name{ending}" >> _Scope(functools.partial(_named, table, tables.index(table)))
             for ending, table in pairs
         )
+
+
+def _public(table: PrivateAggregate) -> PublicKeys | None:
+    return table.partitions.index if isinstance(table.partitions, PublicPartitions) else None
 
 
 class _Scope(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
@@ -294,7 +307,9 @@ def agreed(_: bytes, plan: Plan, *drawn: Iterable[Block]) -> Iterator[tuple[int,
         for (keys, _), public in zip(gathered, plan.public, strict=True)
     ]
     links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
-    tables = [table._replace(size=len(keys)) for (_, table), keys in zip(gathered, names, strict=True)]
+    tables = [
+        table._replace(size=len(keys)) for (_, table), keys in zip(gathered, names, strict=True)
+    ]
     found = several_metrics.agree(tables, links, plan.which, plan.nonnegative)
     for at, (table, numbers) in enumerate(zip(tables, found, strict=True)):
         pairs = zip(table.program.metrics, numbers, strict=True)

@@ -173,7 +173,7 @@ def _complete(
     """Return the record, with what the run has drawn."""
     taken = program.at(completed(chosen, selected))
     clips: list[set[tuple[float, float]]] = [set() for _ in taken.steps]
-    sums = {}
+    sums: dict[str, list[float]] = {}
     for block in blocks:
         for metric in taken.metrics if not sums else ():
             if adds_up(metric, taken):

@@ -242,7 +242,7 @@ def test_so_they_are_whatever_options_meet(part: int) -> None:
 SHAPES = [["total"], ["group", "total"], ["group", "flag", "total"]]
 
 
-@pytest.mark.parametrize("seed, also_by", enumerate(SHAPES))
+@pytest.mark.parametrize("seed, also_by", list(enumerate(SHAPES)))
 def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str]) -> None:
     """What they agree on is a function of the draws: it is the same where these are forced."""
     chance = Chance(seed)
@@ -253,7 +253,7 @@ def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str
         "budget": dp.Budget.zcdp(3) if seed == 1 else dp.Budget(8),
         "partition": list(groups),
         "partitions": dp.PublicPartitions.product(**groups),
-        "also_by": also_by,
+        "also_by": [{"partition": by, "weight": 1 + at / 10} for at, by in enumerate(also_by, 1)],
     }
     case = Case(options, *data(chance, 4, 1), seed, chance.number(-2, 2))
     check(case)

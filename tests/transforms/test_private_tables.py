@@ -29,12 +29,13 @@ def rows(people: int = 400) -> list[dict[str, Any]]:
             region = "nnnsw"[random.integers(5)]
             store, hour, kind = f"{region}{random.integers(3)}", *random.integers(0, 2, 2).tolist()
             values = {"spent": float(random.integers(-20, 90)) / 4, "year": 2000 + hour}
-            made.append(dict(zip(NAMES, (region, store, hour, kind), strict=True), who=person, **values))
+            made.append(
+                dict(zip(NAMES, (region, store, hour, kind), strict=True), who=person, **values)
+            )
     return made
 
 
 ROWS = rows()
-CHAINS = [["region", "total"], [], ["region"], [["region", "store"], "region", "total"]]
 DEEP = [list(NAMES[:3]), list(NAMES[:2]), "region", "total"]
 SHAPES: dict[str, tuple[list[str], list[Any], str]] = {
     "two": (["region", "store"], ["total"], "listed"),
@@ -74,6 +75,7 @@ def released(
         metrics=metrics,
         budget=dp.Budget(epsilon, 1e-4),
         also_by=also_by,
+        show_errors=True,
         **more,
     )
     return [first, *first.others]
@@ -99,7 +101,8 @@ def assert_agree(tables: list[dict[str, Any]], names: list[str]) -> int:
             sums: Any = collections.defaultdict(decimal.Decimal)
             for row in fine["rows"]:
                 other = [n for n in fine["by"] if row[n] in (None, "")]
-                if row.get(OTHER) in (True, "true") and not {*other} == {*fine["by"]} - {*coarse["by"]}:
+                beside = {*fine["by"]} - {*coarse["by"]}
+                if row.get(OTHER) in (True, "true") and {*other} != beside:
                     continue  # (other) of another margin
                 for name in names:
                     sums[*(str(row[n]) for n in coarse["by"]), name] += exact(row[name])
@@ -121,14 +124,151 @@ def test_every_total_is_the_sum_of_its_parts(shape: str, epsilon: float) -> None
         {"by": [n for n in NAMES if n in each.table.column_names], "rows": each.table.to_pylist()}
         for each in found
     ]
-    missing = any(row["sum_spent"] is None for table in tables for row in table["rows"])
-    years = any(np.isnan(row["sum_year"]) for table in tables for row in table["rows"])
-    names = ["count"] + ["sum_spent"] * (not missing) + ["sum_year"] * (not years)
+    names = [
+        name
+        for name in ("count", "sum_spent", "sum_year")
+        if not any(row[name] is None for table in tables for row in table["rows"])
+    ]
+    assert "count" in names and (len(names) == 3 or SHAPES[shape][2] == "private")
     assert assert_agree(tables, names) or epsilon < 1
     for table in tables:
         for row in table["rows"]:
             assert type(row["count"]) is int and row["count"] >= 0
             for name in names:
                 assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
-            if not np.isnan(row["mean_spent"]) and row["count"] and "sum_spent" in names:
+            if row["mean_spent"] is not None and "sum_spent" in names:
                 assert row["mean_spent"] == pytest.approx(row["sum_spent"] / row["count"])
+
+
+CSV = ["--epsilon", "9", "--delta", "1e-4", "--count", "--sum", "spent", "--mean", "spent"]
+
+
+def test_a_job_writes_files_that_add_up_and_says_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, output = write(tmp_path / "rows.csv", ROWS), str(tmp_path / "out.csv")
+    words = ["--input", source, "--output", output, "--person", "who", *CSV, "--people_count"]
+    words += ["--partition", "region,store", "--also_by", "region", "--also_by", "total"]
+    page = ["--report", str(tmp_path / "out.html")]
+    assert aggregate.main([*words, *page, "--runner", "FnApiRunner"]) == 0
+    bys = {"": ["region", "store"], "_by_region": ["region"], "_total": []}
+    tables = [{"by": by, "rows": read(tmp_path / f"out{end}.csv")} for end, by in bys.items()]
+    assert assert_agree(tables, ["count", "sum_spent"]) == 4
+    said = capfd.readouterr().out
+    assert "(other)" in said and "Totals agree, at no cost, of count, sum_spent" in said
+    assert "As drawn: people_count" in said
+    for end in bys:
+        record = json.loads((tmp_path / f"out{end}.csv.json").read_text())
+        assert record["budget"]["epsilon"] == "9"  # a number is made of the draws of all tables
+        assert "Totals agree" in record["job"]["tables"]
+    text = (tmp_path / "out.html").read_text()
+    listed = [row for row in tables[1]["rows"] if row[OTHER] == "false"]
+    assert text.count("<details><summary>") == len(listed) + 2  # all rows, and the record
+    assert "All rows of the table together, but for (other): count" in text
+    again = dp.Released.read(output)
+    assert again.total().keys() == {"count", "sum_spent"}
+
+
+def test_a_total_of_some_rows_has_an_interval() -> None:
+    """The noises are independent: it is less wide than all intervals together."""
+    made = released("five", [dp.Count()], epsilon=8)[0]
+    table = made.table.to_pylist()
+    places = list(range(0, len(table), 2))
+    number, low, high = made.total(places)["count"]
+    assert number == sum(table[at]["count"] for at in places) and low <= number <= high
+    widths = [table[at]["count_high"] - table[at]["count_low"] for at in places]
+    assert high - low < 0.7 * sum(widths)
+    for record in ({}, {"noise_of_sums": {}}):
+        assert dp.Released(made.table, {**made.record, "noise_of_sums": {}, **record}).total() == {}
+
+
+def tables_of(also_by: list[Any], partition: list[str], **more: Any) -> dp.PrivateTables:
+    keys = {"metrics": [dp.Count()], **more}
+    totals = keys.pop("totals", "agree")
+    first = dp.PrivateAggregate("who", budget=dp.Budget(1, 1e-6), partition=partition, **keys)
+    return dp.PrivateTables(first, also_by, totals)
+
+
+def test_the_step_that_makes_tables_agree_reads_drawn_blocks_and_nothing_else() -> None:
+    """Its input is an impulse, its side inputs are behind the barriers of the tables."""
+    run = tables_of(["region", "total"], ["region", "store"])
+    pipeline = beam.Pipeline("FnApiRunner")
+    schema = beam.typehints.row_type.RowTypeConstraint.from_fields(
+        [("who", int), ("region", str), ("store", str)]
+    )
+    _ = (
+        pipeline
+        | beam.Create([beam.Row(who=1, region="a", store="b")]).with_output_types(schema)
+        | run
+    )
+    steps: dict[str, Any] = {}
+
+    class Visitor(beam.pipeline.PipelineVisitor):
+        def visit_transform(self, applied: Any) -> None:
+            steps[applied.full_label.split("/")[-1]] = applied
+
+    pipeline.visit(Visitor())
+    step = next(each for name, each in steps.items() if name.startswith("AgreeNumbers"))
+    parts = [steps[name] for name in steps if name.startswith("AgreeNumbers")]
+    [step] = [each for each in parts if each.side_inputs] or [step]
+    [start] = step.inputs
+    assert isinstance(start.producer.transform, beam.Impulse)
+    drawn = [table._drawn.source for table in run.tables if table._drawn]
+    assert {side.pvalue for side in step.side_inputs} == {*drawn} and len(drawn) == 3
+    for source in drawn:
+        before = source.producer
+        while not isinstance(before.transform, beam.GroupByKey):
+            assert "TakeStored" in before.full_label
+            [before] = [each.producer for each in before.inputs]
+
+
+WRONG: dict[str, tuple[list[Any], dict[str, Any], str]] = {
+    "no nest": (["hour"], {}, "tables that nest"),
+    "three margins": (["region", "store", "total", "hour"], {}, "Three and more crossed"),
+    "other keys": (
+        [{"partition": "region", "partitions": dp.PublicPartitions(["x"])}],
+        {"partitions": dp.PublicPartitions([("n", "n0")])},
+        "public keys must be the same by 'region'",
+    ),
+    "private above public": (
+        [{"partition": "region", "partitions": dp.PrivatePartitions()}],
+        {"partitions": dp.PublicPartitions([("n", "n0")])},
+        "partitions must be public by 'region'",
+    ),
+    "not all pairs": (
+        ["region", "store"],
+        {"partitions": dp.PublicPartitions([("n", "n0"), ("s", "s0")])},
+        "all pairs of the keys",
+    ),
+    "public and private margins": (
+        [{"partition": "region", "partitions": dp.PublicPartitions(["n"])}, "store"],
+        {},
+        "public, or private, for all",
+    ),
+    "a word": (["region"], {"totals": "maybe"}, "totals must be"),
+    "a mapping": ([{"partition": "region", "share": 2}], {}, "have a partition"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_agree_is_refused_when_it_is_built(name: str) -> None:
+    also_by, more, said = WRONG[name]
+    with pytest.raises(ParameterError, match=said):
+        tables_of(also_by, ["region", "store"], **more)
+    if name not in ("a word", "a mapping"):
+        tables_of(also_by, ["region", "store"], **more, totals="apart")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"bounds": dp.ContributionBounds(2)},
+        {"bounds": dp.ContributionBounds(rows_per_partition=3)},
+        {"metrics": [dp.Count(clip=3)]},
+        {"metrics": [dp.PeopleCount(), dp.Median("spent")]},
+    ],
+)
+def test_what_does_not_add_up_stays_apart(more: dict[str, Any]) -> None:
+    run = tables_of(["region"], ["region", "store"], **more)
+    assert run.agreeing == [] and "need not agree" in run.said
+    assert [table.has_other for table in run.tables] == [False, False]

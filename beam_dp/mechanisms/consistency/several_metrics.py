@@ -133,6 +133,7 @@ def agree(
         count = counts.get(asked.released[1]) if isinstance(asked, SumOfReleased) else None
         count = None if nonnegative else count
         unit, metric, centre = _in_units(tables, asked, count is not None)
+        about = float(centre * unit)
         found = _agreed(tables, links, metric, unit, nonnegative)
         if found and isinstance(asked, Count):
             counts[asked.parts()[0]] = at
@@ -142,11 +143,13 @@ def agree(
             low, high = each.low * float(unit), each.high * float(unit)
             whole, own = each.whole, columns[at]
             if count is not None:
-                number, about = columns[count], np.array([centre])
-                whole = integers.add(whole, integers.product(number.values, about))
-                ends = np.sort(np.outer([number.low, number.high], about * float(unit)), axis=0)
-                low = np.where(np.isnan(own.values), low + ends[0], own.low)
-                high = np.where(np.isnan(own.values), high + ends[1], own.high)
+                number = columns[count]
+                whole = integers.add(whole, integers.product(number.values, np.array([centre])))
+                with np.errstate(invalid="ignore"):
+                    ends = np.sort([number.low * about, number.high * about], axis=0)
+                    is_new = np.isnan(own.values)
+                    low = np.where(is_new, np.nan_to_num(low + ends[0], nan=-np.inf), own.low)
+                    high = np.where(is_new, np.nan_to_num(high + ends[1], nan=np.inf), own.high)
             columns[at] = _between(integers.scale(whole, unit), low, high)
     for at, mean in enumerate(metrics):
         if isinstance(mean, MeanOfReleased) and mean.parts() in sums:
@@ -168,7 +171,8 @@ def _padded(released: Released, size: int) -> Released:
         return released
     missing = np.full((more, *released.values.shape[1:]), np.nan)
     pairs = zip(released.columns, Released.ranked(missing, math.inf).columns, strict=True)
-    return Released(*map(np.concatenate, pairs))
+    values, below, above, rank = map(np.concatenate, pairs)
+    return Released(values, below, above, rank)
 
 
 def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:
@@ -188,7 +192,7 @@ def _in_units(
     The centre is that of the finest table, rounded to the grid.
     """
     unit, centre = metric.exact_unit, 0.0
-    if centred:
+    if isinstance(metric, SumOfReleased) and centred:
         of_distances = metric.parts()[0]
         steps = tables[-1].program.steps
         centre = next(step.release.origin for step in steps if step.part == of_distances)
@@ -197,7 +201,7 @@ def _in_units(
         noises = [noise_of(t.program, t.drawn, metric).deviation for t in tables if t.size]
         least = min((each for each in noises if each < UNKNOWN), default=float(unit))
         unit *= 10 ** max(0, math.floor(math.log10(least / _FINE / unit)))
-    if centred:
+    if isinstance(metric, SumOfReleased) and centred:
         metric = dataclasses.replace(metric, about=float(round(centre / unit) * unit))
     return unit, metric, round(centre / unit)
 
@@ -214,38 +218,52 @@ def _agreed(
     for at, table in reversed(list(enumerate(tables))):
         [drawn] = table.numbers([metric])
         noise = noise_of(table.program, table.drawn, metric)
-        columns = [np.asarray(each, float) / float(unit) for each in drawn.columns[:3]]
-        if np.isnan(columns[0]).any():  # nobody was shown: the other tables say it
+        values, below, above = (np.asarray(c, float) / float(unit) for c in drawn.columns[:3])
+        if np.isnan(values).any():  # nobody was shown: the other tables say it
             if any(link.is_open for link in links):
                 return []
-            columns[0], noise = np.zeros(table.size), noise._replace(deviation=UNKNOWN)
-        if missing := table.size - len(drawn.values):
-            [parents, parts] = next((k.parents, made[k.fine]) for k in links if k.coarse == at)
-            sums = (tree.sums(parents, each, table.size) for each in (parts.values, parts.below))
-            more = [*(each[-missing:] for each in sums), np.full(missing, np.inf)]
-            columns = list(map(np.concatenate, zip(columns, more, strict=True)))
-        [link] = [each for each in links if each.fine == at][:1] or [_no_link(table.size)]
-        sizes = noise.strays / float(unit), min(noise.deviation / float(unit), UNKNOWN)
-        signs = metric.whole or nonnegative, noise.deviations
-        made[at] = ReleasedTable(*columns, *sizes, link.parents, link.is_open, *signs)
+            values, noise = np.zeros(table.size), noise._replace(deviation=UNKNOWN)
+        if missing := table.size - len(values):
+            link = next(each for each in links if each.coarse == at)
+            parts = made[link.fine]
+            more = tree.sums(link.parents, parts.values, table.size)[-missing:]
+            values = np.concatenate([values, more])
+            more = tree.sums(link.parents, parts.below, table.size)[-missing:]
+            below = np.concatenate([below, more])
+            above = np.concatenate([above, np.full(missing, np.inf)])
+        link = next(
+            (k for k in links if k.fine == at), Link(0, 0, np.zeros(table.size, int), False)
+        )
+        made[at] = ReleasedTable(
+            values,
+            below,
+            above,
+            noise.strays / float(unit),
+            min(noise.deviation / float(unit), UNKNOWN),
+            link.parents,
+            link.is_open,
+            metric.whole or nonnegative,
+            noise.deviations,
+        )
     chain = [made[at] for at in sorted(made)]
-    *_, last = links
-    cells = [chain[-1]._replace(parents=k.parents) for k in links if k.fine == last.fine]
+    cells = [chain[-1]._replace(parents=k.parents) for k in links if k.fine == len(chain) - 1]
     if len(cells) == 1:
         agreed = tree.agree(chain)
         others = [each.other for each in agreed[1:]]
     else:
-        top, margins = chain[:-3], chain[-3:-1]
-        found = crossed.agree(*(top or [None]), margins, cells)
-        agreed = [*filter(None, [found.total]), *found.margins, found.cells]
-        others = [each.other for each in found.margins if top] + (found.others or [None] * 2)
-    parts = zip(links, others, strict=True)
-    beside = [(link.fine, other) for link, other in parts if other is not None]
+        total = chain[0] if len(chain) > 3 else None
+        found = crossed.agree(total, chain[-3:-1], cells)
+        agreed = [*([found.total] if found.total else []), *found.margins, found.cells]
+        others = [each.other for each in found.margins if found.total]
+        others += found.others or [None] * 2
+    pairs = list(zip(links, others, strict=True))
     return [
-        Agreed(*map(np.concatenate, zip(each[:3], *(o[:3] for fine, o in beside if fine == at))))
+        _joined([each, *(o for link, o in pairs if o is not None and link.fine == at)])
         for at, each in enumerate(agreed)
     ]
 
 
-def _no_link(size: int) -> Link:
-    return Link(0, 0, np.zeros(size, np.int64), False)
+def _joined(parts: Sequence[Agreed]) -> Agreed:
+    """Return rows one after the other."""
+    whole, low, high = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    return Agreed(whole, low, high)

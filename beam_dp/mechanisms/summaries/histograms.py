@@ -17,7 +17,6 @@ line, because bounding has already brought each person's rows in a partition tog
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -116,8 +116,8 @@ class Layout:
         end = 1 + len(self.partition)
         if self.period is not None:
             person, valid = self._of_periods(person, valid, columns.pop())
-        for names, listed in reversed(self.also_listed):
-            parts = [columns.pop() for _ in names][::-1]
+        for by, listed in reversed(self.also_listed):
+            parts = [columns.pop() for _ in by][::-1]
             parts = [ids.ids_of(part) if isinstance(part, list) else part for part in parts]
             valid = valid & (listed.indexes(parts, self.key) >= 0)
         partition, kept, names = self._partitions(columns[1:end], len(valid))

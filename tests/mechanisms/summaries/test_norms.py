@@ -83,7 +83,9 @@ def check_shares(seed: int, norm: int, steps: int) -> None:
         [whole] = norms(column(numbers), np.zeros(1, np.int64), norm).tolist()
         for number, share in zip(numbers, found, strict=True):
             exact = Fraction(steps * abs(number), whole)
-            assert share * number >= 0 and exact * (1 - Fraction(1, 1 << 40)) - 1 < abs(share) <= exact
+            assert (
+                share * number >= 0 and exact * (1 - Fraction(1, 1 << 40)) - 1 < abs(share) <= exact
+            )
             assert abs(number) < whole or abs(share) == steps
 
 
