@@ -255,7 +255,7 @@ def _agreed(
         found = crossed.agree(total, chain[-3:-1], cells)
         agreed = [*([found.total] if found.total else []), *found.margins, found.cells]
         others = [each.other for each in found.margins if found.total]
-        others += found.others or [None] * 2
+        others += [*found.others] or [None, None]
     pairs = list(zip(links, others, strict=True))
     return [
         _joined([each, *(o for link, o in pairs if o is not None and link.fine == at)])
