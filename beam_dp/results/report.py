@@ -123,15 +123,15 @@ def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[Vie
     )
 
 
-class Node(NamedTuple):
+class TreeRow(NamedTuple):
     """A row of a table, with the rows of the next finer table that are parts of it."""
 
     label: str
     numbers: list[str]
-    parts: list["Node"]
+    parts: list["TreeRow"]
 
 
-def _tree(views: Sequence[View]) -> list[Node]:
+def _tree(views: Sequence[View]) -> list[TreeRow]:
     """Return the rows of the coarsest table, with their parts; [] for a table alone.
 
     Numbers that add up are written with all digits, as a reader adds them up.
@@ -142,14 +142,16 @@ def _tree(views: Sequence[View]) -> list[Node]:
             chain.append(view)
     if len(chain) < 2:
         return []
-    nodes: dict[tuple[Any, ...], list[Node]] = {}
+    nodes: dict[tuple[Any, ...], list[TreeRow]] = {}
     for view, above in zip(reversed(chain), [*reversed(chain[:-1]), None], strict=True):
-        here: dict[tuple[Any, ...], list[Node]] = {}
+        here: dict[tuple[Any, ...], list[TreeRow]] = {}
         of = [view.by.index(name) for name in above.by] if above else []
         for at, key in enumerate(view.keys[:MOST_ROWS]):
             own = [str(part) for place, part in enumerate(key) if place not in of]
             numbers = [_exact(series.numbers[at]) for series in view.series]
-            node = Node(" / ".join(own) or "all rows", numbers, nodes.get(tuple(map(str, key)), []))
+            node = TreeRow(
+                " / ".join(own) or "all rows", numbers, nodes.get(tuple(map(str, key)), [])
+            )
             here.setdefault(tuple(str(key[place]) for place in of), []).append(node)
         nodes = here
     return nodes[()]

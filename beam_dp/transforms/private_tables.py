@@ -238,7 +238,9 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         tables = self._ordered
         programs = [table._program for table in tables]
         public, by = list(map(_public, tables)), [table._partition for table in tables]
-        plan = Plan(programs, public, by, self._links, self.agreeing, self.first.nonnegative)
+        plan = AgreeingTables(
+            programs, public, by, self._links, self.agreeing, self.first.nonnegative
+        )
         sides = [beam.pvalue.AsIter(table._drawn.source) for table in tables if table._drawn]
         agree = quick_steps.flat_mapped(agreed, plan, *sides)
         start = rows.pipeline | "StartAgreeing" >> beam.Impulse()
@@ -274,7 +276,7 @@ def _named(
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class AgreeingTables:
     """What the step that makes tables agree must know, beside what was drawn: public parameters.
 
     Attributes:
@@ -294,7 +296,7 @@ class Plan:
     nonnegative: bool
 
 
-def agreed(_: bytes, plan: Plan, *drawn: Iterable[Block]) -> Iterator[tuple[int, Block]]:
+def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[tuple[int, Block]]:
     """Yield the output columns of all tables, each block with the place of its table.
 
     Args:
@@ -322,7 +324,9 @@ def agreed(_: bytes, plan: Plan, *drawn: Iterable[Block]) -> Iterator[tuple[int,
         yield from ((at, block) for block in draw_once.cut(Block(keys, columns), BLOCK_ROWS))
 
 
-def _others(plan: Plan, links: Sequence[Link], names: Sequence[Sequence[Key]]) -> Iterator[Key]:
+def _others(
+    plan: AgreeingTables, links: Sequence[Link], names: Sequence[Sequence[Key]]
+) -> Iterator[Key]:
     """Yield the keys of what is not listed: those of the coarser table, and nothing else."""
     for link in links:
         for key in names[link.coarse]:
@@ -349,7 +353,7 @@ def _order(keys: np.ndarray) -> list[int]:
     return sorted(range(len(texts)), key=texts.__getitem__)
 
 
-def _joined(plan: Plan, link: Link, names: list[Sequence[Key]]) -> Link:
+def _joined(plan: AgreeingTables, link: Link, names: list[Sequence[Key]]) -> Link:
     """Return a link with the parents of what was selected; missing ones join the names.
 
     Args:

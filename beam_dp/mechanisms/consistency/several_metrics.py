@@ -69,7 +69,7 @@ class DrawnTable(NamedTuple):
         return self.program.numbers(self.drawn, self.sums, metrics)
 
 
-class Noise(NamedTuple):
+class NoiseSize(NamedTuple):
     """The noise of a number: how far it strays (95%), and as in `ReleasedTable`."""
 
     strays: float
@@ -84,7 +84,7 @@ def adds_up(metric: Metric, program: Program) -> bool:
     return free and isinstance(metric, (Count, Sum)) and metric.is_plain
 
 
-def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> Noise:
+def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> NoiseSize:
     """Return the noise of a metric that adds up.
 
     Args:
@@ -104,7 +104,7 @@ def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> Noi
         strays = math.hypot(strays, factor * far)
         deviation = math.hypot(deviation, factor * each) if is_known else UNKNOWN
         factor = release.origin - getattr(metric, "about", 0.0)  # of a count beside distances
-    return Noise(strays, deviation, deviations)
+    return NoiseSize(strays, deviation, deviations)
 
 
 def agree(
