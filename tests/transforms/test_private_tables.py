@@ -182,6 +182,14 @@ def test_a_total_of_some_rows_has_an_interval() -> None:
         assert dp.Released(made.table, {**made.record, "noise_of_sums": {}, **record}).total() == {}
 
 
+def test_what_leaves_is_decided_after_tables_agree() -> None:
+    keep = dp.KeepReliable(at_least={"count": 100})
+    for table in released("three, private", keep=keep, nonnegative=True):
+        for row in table.table.to_pylist():
+            assert (row["count"] or 100) >= 100 and (row["sum_spent"] or 0) >= 0
+            assert not row.get(OTHER) or row["people_count"] is None
+
+
 def tables_of(also_by: list[Any], partition: list[str], **more: Any) -> dp.PrivateTables:
     keys = {"metrics": [dp.Count()], **more}
     totals = keys.pop("totals", "agree")

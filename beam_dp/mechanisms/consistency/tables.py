@@ -93,7 +93,8 @@ class Agreed(NamedTuple):
     def of(cls, table: ReleasedTable, whole: np.ndarray) -> "Agreed":
         """Return whole numbers with the intervals of a table, which hold them now."""
         low, high = table.values - table.below, table.values + table.above
-        low = np.maximum(low, 0.0) if table.nonnegative else low
+        if table.nonnegative:  # an interval below 0 is given as if the number were 0
+            low, high = np.maximum(low, 0.0), np.where(high <= 0, table.above, high)
         return cls(whole, np.minimum(low, whole), np.maximum(high, whole))
 
 
