@@ -163,7 +163,9 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     called.append(dp.Released.report)
     parameters = {name for each in called for name in inspect.signature(each).parameters}
     words = {*description.KEYS} - parameters
-    assert words == {"input", "output", "report", "query", "also_by", "top_partitions", "ledger"}
+    assert words == {
+        *("input", "output", "report", "query", "also_by", "totals", "top_partitions", "ledger"),
+    }
     assert {"Rows", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 
