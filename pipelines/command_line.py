@@ -93,7 +93,7 @@ _VALUES = {
     "total_delta": ("D", ""),
 }
 _KEEP = "'within 25%%', 'people_count >= 100', 'reliable': others are empty; --nonnegative"
-_ALSO_BY = "store: also released_by_store.csv; total: all rows; totals agree, or --totals apart"
+_ALSO_BY = "store: also released_by_store.csv; total: all rows; agree, or --totals apart"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
