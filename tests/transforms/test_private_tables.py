@@ -13,6 +13,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.numerics.checks import ParameterError
+from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import OTHER
 from pipelines import aggregate
 from tests.row_files import read, write
@@ -180,6 +181,16 @@ def test_a_total_of_some_rows_has_an_interval() -> None:
     assert high - low < 0.7 * sum(widths)
     for record in ({}, {"noise_of_sums": {}}):
         assert dp.Released(made.table, {**made.record, "noise_of_sums": {}, **record}).total() == {}
+
+
+def test_where_a_runner_may_compute_again_the_stored_draws_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guards, "may_recompute", lambda _: True)
+    found = released("three, private")
+    bys = [["region", "store"], ["region"], []]
+    tables = [{"by": by, "rows": t.table.to_pylist()} for by, t in zip(bys, found, strict=True)]
+    assert assert_agree(tables, ["count", "sum_spent"]) == 4
 
 
 def test_what_leaves_is_decided_after_tables_agree() -> None:
