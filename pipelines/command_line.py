@@ -83,6 +83,7 @@ _VALUES = {
     "bounds": ("NAME=N,...", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
     "epsilon": ("E", "the budget for everything together, for example 1; needed"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
+    "totals": ("apart", ""),
     "ledger": (
         "FILE",
         "charge this run to a file that all share; a new one needs --total_epsilon E",
@@ -92,12 +93,12 @@ _VALUES = {
     "total_delta": ("D", ""),
 }
 _KEEP = "'within 25%%', 'people_count >= 100', 'reliable': others are empty; --nonnegative"
-_ALSO_BY = "store: a further table, in released_by_store.csv; day,store; total: of all rows"
+_ALSO_BY = "store: also released_by_store.csv; total: all rows; agree, or --totals apart"
 _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
-    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", *_UNIT),
+    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", "totals", *_UNIT),
 )
 
 

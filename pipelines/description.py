@@ -4,7 +4,7 @@ Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite
 which files; title and number_style how the page is written; quotes, delimiter, decimal,
 thousands and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
-also_by: [store, total] which further tables; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
+also_by: [store, total] which further tables, totals: apart whether they agree; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
 """
 
 import os
@@ -24,15 +24,16 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
+from beam_dp.transforms.private_tables import AGREE, APART
 from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
-from pipelines.tables import tables_of, together
+from pipelines.tables import tables_of
 
 DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
 FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
-KEYS = (*FILES, *mappings.RELEASE, "also_by", "top_partitions", "ledger")
+KEYS = (*FILES, *mappings.RELEASE, "also_by", "totals", "top_partitions", "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -98,7 +99,8 @@ class Description:
 
     Attributes:
         release: the first table, at the budget of the whole run, which is what a ledger is charged.
-        tables: what the run releases: the first table alone, or with those of `also_by`.
+        run: what the run releases.
+        tables: its tables: the first one alone, or with those of `also_by`.
         together: what to say of several tables; "" for one.
 
     Args:
@@ -127,12 +129,16 @@ class Description:
         batches = "top_partitions" not in given
         self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)
         self.top = self._top()
-        self.tables = tables_of(self.release, given.get("also_by"))
+        totals = given.get("totals", AGREE if self.top is None else APART)
+        rule = "be apart where only top_partitions are kept"
+        checks.require(self.top is None or totals == APART, _OWNER, "totals", rule)
+        self.run = mappings.tables_of(_OWNER, self.release, given.get("also_by"), totals)
+        self.tables = tables_of(self.run)
         if self.query is not None:
             query = Query.of(self.query)
-            for release in (self.release, *(table.release for table in self.tables)):
-                release.reads(query)
-        self.together = together(self.tables, self.release.budget)
+            for table in self.tables:
+                table.release.reads(query)
+        self.together = self.run.said
         self.ledger = self._ledger()
 
     def _top(self) -> tuple[str, int] | None:

@@ -1,5 +1,6 @@
 """What jobs that release with one transform have in common, from command line to output file."""
 
+import dataclasses
 import functools
 import itertools
 import re
@@ -55,8 +56,8 @@ def pipeline(
     if asked.together:
         job["tables"] = asked.together
     rows, ready = rows_of(asked, made), []
-    for table, output in zip(asked.tables, asked.files("output"), strict=True):
-        released = rows | f"Release{table.ending}" >> table.release
+    triples = zip(rows | "Release" >> asked.run, asked.tables, asked.files("output"), strict=True)
+    for released, table, output in triples:
         if asked.top is not None:
             by, k = asked.top
             released = released | f"Top{table.ending}" >> dp.TopPartitions(k, field_name(by))
@@ -72,11 +73,16 @@ def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]
     """Return the rows that a job releases, read in this pipeline."""
     release = asked.release
     people = release.people_columns
-    keys = [name for table in asked.tables for name in table.release.partition]
     query = None if asked.query is None else dp.Rows(asked.query)
     parsed = query and query.parsed
     read = read_rows.reader_of(
-        asked.input, people, keys, release.metrics, parsed, asked.numbers, **asked.dialect
+        asked.input,
+        people,
+        asked.run.columns,
+        release.metrics,
+        parsed,
+        asked.numbers,
+        **asked.dialect,
     )
     rows = made | "Read" >> read
     return rows if query is None else rows | "Query" >> query
@@ -146,7 +152,8 @@ def show(
         pages: the files of the pages that are to be written.
         style: their title and number_style, as far as these are asked for.
     """
-    found = list(map(dp.Released.read, paths))
+    first, *others = map(dp.Released.read, paths)
+    found = [dataclasses.replace(first, others=tuple(others)), *others]
     write = functools.partial(_reported, style=style or {})
     reported = list(map(write, found, paths, pages))  # first: the reader may go away
     columns, texts = terminal.width(), []

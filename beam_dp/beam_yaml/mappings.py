@@ -28,6 +28,7 @@ from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
+from beam_dp.transforms.private_tables import AGREE, TOTAL, PrivateTables
 
 _AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")
 RELEASE = (
@@ -90,6 +91,35 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         keep=keep_of(owner, parts.get("keep")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
     )
+
+
+def tables_of(
+    owner: str, first: PrivateAggregate, also_by: Any, totals: str = AGREE
+) -> PrivateTables:
+    """Return the tables of a run.
+
+    Args:
+        owner: the name that errors begin with.
+        first: the first table, at the budget of all.
+        also_by: a column, or a list; each entry is a column, a list of columns, "total", or a
+            mapping with these as `partition`, and with `partitions` and `weight`.
+        totals: "agree" or "apart".
+    """
+    entries = []
+    for given in also_by if isinstance(also_by, _LISTS) else [also_by] if also_by else []:
+        words = ("partition", "partitions", "weight")
+        entry = given if isinstance(given, Mapping) else {"partition": given}
+        entry = mapping_of(owner, "also_by", entry, words, words[:1])
+        columns = [] if entry["partition"] == TOTAL else columns_of(entry["partition"])
+        parts: dict[str, Any] = {"partition": checks.columns(owner, "also_by", columns)}
+        if "partitions" in entry:
+            parts["partitions"] = partitions_of(
+                owner, entry["partitions"], list(parts["partition"])
+            )
+        if "weight" in entry:
+            parts["weight"] = number(entry["weight"])
+        entries.append(parts)
+    return PrivateTables(first, entries, totals)
 
 
 def metrics_of(owner: str, given: object) -> list[Metric]:

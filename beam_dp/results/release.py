@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -35,6 +35,7 @@ from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.private_tables import AGREE, PrivateTables
 from beam_dp.transforms.row_queries import Query, Rows
 from beam_dp.transforms.stages.output_names import field_names, output_names
 
@@ -66,10 +67,12 @@ class Released:
             `<name>_low` and `<name>_high`, which hold the true number in 95 of 100 releases
             (quantiles: `<name>_rank_error`, a number of people).
         record: what was spent on what, the parameters, the clips, the versions.
+        others: the further tables of the same run.
     """
 
     table: pa.Table
     record: dict[str, Any]
+    others: tuple["Released", ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Released":
@@ -83,6 +86,18 @@ class Released:
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; pandas must be installed."""
         return self.table.to_pandas()
+
+    def total(self, rows: Iterable[int] | None = None) -> dict[str, tuple[float | None, ...]]:
+        """Return, of what adds up, the sum over some rows, and the ends of its interval.
+
+        In 95 of 100 releases the true sum is between the ends; None: nothing is known. The noises of rows are independent,
+        so the interval is far narrower than the sum of theirs; what clipping may err adds up.
+
+        Args:
+            rows: their places in the table; None: all but (other).
+        """
+        totals = View.of(self.table, self.record).total(rows).items()
+        return {name: (each.value, each.low, each.high) for name, each in totals}
 
     def report(
         self,
@@ -103,12 +118,13 @@ class Released:
             ValueError: for a wrong path, or style; where jinja2 is not installed: the extra
                 `report` has it.
         """
-        return report(View.of(self.table, self.record), path, title, number_style)
+        others = [View.of(each.table, each.record) for each in self.others]
+        return report(View.of(self.table, self.record), path, title, number_style, others)
 
     def __repr__(self) -> str:  # a notebook shows it
         view = View.of(self.table, self.record)
         columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
-        return f"{view.text(columns)}\n{view.cost}"
+        return "\n\n".join([f"{view.text(columns)}\n{view.cost}", *map(repr, self.others)])
 
 
 def release(
@@ -133,6 +149,8 @@ def release(
     thousands: str | None = None,
     encoding: str = "utf-8",
     show_errors: bool = False,
+    also_by: Sequence[Any] = (),
+    totals: str = AGREE,
 ) -> Released:
     """Release statistics about people per partition, from a file or a table of this process.
 
@@ -163,6 +181,8 @@ def release(
         quotes, delimiter, decimal, thousands, encoding: how the cells of CSV files are written, as
             in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
+        also_by, totals: further tables of the same budget, as in `PrivateTables`; they are the
+            `others` of what is returned.
 
     Raises:
         TypeError, ValueError: before a row is read, for a wrong call; the message says what to
@@ -182,6 +202,7 @@ def release(
         keep=keep,
         nonnegative=nonnegative,
     )
+    tables = PrivateTables(aggregate, also_by, totals)
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"
         raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
@@ -190,7 +211,7 @@ def release(
     with contextlib.ExitStack() as stack:
         if isinstance(data, (str, os.PathLike)):
             pattern = os.fspath(data)
-            keys, asked = aggregate.partition, aggregate.metrics
+            keys, asked = tables.columns, aggregate.metrics
             read: Any = read_rows.reader_of(
                 pattern,
                 owners,
@@ -208,21 +229,24 @@ def release(
                 read_rows.matched_files(part)  # raises where there is none
         else:
             pattern = ""
-            read = stack.enter_context(frames.held(_read_of(data, owners, aggregate, parsed)))
+            read = stack.enter_context(frames.held(_read_of(data, owners, tables, parsed)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        path = os.path.join(folder, "released.parquet")
+        paths = [os.path.join(folder, f"released{at}.parquet") for at in range(len(tables.tables))]
         made = beam.Pipeline(RUNNER)
         rows = made | "Read" >> read
         rows = rows if query is None else rows | "Query" >> Rows(query)
-        released = rows | "Release" >> aggregate
+        released = rows | "Release" >> tables
         if ledger is not None:
             ledger.charge(aggregate, label("dp.release", pattern))
         name = pattern or type(data).__name__
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
         job |= {} if query is None else {"query": query}
-        _ = released | "Write" >> write_of(aggregate, path, job)
+        job |= {"tables": tables.said} if tables.said else {}
+        for part, table, path in zip(released, tables.tables, paths, strict=True):
+            _ = part | f"Write {path[len(folder) :]}" >> write_of(table, path, job)
         run(made, show_errors)
-        return Released.read(path)
+        first, *others = map(Released.read, paths)
+        return dataclasses.replace(first, others=tuple(others))
 
 
 def write_of(
@@ -238,7 +262,7 @@ def write_of(
         job: further public parameters of the record.
         overwrite: whether a file that exists is replaced.
     """
-    named = aggregate.partition, aggregate.metrics
+    named = aggregate.keys, aggregate.metrics
     names, record = output_names(*named), aggregate.record(job)
     if aggregate.batches:
         return WriteRows(path, names, overwrite, record)
@@ -246,11 +270,12 @@ def write_of(
 
 
 def _read_of(
-    data: Any, owners: Sequence[str], aggregate: PrivateAggregate, query: Query | None
+    data: Any, owners: Sequence[str], tables: PrivateTables, query: Query | None
 ) -> frames.Frame:
     """Return the columns of a table that the release reads."""
-    columns = table_order(column for metric in aggregate.metrics for column in metric.columns())
-    names = [*owners, *aggregate.partition, *(column.name for column in columns)]
+    metrics = tables.first.metrics
+    columns = table_order(column for metric in metrics for column in metric.columns())
+    names = [*owners, *tables.columns, *(column.name for column in columns)]
     if query is not None:
         names = [*query.columns_of(names), *query.needs]
     return frames.frame_of(_OWNER, data, names)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.numerics import checks
@@ -43,7 +43,11 @@ _FOLDER = Path(__file__).parent
 
 
 def report(
-    view: View, path: str | os.PathLike[str] | None, title: str, number_style: str = PLAIN
+    view: View,
+    path: str | os.PathLike[str] | None,
+    title: str,
+    number_style: str = PLAIN,
+    others: Sequence[View] = (),
 ) -> str:
     """Return a released table as a page of HTML, and write the page to a file.
 
@@ -52,13 +56,14 @@ def report(
         path: the file to write, which ends in .html and is replaced if it exists; None: none.
         title: the heading of the page; "": one that names the input.
         number_style: how 1234.5 is written on the page: "1.234,5", "1 234,5", "1234.5", ...
+        others: further tables of the same run, which are drawn as a tree with it.
 
     Raises:
         ValueError: for a wrong path, or style; where jinja2 is not installed: the extra `report`
             has it.
     """
     check(path, number_style)
-    page = html(view, title, number_style)
+    page = html(view, title, number_style, others)
     if path is not None:
         with whole_files.written(os.fspath(path)) as file:
             file.write(page.encode())
@@ -80,7 +85,7 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
         whole_files.check(_OWNER, name)
 
 
-def html(view: View, title: str, number_style: str = PLAIN) -> str:
+def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()) -> str:
     """Return the page of a released table."""
     import jinja2  # here, for it comes with an extra
     from markupsafe import Markup, escape
@@ -109,12 +114,51 @@ def html(view: View, title: str, number_style: str = PLAIN) -> str:
         parameters=record.get("parameters", {}),
         unit=functools.partial(in_unit, period=view.period),
         figures=_figures(view),
+        tree=_tree([view, *others]),
         rows=[(key, cells) for key, *cells in itertools.islice(rows, MOST_ROWS)],
         metric_of={each["label"]: each["metric"] for each in record.get("releases", ())},
         whole_record=Markup(escape(json.dumps(record, indent=1))),
         script=Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+class TreeRow(NamedTuple):
+    """A row of a table, with the rows of the next finer table that are parts of it."""
+
+    label: str
+    numbers: list[str]
+    parts: list["TreeRow"]
+
+
+def _tree(views: Sequence[View]) -> list[TreeRow]:
+    """Return the rows of the coarsest table, with their parts; [] for a table alone.
+
+    Numbers that add up are written with all digits, as a reader adds them up.
+    """
+    chain: list[View] = []
+    for view in sorted(views, key=lambda view: len(view.by)):
+        if not chain or {*chain[-1].by} < {*view.by}:
+            chain.append(view)
+    if len(chain) < 2:
+        return []
+    nodes: dict[tuple[Any, ...], list[TreeRow]] = {}
+    for view, above in zip(reversed(chain), [*reversed(chain[:-1]), None], strict=True):
+        here: dict[tuple[Any, ...], list[TreeRow]] = {}
+        of = [view.by.index(name) for name in above.by] if above else []
+        for at, key in enumerate(view.keys[:MOST_ROWS]):
+            own = [str(part) for place, part in enumerate(key) if place not in of]
+            numbers = [_exact(series.numbers[at]) for series in view.series]
+            node = TreeRow(
+                " / ".join(own) or "all rows", numbers, nodes.get(tuple(map(str, key)), [])
+            )
+            here.setdefault(tuple(str(key[place]) for place in of), []).append(node)
+        nodes = here
+    return nodes[()]
+
+
+def _exact(number: ShownNumber) -> str:
+    return number.text if number.value is None else f"{number.value:,.15g}"
 
 
 def styled(text: str, signs: "re.Match[str] | None") -> str:

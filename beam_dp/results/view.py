@@ -7,16 +7,17 @@ import dataclasses
 import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
+from beam_dp.mechanisms.consistency.tables import interval_of_sum
 from beam_dp.mechanisms.planning.plan import protected
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
-from beam_dp.transforms.run_record import COLUMNS
+from beam_dp.transforms.run_record import COLUMNS, SUMS
 from beam_dp.transforms.run_record import said as said_of
 
 ROWS = 50
@@ -25,6 +26,7 @@ NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 REHEARSED = "rehearsed"
 """The entry of the record of a rehearsal: how many releases it drew."""
+_OTHER = "(other)"
 _KEY = 32  # columns of a terminal
 _WALK = "walk"
 """How the mechanisms of extremes begin that pass over few people, on an open side."""
@@ -62,19 +64,48 @@ class View:
         by: the names of the key columns.
         keys: the key of each row.
         series: the numbers, in the order of the columns.
+        others: the places of rows that are what is not listed.
     """
 
     record: dict[str, Any]
     by: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
     series: tuple[Series, ...]
+    others: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, table: pa.Table, record: dict[str, Any]) -> "View":
         """Return the view of a table."""
         by = tuple(record[COLUMNS]["keys"])
-        keys = zip(*(table[name].to_pylist() for name in by), strict=True)
-        return cls(record, by, tuple(keys) if by else ((),) * len(table), _series(table, record))
+        parts = (table[name].to_pylist() for name in by)
+        keys = tuple(zip(*parts, strict=True)) if by else ((),) * len(table)
+        others: frozenset[int] = frozenset()
+        if "other" in record[COLUMNS]:
+            others = frozenset(at for at, key in enumerate(keys) if str(key[-1]).lower() == "true")
+            by, keys = by[:-1], tuple(map(_named, keys))
+        return cls(record, by, keys, _series(table, record), others)
+
+    def total(self, rows: Iterable[int] | None = None) -> dict[str, ShownNumber]:
+        """Return the sums of what adds up over some rows, with intervals that hold in 95 of 100.
+
+        Args:
+            rows: their places in the table; None: all but (other).
+        """
+        at = [*(sorted({*range(len(self.keys))} - self.others) if rows is None else rows)]
+        found = {}
+        for each in self.series:
+            if each.name not in self.record.get(SUMS, {}):
+                continue
+            cells = [each.numbers[row] for row in at]
+            lows = [-math.inf if cell.low is None else cell.low for cell in cells]
+            highs = [math.inf if cell.high is None else cell.high for cell in cells]
+            values = [cell.value for cell in cells if cell.value is not None]
+            if len(values) == len(cells):
+                noise = self.record[SUMS][each.name]
+                low, high = interval_of_sum(lows, highs, *noise)
+                total = sum(values)
+                found[each.name] = shown(total, min(low, total), max(high, total))
+        return found
 
     @property
     def owners(self) -> list[str]:
@@ -242,6 +273,13 @@ def left_out(record: Mapping[str, Any]) -> str:
     if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):
         said.append("what one person has beyond the bounds")
     return f"left out by rule: {'; '.join(said)}"
+
+
+def _named(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the key of a row without its mark; what is not listed is said in words."""
+    *parts, mark = key
+    is_other = str(mark).lower() == "true"
+    return tuple(_OTHER if is_other and part in (None, "") else part for part in parts)
 
 
 def label_of(key: Sequence[object]) -> str:

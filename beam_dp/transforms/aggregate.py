@@ -142,6 +142,8 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_batches(_OWNER, self.batches, self.partitions)
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
+        self.has_other = self.may_lack = False  # `PrivateTables` may add rows
+        self.paid = self.budget  # by all tables that its numbers are made of
         self._program = self._compile(self.budget)
         self._cost = self.budget
 
@@ -149,8 +151,22 @@ class PrivateAggregate(RowsOfPeople):
         """Return what the output costs, for a `Ledger`: the budget that it was made with."""
         return self._cost
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the output that say which row it is."""
+        return (*self.partition, *([output_names.OTHER] if self.has_other else []))
+
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
+        return self.named(self._released(pcoll))
+
+    def draw_apart(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[draw_once.Block]:
+        """Do the same without combining what was drawn, and return the blocks behind the barrier."""
+        return self._released(pcoll, combine=False)
+
+    def _released(
+        self, pcoll: beam.PCollection[Any], combine: bool = True
+    ) -> beam.PCollection[draw_once.Block]:
         self._check_input(pcoll, (column.name for column in self._program.columns))
         guards.warn_of_unusual(_OWNER, self.budget)
         draws = draws_of(_OWNER, pcoll.pipeline)
@@ -161,7 +177,7 @@ class PrivateAggregate(RowsOfPeople):
             "be applied once, not twice: a second application spends the budget again",
             "Make another object, with a budget of its own.",
         )
-        layout = self._laid_out(self._program.columns)
+        self._layout = layout = self._laid_out(self._program.columns)
         places = draw_once.BucketPartitions(
             layout, draw_once.bucket_count(layout, self._program.keep_rows)
         )
@@ -185,12 +201,18 @@ class PrivateAggregate(RowsOfPeople):
             select = draw_once.SelectFirst(*how) if program.selection is not None else None
             summarise.first = First(program, draw_once.ChooseFirst(*how), select)
         summaries = pcoll | "Summarise" >> summarise
-        draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws)
+        draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, combine)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
-        keep = keep_reliable.step_of(program, self.keep, self.nonnegative)
-        named = self.partition, self.metrics, layout, self.batches, keep
-        return draw_once.named(released, *named)
+        return released
+
+    def named(
+        self, blocks: beam.PCollection[draw_once.Block]
+    ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
+        """Return the output of blocks with output columns, once the table was drawn."""
+        keep = keep_reliable.step_of(self._program, self.keep, self.nonnegative)
+        how = self._layout, self.batches, keep, self.may_lack
+        return draw_once.named(blocks, self.keys, self.metrics, *how)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return a collection of one dict: what was spent on what, and how it was drawn.

@@ -117,11 +117,14 @@ def _nonnegative(columns: Sequence[np.ndarray], metrics: Sequence[Metric]) -> li
     columns, first = list(columns), 0
     for metric in metrics:
         for at in range(first, first + len(metric.outputs), 3) if not metric.is_ranked else ():
-            value, _, high = columns[at : at + 3]
+            value, _, high = (each.astype(float) for each in columns[at : at + 3])
             with np.errstate(invalid="ignore"):  # of an end that is not known
                 columns[at + 2] = np.where(high <= 0, high - value, high)
         first += len(metric.outputs)
-    return [np.maximum(column, 0) for column in columns]
+    columns = [column.copy() for column in columns]
+    for column in columns:
+        column[column < 0 if column.dtype != object else [(n or 0) < 0 for n in column]] = 0
+    return columns
 
 
 def kept(

@@ -38,6 +38,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         self.partition = self._partition = checks.columns(name, "partition", self.partition)
         shard_number.check(name, self.shards)
         self._only: public_keys.PublicKeys | None = None
+        self._also_listed: tuple[layouts.Listed, ...] = ()
         if self.period is not None or self.ledger_period is not None:
             self._check_period(name)
 
@@ -91,7 +92,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         guards.check_input(name, rows)
         if (query := query_of(rows)) is not None:
             self.reads(query)
-        wanted = tuple(dict.fromkeys((*self.people_columns, *self._partition, *read)))
+        also = (name for names, _ in self._also_listed for name in names)
+        wanted = tuple(dict.fromkeys((*self.people_columns, *self._partition, *read, *also)))
         known_columns.check(name, rows, wanted, self.columns)
 
     def _laid_out(self, columns: tuple[Column, ...]) -> layouts.Layout:
@@ -99,4 +101,4 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         asked = self.partitions
         public = asked.index if isinstance(asked, PublicPartitions) else None
         parts = self._owner, self._partition, columns, public, layouts.fresh_key()
-        return layouts.Layout(*parts, self.period, self._only)
+        return layouts.Layout(*parts, self.period, self._only, self._also_listed)

@@ -6,6 +6,7 @@ The date is that of building the pipeline: when a run ends depends on its data.
 import dataclasses
 import datetime
 import importlib.metadata
+import math
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,19 +19,22 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.periods import PERSON, in_unit
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.consistency.several_metrics import adds_up, noise_of
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.plan import Record, cost, record_of
+from beam_dp.mechanisms.planning.plan import Record, cost, record_of, total_of
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import Selected, completed
 from beam_dp.transforms.stages.draw_once import Block, Drawn
-from beam_dp.transforms.stages.output_names import output_names
+from beam_dp.transforms.stages.output_names import OTHER, output_names
 
 FORMAT = 1
 COLUMNS = "columns"
 """The entry that says which columns the output has."""
+SUMS = "noise_of_sums"
+"""The entry that says, of what adds up, how far noise strays, its deviation, and how many hold sums."""
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
 
 
@@ -58,9 +62,11 @@ def columns(release: Any) -> Record:
     """Return the names of the output columns: those of the keys, and those of each metric."""
     given = vars(release)
     metrics = given.get("metrics") or [given[name] for name in ("statistic",) if name in given]
+    other = {"other": OTHER} if given.get("has_other") else {}
     return {
-        "keys": list(output_names(given.get("partition", ()), ())),
+        "keys": [*given.get("partition", ()), *other.values()],
         "numbers": [list(output_names((), [metric])) for metric in metrics],
+        **other,
     }
 
 
@@ -151,7 +157,8 @@ def of(
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
     known = facts(release, job) | noise_off.mark(drawn.noise)
     blocks = beam.pvalue.AsIter(source)
-    complete = quick_steps.mapped(_complete, program, known, blocks, *drawn.sides)
+    paid = getattr(release, "paid", program.budget)
+    complete = quick_steps.mapped(_complete, program, known, paid, blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
 
@@ -159,6 +166,7 @@ def _complete(
     _: bytes,
     program: Program,
     known: Record,
+    paid: Budget,
     blocks: Iterable[Block],
     choices: tuple[np.ndarray, ...] = (),
     chosen: Chosen | None = None,
@@ -167,10 +175,18 @@ def _complete(
     """Return the record, with what the run has drawn."""
     taken = program.at(completed(chosen, selected))
     clips: list[set[tuple[float, float]]] = [set() for _ in taken.steps]
+    sums: dict[str, list[float]] = {}
     for block in blocks:
+        for metric in taken.metrics if not sums else ():
+            if adds_up(metric, taken):
+                noise = noise_of(taken, block.drawn, metric)
+                sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
         for of_step, cut in zip(clips, block.cuts, strict=True):
             of_step |= {(cut.clip, cut.scale)} if cut is not None else set()
     made = record_of(taken, choices, list(map(sorted, clips)))
+    if paid != taken.budget:
+        share = f"{total_of(paid)}, for all tables of the run; this one: {made['composition']}"
+        made |= {"budget": cost(paid), "composition": share}
     period = known["parameters"].get("period")
     said = {"unit": in_unit(PERSON, period), "composition": in_unit(made["composition"], period)}
-    return {**known, **made, **said}
+    return {**known, **made, **said, SUMS: sums}

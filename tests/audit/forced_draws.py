@@ -592,7 +592,7 @@ class Run:
         self._key = np.random.default_rng(seed).bytes(32)
         self._lean, self._before = lean, before
         self.program: Program | None = None
-        self._left = {name: iter(calls) for name, calls in before.calls.items()} if before else {}
+        self._left = {name: [*calls] for name, calls in before.calls.items()} if before else {}
         self._name, self._inside = "", False
 
     @contextlib.contextmanager
@@ -619,7 +619,7 @@ class Run:
             stack.enter_context(mock.patch.object(Noise, "words", _unknown))
             yield
         for name, calls in self._left.items():
-            if next(calls, None) is not None:
+            if calls:
                 raise Fault(f"{name}: fewer draws than before")
 
     def _method(self, kind: Kind, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -663,11 +663,15 @@ class Run:
         return call.outcome
 
     def _forced(self, kind: Kind, call: Call) -> Any:
-        known = next(self._left.get(self._name, iter(())), None)
-        if known is None or type(known.owner) is not kind.owner:
+        left = self._left.get(self._name, [])
+        alike = [each for each in left if type(each.owner) is kind.owner]
+        if not alike:
             raise Fault(f"{self._name}: another draw than before, of {kind.owner.__name__}")
-        if kind.public(known) != kind.public(call):
+        # Several tables draw under the same names, in any order, by parameters of their own.
+        known = next((each for each in alike if kind.public(each) == kind.public(call)), None)
+        if known is None:
             raise Fault(f"{self._name}: {kind.owner.__name__} draws by other parameters")
+        left[:] = [each for each in left if each is not known]
         self.losses[self._name] += kind.weigh(known, call)
         return known.outcome
 
@@ -725,5 +729,8 @@ def losses_between(
 
 
 def _told(released: Any) -> str:
-    record = {name: part for name, part in released.record.items() if name != "date"}
-    return repr((released.table.schema, released.table.to_pydict(), record))
+    tables = []
+    for each in (released, *released.others):
+        record = {name: part for name, part in each.record.items() if name != "date"}
+        tables.append((each.table.schema, each.table.to_pydict(), record))
+    return repr(tables)

@@ -239,6 +239,26 @@ def test_so_they_are_whatever_options_meet(part: int) -> None:
             pytest.fail(f"seed {seed}: {fault}")
 
 
+SHAPES = [["total"], ["group", "total"], ["group", "flag", "total"]]
+
+
+@pytest.mark.parametrize("seed, also_by", list(enumerate(SHAPES)))
+def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str]) -> None:
+    """What they agree on is a function of the draws: it is the same where these are forced."""
+    chance = Chance(seed)
+    groups = {"group": ["g0", "g1", "g2"], "flag": [0, 1]}
+    options = {
+        "person": ["person"],
+        "metrics": [dp.Count(), dp.Sum("value"), dp.Mean("value"), dp.PeopleCount()],
+        "budget": dp.Budget.zcdp(3) if seed == 1 else dp.Budget(8),
+        "partition": list(groups),
+        "partitions": dp.PublicPartitions.product(**groups),
+        "also_by": [{"partition": by, "weight": 1 + at / 10} for at, by in enumerate(also_by, 1)],
+    }
+    case = Case(options, *data(chance, 4, 1), seed, chance.number(-2, 2))
+    check(case)
+
+
 @pytest.mark.parametrize("epsilon, sides", SMALL)
 def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction, sides) -> None:
     hull, window = noise_on_several_sums._hull(epsilon, sides), 7

@@ -160,10 +160,10 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
 def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     """What is left over belongs to jobs alone: files, and who pays."""
     called = [dp.PrivateAggregate, dp.PrivateAggregate.plan, dp.ReadRows, dp.WriteRows]
-    called.append(dp.Released.report)
+    called += [dp.Released.report, dp.PrivateTables]
     parameters = {name for each in called for name in inspect.signature(each).parameters}
     words = {*description.KEYS} - parameters
-    assert words == {"input", "output", "report", "query", "also_by", "top_partitions", "ledger"}
+    assert words == {"input", "output", "report", "query", "top_partitions", "ledger"}
     assert {"Rows", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 

@@ -16,8 +16,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.results.card import card
 from beam_dp.testing import without_noise
+from beam_dp.transforms import private_tables
 from beam_dp.transforms.io import whole_files
-from pipelines import aggregate, command_line, rehearse, releasing, running, stopping, tables
+from pipelines import aggregate, command_line, rehearse, releasing, running, stopping
 from pipelines.description import Description
 from tests.row_files import read, write
 
@@ -27,8 +28,9 @@ DAYS = ["--partition", "day", "--public_partitions", "1,2,3"]
 BOTH = ["--partition", "day,store", "--public_partitions", "1/a,1/b,2/a,3/c"]
 SAID = (
     "3 tables of one run, which costs epsilon 3.0, delta 1e-06 in all: by day; by store; all rows. "
-    f"{tables.APART}"
+    f"{private_tables._APART}"
 )
+APART = ["--totals", "apart"]
 
 
 @pytest.fixture
@@ -75,10 +77,11 @@ def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list)
         assert share.delta == whole.delta * share.amount / whole.amount
 
 
-def test_without_a_weight_shares_are_equal() -> None:
+def test_without_a_weight_finer_tables_have_more() -> None:
+    """A table has 3/2 as much for each coarser one: of 19 parts 9, 6 and 4."""
     asked = Description({**GIVEN, "also_by": ["store", "total"]})
-    third = dp.Budget(Fraction(1, 3), Fraction(1, 3_000_000))
-    assert [table.release.cost() for table in asked.tables] == [third] * 3
+    parts = [dp.Budget(Fraction(n, 19), Fraction(n, 19_000_000)) for n in (9, 6, 4)]
+    assert [table.release.cost() for table in asked.tables] == parts
 
 
 FORMS = {
@@ -95,7 +98,8 @@ FORMS = {
 def test_an_entry_names_the_columns_of_a_table(form: str) -> None:
     entry, columns = FORMS[form]
     for also_by in ([entry], entry) if not isinstance(entry, list) else ([entry],):
-        [first, further] = Description({**GIVEN, "also_by": also_by}).tables
+        given = {**GIVEN, "also_by": also_by, "totals": "apart"}
+        [first, further] = Description(given).tables
         assert first.release.partition == ("day", "store")
         assert further.release.partition == columns
         ending = "_by_" + "_".join(columns) if columns else "_total"
@@ -107,7 +111,7 @@ def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
     also_by = ["store", ["year", "day"], "total", "shop", own]
     keys = [[1, "a", 2025], [1, "b", 2025], [2, "a", 2025], [1, "c", 2025], [1, "a", 2026]]
     by = {"partition": ["day", "store", "year"], "partitions": keys}
-    made = Description({**GIVEN, **by, "also_by": also_by}).tables
+    made = Description({**GIVEN, **by, "also_by": also_by, "totals": "apart"}).tables
     found = [table.release.partitions for table in made]
     assert tuple(found[1].keys) == (("a",), ("b",), ("c",))
     assert tuple(found[2].keys) == ((2025, 1), (2025, 2), (2026, 1))
@@ -121,9 +125,9 @@ def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
 
 def test_flags_and_a_file_describe_the_same_tables(tmp_path: Path) -> None:
     words = [*ASKED, *BOTH, "--delta", "1e-6", "--also_by", "store", "--also_by", "shop,day"]
-    by_flags = described(*words, "--also_by", "total")
+    by_flags = described(*words, "--also_by", "total", *APART)
     path = tmp_path / "r.yaml"
-    path.write_text("also_by: [store, [shop, day], total]\n")
+    path.write_text("also_by: [store, [shop, day], total]\ntotals: apart\n")
     by_file = described(*[*ASKED, *BOTH, "--delta", "1e-6"], "--config", str(path))
     assert by_flags.given == by_file.given and by_flags.together == by_file.together
     for one, other in zip(by_flags.tables, by_file.tables, strict=True):
@@ -151,8 +155,10 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(
 ) -> None:
     further = {"keep": {"at_least": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
     given = {**GIVEN, **further, "input": write(tmp_path / f"visits.{end}", rows)}
-    entries = [{"partition": "store", "weight": 2}, "total", {"partition": "minutes"}]
+    entries: list[Any] = [{"partition": name, "weight": 1} for name in ("total", "minutes")]
+    entries.insert(0, {"partition": "store", "weight": 2})
     several = {**given, "output": str(tmp_path / "out.csv"), "also_by": entries}
+    several["totals"] = "apart"
     trial(Description(several))
     alone: list[dict[str, Any]] = [
         {},
@@ -198,7 +204,7 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
     files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pages = ["--report", str(tmp_path / "out.html")]
-    also_by = ["--also_by", "store", "--also_by", "total", "--delta", "1e-6"]
+    also_by = ["--also_by", "store", "--also_by", "total", "--delta", "1e-6", *APART]
     assert aggregate.main([*files, *ASKED, *DAYS, *also_by, *pages, *RUN]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[-1] == SAID and lines.count(SAID) == 1
@@ -206,11 +212,10 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
     headings = [lines.index(f"{path.name}:") for path in paths]
     assert headings == sorted(headings)
     assert [lines[at + 1].split()[0] for at in headings] == ["day", "store", "count"]
-    share = "in all: epsilon 1.0, delta 1/3000000; "
-    assert sum(line.startswith(share) for line in lines) == 3
     for path, which in zip(paths, ("by day", "by store", "all rows"), strict=True):
         record = json.loads(Path(f"{path}.json").read_text())
-        assert record["budget"] == {"epsilon": "1", "delta": "1/3000000"}
+        share = Fraction(1, 4) if which == "all rows" else Fraction(3, 8)
+        assert record["budget"] == {"epsilon": str(3 * share), "delta": str(share / 1_000_000)}
         assert record["job"]["tables"] == SAID
         page = path.with_suffix(".html").read_text()
         assert f"This table is one of {SAID}.</p>" in page
@@ -229,11 +234,11 @@ def test_one_table_says_nothing_of_others(
     page = (tmp_path / "out.html").read_text()
     assert "tables" not in record["job"] and "One of" not in str(card(record))
     assert "This table is one of" not in page and "visits.csv</h1>" in page
-    assert tables.APART not in capfd.readouterr().out
+    assert private_tables._APART not in capfd.readouterr().out
 
 
 def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> None:
-    words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total"]
+    words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total", *APART]
     assert aggregate.main([*words, "--plan"]) == 0
     said = capfd.readouterr().out
     plans = [f"{t.title}:\n{t.release.plan()}\n" for t in described(*words).tables]
@@ -309,7 +314,7 @@ def test_what_cannot_be_written_or_selected_is_refused_before_the_charge(
     if there.startswith("out"):
         Path(there).write_text("mine")
     ledger = ["--ledger", "l.jsonl", "--total_epsilon", "9"]
-    call = ["--input", source, "--output", output, *ASKED, *DAYS, *ledger, *words, *RUN]
+    call = ["--input", source, "--output", output, *ASKED, *DAYS, *ledger, *words, *APART, *RUN]
     assert said in refused(aggregate, *call)
     assert {path.name for path in tmp_path.iterdir()} == {source, *filter(None, [there])}
     assert not there.startswith("out") or Path(there).read_text() == "mine"
@@ -338,7 +343,7 @@ def test_which_files_there_are_does_not_depend_on_the_data(
     files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """With delta 1e-300 stores of 200 people are named with a chance below 1e-200."""
-    words = ["--delta", "1e-300", "--also_by", "store", "--also_by", "total"]
+    words = ["--delta", "1e-300", "--also_by", "store", "--also_by", "total", *APART]
     assert aggregate.main([*files, *ASKED, *DAYS, *words, *RUN]) == 0
     written = [
         f"out{each}.csv{end}" for each in ("", "_by_store", "_total") for end in ("", ".json")
@@ -376,7 +381,7 @@ def test_a_stopped_job_leaves_no_part_of_any_table(
     ends = ("", "_by_store", "_total")
     begun = [f"out{each}.csv{end}" for each in ends for end in ("", ".json")]
     monkeypatch.setattr(running, "run", halfway)
-    words = ["--delta", "1e-6", "--also_by", "store", "--also_by", "total"]
+    words = ["--delta", "1e-6", "--also_by", "store", "--also_by", "total", *APART]
     with pytest.raises(SystemExit):
         aggregate.main([*files, *ASKED, *DAYS, *words, *RUN])
     assert names(tmp_path) == []
@@ -385,6 +390,7 @@ def test_a_stopped_job_leaves_no_part_of_any_table(
 def test_a_rehearsal_is_of_every_table(
     visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Rows without a public key count in no table."""
     asked = [word.replace("3", "3000") for word in ASKED]  # errors are below 1
     words = ["--input", visits, *asked, *BOTH, "--also_by", "store", "--also_by", "total"]
     page = str(tmp_path / "out.html")
@@ -393,8 +399,8 @@ def test_a_rehearsal_is_of_every_table(
     true = [line.split("±")[0].split() for line in lines if line.count("% hold)") == 2]
     assert true == [
         *([day, store, "67"] for day, store in (("1", "a"), ("1", "b"), ("2", "a"), ("3", "c"))),
-        *([store, "200"] for store in "abc"),
-        ["600"],
+        *([store, str(67 * number)] for store, number in zip("abc", (2, 1, 1), strict=True)),
+        ["268"],
     ]
     assert names(tmp_path) == ["out.html", "out_by_store.html", "out_total.html"]
     assert lines[-1] == f"report: {tmp_path / 'out_total.html'}"

@@ -167,6 +167,8 @@ def _units(
     tails = np.concatenate([np.full(height, source), rows, columns, sides[1]])
     heads = np.concatenate([sides[0], columns, rows, np.full(width, sink)])
     units = np.zeros(len(fractions), np.int64)
+    if not len(units):
+        return units
     for least in (_HALF,) if is_open else (_HALF, 0.0):
         left = _missing(missing, parents, units)
         room = (fractions >= least) & (units == 0)

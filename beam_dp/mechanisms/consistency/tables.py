@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from beam_dp.mechanisms.numerics import checks
 
@@ -92,7 +93,8 @@ class Agreed(NamedTuple):
     def of(cls, table: ReleasedTable, whole: np.ndarray) -> "Agreed":
         """Return whole numbers with the intervals of a table, which hold them now."""
         low, high = table.values - table.below, table.values + table.above
-        low = np.maximum(low, 0.0) if table.nonnegative else low
+        if table.nonnegative:  # an interval below 0 is given as if the number were 0
+            low, high = np.maximum(low, 0.0), np.where(high <= 0, table.above, high)
         return cls(whole, np.minimum(low, whole), np.maximum(high, whole))
 
 
@@ -126,7 +128,7 @@ def noise_of_sum(deviations: float, variance: float | np.ndarray) -> float | np.
 
 
 def interval_of_sum(
-    low: np.ndarray, high: np.ndarray, noise: float, deviation: float, deviations: float
+    lows: npt.ArrayLike, highs: npt.ArrayLike, noise: float, deviation: float, deviations: float
 ) -> tuple[float, float]:
     """Return an interval of the sum of rows of one table (95%), from their own intervals.
 
@@ -134,12 +136,13 @@ def interval_of_sum(
     lower end was cut at 0 adds 0 to the lower end, as nothing more is known of it.
 
     Args:
-        low: the lower ends of these rows.
-        high: the upper ends.
+        lows: the lower ends of these rows.
+        highs: the upper ends.
         noise: how far the noise of one number strays (95%).
         deviation: its standard deviation.
         deviations: `LAPLACE` or `GAUSS`.
     """
+    low, high = np.asarray(lows, float), np.asarray(highs, float)
     known = low[low != 0]
     least, most = known.sum() + len(known) * noise, high.sum() - len(high) * noise
     far = [float(noise_of_sum(deviations, len(rows) * deviation**2)) for rows in (known, high)]

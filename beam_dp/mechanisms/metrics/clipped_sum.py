@@ -466,6 +466,17 @@ class ClippedSum(Release):
         """The scale of the noise for a clip of 1."""
         return self.in_pool.scale(self.place)
 
+    def deviation(self, cut: Cut | None) -> tuple[float, bool]:
+        """Return the standard deviation of the noise of a number, and whether it is Gaussian.
+
+        Args:
+            cut: that of the number; None: it was drawn with the one, or least, clip.
+        """
+        clip = float(self.thresholds[0] * self.unit)
+        scale = self.price * clip if cut is None else cut.scale
+        is_normal = self.noise_cost.is_zcdp or (cut is not None and cut.norm == 2)
+        return (scale if is_normal else math.sqrt(2) * scale), is_normal
+
     @property
     def in_pool(self) -> Pool:
         """The numbers that share its noise: itself alone if there are no others."""

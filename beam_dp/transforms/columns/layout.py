@@ -53,6 +53,10 @@ _RULES = {
 """For each role, which Arrow types a column may have, and this rule in words."""
 
 
+Listed = tuple[tuple[str, ...], public_keys.PublicKeys]
+"""Columns, and a list of their values."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Layout:
     """Which columns hold what.
@@ -67,6 +71,7 @@ class Layout:
         period: the column that says to which period a row belongs; None: a person is protected with
             rows of all periods.
         only: the periods whose rows count; others are dropped. None: all count.
+        also_listed: lists of other tables of the run: rows that are not in them are dropped.
     """
 
     person: str
@@ -76,12 +81,15 @@ class Layout:
     key: bytes
     period: str | None = None
     only: public_keys.PublicKeys | None = None
+    also_listed: tuple[Listed, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `from_lists`."""
         period = () if self.period is None else (self.period,)
-        return (self.person, *self.partition, *(column.name for column in self.columns), *period)
+        values = (column.name for column in self.columns)
+        also = (name for names, _ in self.also_listed for name in names)
+        return (self.person, *self.partition, *values, *also, *period)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -108,6 +116,10 @@ class Layout:
         end = 1 + len(self.partition)
         if self.period is not None:
             person, valid = self._of_periods(person, valid, columns.pop())
+        for by, listed in reversed(self.also_listed):
+            parts = [columns.pop() for _ in by][::-1]
+            parts = [ids.ids_of(part) if isinstance(part, list) else part for part in parts]
+            valid = valid & (listed.indexes(parts, self.key) >= 0)
         partition, kept, names = self._partitions(columns[1:end], len(valid))
         values = [
             read(column, cells, self.key)
@@ -223,6 +235,7 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     """
     named = [(name, Role.OWNER) for name in (layout.person, *layout.partition, layout.period)]
     named += [(column.name, column.role) for column in layout.columns]
+    named += [(name, Role.OWNER) for names, _ in layout.also_listed for name in names]
     for name, role in named:
         if name is None or name not in types:
             continue
@@ -285,6 +298,9 @@ def _named_keys(layout: Layout) -> Iterator[tuple[str, str, public_keys.PublicKe
     if layout.public is not None:
         for part, name in enumerate(layout.partition):
             yield name, "the public key", layout.public, part
+    for names, listed in layout.also_listed:
+        for part, name in enumerate(names):
+            yield name, "the public key", listed, part
     if layout.only is not None and layout.period is not None:
         yield layout.period, "the ledger_period", layout.only, 0
 

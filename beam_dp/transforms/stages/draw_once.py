@@ -168,11 +168,11 @@ class BucketPartitions:
         return np.asarray(indexes[buckets == bucket])
 
 
-def _listed(names: list[Key]) -> np.ndarray:
+def listed(names: list[Key]) -> np.ndarray:
     """Return keys as an array of tuples, which numpy alone would take for a table."""
-    listed = np.empty(len(names), object)
-    listed[:] = names
-    return listed
+    column = np.empty(len(names), object)
+    column[:] = names
+    return column
 
 
 def choose_first(
@@ -204,7 +204,7 @@ def named_partitions(
     """Return the partitions of a summary at the indexes `kept`, with their keys."""
     identities = pick(table.two_words(partitions(summary)), kept)
     pairs = zip(*identities.tolist(), strict=True)
-    keys = _listed([partition_keys.name_of(pair, summary.names) for pair in pairs])
+    keys = listed([partition_keys.name_of(pair, summary.names) for pair in pairs])
     return Selected(bucket, identities, keys)
 
 
@@ -388,6 +388,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         noise: the randomness; only tests pass another.
         first: what was chosen first; None: nothing.
         draws: what keeps the draws of the run.
+        combine: whether the blocks are combined here; else they are the stored draws.
         drawn: what was drawn, once this is applied.
     """
 
@@ -396,6 +397,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
     noise: Noise = dataclasses.field(default_factory=Noise)
     first: First | None = None
     draws: Draws = dataclasses.field(default_factory=Barriers)
+    combine: bool = True
     drawn: Drawn = dataclasses.field(init=False)
 
     def expand(self, summaries: beam.PCollection[_Bucket]) -> beam.PCollection[Block]:
@@ -415,6 +417,8 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
             return self._kept_by_the_driver(numbered, sides)
         blocks = behind_a_barrier(numbered, "Numbers")
         self.drawn = Drawn(blocks, sides, self.noise)
+        if not self.combine:
+            return blocks
         sums = []
         if self.program.shared_measures:
             added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
@@ -433,6 +437,8 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         grouped = keyed | "StoreNumbers" >> beam.GroupByKey()
         source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
         self.drawn = Drawn(source, sides, self.noise)
+        if not self.combine:
+            return source
         start = grouped | "StartCombining" >> quick_steps.mapped(started)
         return start | "CombineNumbers" >> quick_steps.flat_mapped(
             combined_all, beam.pvalue.AsIter(source), self.program
@@ -446,6 +452,7 @@ def named(
     layout: Layout,
     batches: bool = False,
     keep: Keep | None = None,
+    may_lack: bool = False,
 ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
     """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
 
@@ -456,6 +463,7 @@ def named(
         layout: which columns hold what.
         batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
         keep: what makes output columns of those that were released; None: they stay.
+        may_lack: whether a whole number may be missing all the same.
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
@@ -467,7 +475,7 @@ def named(
         as_rows, output_names.field_names(partition, metrics), wholes, layout.public, keep
     )
     return blocks | "MakeRows" >> step.with_output_types(
-        output_names.output_type(partition, metrics, layout, keep is not None)
+        output_names.output_type(partition, metrics, layout, may_lack or keep is not None)
     )
 
 
@@ -508,13 +516,19 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
     """Return released numbers as int64, where they are whole, or as float64.
 
     Whole numbers saturate at 64 bits: a default grid ends at 2^63, and noise may pass it. That
-    happens after the noise, so it tells nothing.
+    happens after the noise, so it tells nothing. One that is missing (NaN) is None.
     """
     if not whole:
         return column.astype(np.float64)
     if column.dtype == np.int64:
         return column
-    return np.array([max(-_LARGEST, min(_LARGEST, int(number))) for number in column], np.int64)
+    missing = np.isnan(column.astype(float))
+    known = [max(-_LARGEST, min(_LARGEST, int(number))) for number in column[~missing]]
+    if not missing.any():
+        return np.array(known, np.int64)
+    whole_numbers = np.full(len(column), None, object)
+    whole_numbers[~missing] = known
+    return whole_numbers
 
 
 def _typed(block: Block, wholes: Sequence[bool], keep: Keep | None) -> Block:

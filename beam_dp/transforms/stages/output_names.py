@@ -51,6 +51,8 @@ def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
     return _OpenRow(fields) if unknown else RowTypeConstraint.from_fields(fields)
 
 
+OTHER = "is_other"
+"""The column that says which rows are what is not listed, where there are such rows."""
 _TAKEN = ("self", "")
 _BEFORE = "of_"
 """What stands for the word that a metric puts before the name of a column."""

@@ -144,3 +144,10 @@ def test_one_number_loses_at_most_half_of_a_deviation_and_others_a_quarter_of_th
         numbers = np.zeros(size)
         table = ReleasedTable(numbers, numbers + 46.0, numbers + 66.0, 6.0, 3.0)
         assert table.loss.tolist() == [loss] * size
+
+
+def test_an_interval_below_0_is_given_as_if_the_number_were_0():
+    ends = np.full(2, 5.0)
+    table = ReleasedTable(np.array([-15.0, -3.0]), ends, ends, 5.0, 2.0)
+    agreed = Agreed.of(table, np.zeros(2, np.int64))
+    assert agreed.low.tolist() == [0, 0] and agreed.high.tolist() == [5, 2]

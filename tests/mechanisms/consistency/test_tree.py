@@ -88,7 +88,7 @@ def test_numbers_that_contradict_each_other_agree_too(sign):
 def test_nothing_is_needed_but_one_table():
     [agreed] = tree.agree([table_of([2.5, -3.0])])
     assert agreed.whole.tolist() == [2, 0] and agreed.other is None
-    assert agreed.low.tolist() == [0.5, 0.0] and agreed.high.tolist() == [4.5, 0.0]
+    assert agreed.low.tolist() == [0.5, 0.0] and agreed.high.tolist() == [4.5, 2.0]
 
 
 def test_the_intervals_are_those_of_the_table_and_hold_the_whole_number():

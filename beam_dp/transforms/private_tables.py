@@ -1,0 +1,377 @@
+"""PrivateTables: several tables of the same rows, of one budget, whose totals agree.
+
+All are releases of the same rows, which are read once. Each draws noise of its own, for one clip of
+a person's whole vector. So their costs add up: epsilons and deltas (Dwork, Roth 2014, Theorem
+3.16), or rhos and deltas (Bun, Steinke 2016, Lemma 8.2). The shares are exact, and their sum is the
+budget. That they agree is a function of what was released (`mechanisms.consistency`): one step
+behind the barriers reads the drawn blocks of all tables, as side inputs, and nothing else. Every
+runner stores these, or keeps them with the driver (`stages.draw_once`); a step that is tried again
+computes the same of them, in one order of rows.
+
+*What is a part of what.* A row counts in the run if it has one of the public keys of each table
+that lists some: in all tables, or in none. So where the finer table has public partitions, each
+parent is the sum of those listed. Where they are selected privately, rows of keys that are not
+listed count in the coarser table alone: it has a part (other). A parent of a listed row is listed:
+if it was not selected, its number is that of its parts, with an open interval.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.consistency import several_metrics
+from beam_dp.mechanisms.consistency.several_metrics import DrawnTable, Link
+from beam_dp.mechanisms.consistency.tables import nested
+from beam_dp.mechanisms.metrics.mean import MeanOfReleased
+from beam_dp.mechanisms.metrics.released import Released
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.plan import total_of
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.columns import ids, partition_keys
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.stages import draw_once, output_names, quick_steps
+from beam_dp.transforms.stages.draw_once import BLOCK_ROWS, Block
+
+AGREE, APART = "agree", "apart"
+TOTAL = "total"
+"""The table of all rows; of a column that is called so, write [total]."""
+_OWNER = "PrivateTables"
+_MEND = 'Write totals="apart" for tables that need not agree.'
+_AGREEING = (
+    "Totals agree, at no cost, of {}: each is the sum of its parts, by least squares over what was "
+    "drawn; each interval is that of its table alone"
+)
+_LEFT = "As drawn: {}; only counts and sums of all rows add up"
+_APART = "Totals of different tables need not agree: each has its own noise"
+_FINER = Fraction(3, 2)
+"""How much more of the budget a table has for each coarser table that it is a part of."""
+_SALT = bytes(32)
+_NOTHING = Released.ranked(np.zeros(0), 0.0)
+
+
+@dataclasses.dataclass(eq=False)
+class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollection[Any], ...]]):
+    """Release several tables of the same rows, of one budget, whose totals agree.
+
+    The tables together cost the budget of `first`: the whole output has its guarantee. Counts and
+    sums of a coarser table are the sums of their parts in the finer one, exactly; counts are whole
+    and not negative; a mean beside a sum and a count is their quotient. It costs nothing. Each
+    interval holds in 95 of 100 releases, and contains its number. What does not add up (people,
+    quantiles, extremes, what a given bound or clip cuts) is left as it was drawn.
+
+    A row counts in all tables if it has a public key of each table that has some, else in none.
+    Where partitions are selected privately, the finer table has one more row per row of the coarser
+    one: its keys are empty from there on and its column `is_other` is true, for all that is not listed.
+
+    Returns a tuple of collections: that of `first`, and one per entry of `also_by`, as of
+    `PrivateAggregate`.
+
+    Args:
+        first: the first table, at the budget of all.
+        also_by: for each further table its column, its columns, or "total": all rows. Or a mapping
+            with these as `partition`, and with `partitions` and `weight`: its share of the budget,
+            where that of the first table is 1. Without weights, a table has 1.5 times as much
+            for each coarser one.
+        totals: "agree", or "apart": each table as it was drawn; then all rows count in a table that
+            has no public partitions.
+
+    Raises:
+        TypeError, ValueError: when built; for tables that do not nest, and are not those of two
+            groups of columns with both margins; and for public partitions of a coarser table that
+            are not those of the parts.
+
+    Source: `mechanisms.consistency`.
+    """
+
+    first: PrivateAggregate
+    also_by: Sequence[Any] = ()
+    totals: str = AGREE
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        checks.one_of(_OWNER, "totals", self.totals, (AGREE, APART))
+        entries = [e if isinstance(e, Mapping) else {"partition": e} for e in self.also_by]
+        words = {"partition", "partitions", "weight"}
+        rule = "have a partition, and perhaps partitions and a weight, and nothing else"
+        known = all("partition" in e and {*e} <= words for e in entries)
+        checks.require(known, _OWNER, "also_by", rule)
+        named = [entry["partition"] for entry in entries]
+        listed = [() if n == TOTAL else (n,) if isinstance(n, str) else n for n in named]
+        columns = [checks.columns(_OWNER, "also_by", names) for names in listed]
+        sets = [frozenset(names) for names in (self.first.partition, *columns)]
+        rule = "be other columns for each table, and two have the same ones"
+        checks.require(len({*sets}) == len(sets), _OWNER, "also_by", rule)
+        coarser = [sum(other < own for other in sets) for own in sets]
+        usual = [_FINER ** (each - coarser[0]) for each in coarser[1:]]
+        weights = [e.get("weight", each) for e, each in zip(entries, usual, strict=True)]
+        share, *shares = self.first.budget.split([1, *weights])
+        self.tables = [dataclasses.replace(self.first, budget=share)]
+        self.tables += map(self._further, columns, entries, shares)
+        metrics = zip(*(table._program.metrics for table in self.tables), strict=True)
+        programs = [table._program for table in self.tables]
+        self.agreeing = [
+            at
+            for at, of_tables in enumerate(metrics)
+            if self.totals == AGREE and all(map(several_metrics.adds_up, of_tables, programs))
+        ]
+        if self.agreeing and entries:
+            self._join()
+
+    def _further(
+        self, columns: tuple[str, ...], entry: Mapping[str, Any], share: Budget
+    ) -> PrivateAggregate:
+        """Return a further table: its partitions are its own, or those of the first table."""
+        chosen, by = self.first.partitions, self.first.partition
+        if not columns or "partitions" in entry:
+            chosen = entry.get("partitions")
+        elif isinstance(chosen, PublicPartitions) and {*columns} <= {*by}:
+            parts = [by.index(name) for name in columns]
+            chosen = PublicPartitions(tuple(key[part] for part in parts) for key in chosen.keys)
+        else:
+            rule = f"be above 0 to select the partitions by {checks.listed(columns)} privately"
+            checks.require(bool(share.delta), "also_by", "delta", rule)
+            chosen = chosen if isinstance(chosen, PrivatePartitions) else PrivatePartitions()
+        batches = self.first.batches and isinstance(chosen, PublicPartitions)
+        return dataclasses.replace(
+            self.first, budget=share, partition=columns, partitions=chosen, batches=batches
+        )
+
+    def _join(self) -> None:
+        """Fix which tables are parts of which, and which rows count; refuse what cannot agree."""
+        order, crossed = nested(_OWNER, "also_by", [table.partition for table in self.tables])
+        self._ordered = [self.tables[index] for index in order]
+        last = len(order) - 1
+        pairs = [(at, at + 1) for at in range(last)]
+        if crossed:
+            pairs = [(0, at) for at in (1, 2) if last == 3]
+            pairs += [(at, last) for at in (last - 2, last - 1)]
+        self._links = [self._link(*pair) for pair in pairs]
+        if crossed:
+            self._check_crossed()
+        known = [(table._partition, keys) for table in self._ordered if (keys := _public(table))]
+        finest = [(by, keys) for by, keys in known if not any({*by} < {*o} for o, _ in known)]
+        for link in self._links:
+            self._ordered[link.fine].has_other = link.is_open
+        for table in self._ordered:
+            table._also_listed = tuple(each for each in finest if each[0] != table._partition)
+            table.paid = self.first.budget
+            table.may_lack = isinstance(table.partitions, PrivatePartitions)
+            output_names.check_names(_OWNER, table.keys, table.metrics, table.batches)
+
+    def _link(self, coarse: int, fine: int) -> Link:
+        """Return how a table is a part of another: of public ones with the parents."""
+        parent, part = (self._ordered[at] for at in (coarse, fine))
+        listed, known = _public(part), _public(parent)
+        if listed is None:
+            return Link(coarse, fine, np.zeros(0, np.int64), True)
+        parents = np.zeros(len(listed), np.int64)
+        if parent.partition:
+            by = checks.listed(parent.partition)
+            rule = f"be public by {by}, as they are in a finer table"
+            if known is None:
+                raise checks.ParameterError(_OWNER, "partitions", rule, _MEND)
+            columns = [part.partition.index(name) for name in parent.partition]
+            parents = known.indexes([listed.keys.columns[at] for at in columns], _SALT)
+            found = parents.min() >= 0 and len(np.unique(parents)) == len(known)
+            rule = f"be the same by {by} as in the finer table"
+            hint = "Leave out those of the coarser one."
+            checks.require(found, _OWNER, "public keys", rule, hint)
+        return Link(coarse, fine, parents, False)
+
+    def _check_crossed(self) -> None:
+        one, two, cells = map(_public, self._ordered[-3:])
+        rule = "be public, or private, for all of the crossed tables"
+        alike = len({keys is None for keys in (one, two, cells)}) == 1
+        checks.require(alike, _OWNER, "partitions", rule, _MEND)
+        if one is not None and two is not None and cells is not None:
+            rule = "be all pairs of the keys of both groups of columns"
+            hint = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
+            is_whole = len(cells) == len(one) * len(two)
+            checks.require(is_whole, _OWNER, "public keys", rule, hint)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The partition columns of all tables."""
+        return tuple(dict.fromkeys(name for table in self.tables for name in table.partition))
+
+    @property
+    def said(self) -> str:
+        """What to say of several tables of one run; "" for one."""
+        if len(self.tables) == 1:
+            return ""
+        titles = [
+            f"by {', '.join(t.partition)}" if t.partition else "all rows" for t in self.tables
+        ]
+        of_all = f"which costs {total_of(self.first.budget)} in all: {'; '.join(titles)}"
+        names = [metric.output for metric in self.first.metrics]
+        agreeing = [names[at] for at in self.agreeing]
+        means = [m.output for m in self.tables[0]._program.metrics if isinstance(m, MeanOfReleased)]
+        left = [name for name in names if name not in (*agreeing, *means)]
+        sentences = [f"{len(self.tables)} tables of one run, {of_all}"]
+        sentences += [_AGREEING.format(", ".join(agreeing))] if agreeing else [_APART]
+        sentences += [_LEFT.format(", ".join(left))] if agreeing and left else []
+        return ". ".join(sentences)
+
+    @property
+    def endings(self) -> list[str]:
+        """What the steps, and files, of each table have more in their names than the first one."""
+        plain = [map(output_names.plain_name, table.partition) for table in self.tables[1:]]
+        named = ["_".join(["_by", *names]) for names in plain]
+        return ["", *(f"_{TOTAL}" if name == "_by" else name for name in named)]
+
+    def expand(self, rows: beam.PCollection[Any]) -> Any:
+        """Draw each table, make all agree in one step that reads the draws, and name them."""
+        pairs = list(zip(self.endings, self.tables, strict=True))
+        if not self.agreeing or len(pairs) == 1:
+            return tuple(rows | f"Release{ending}" >> table for ending, table in pairs)
+        for ending, table in pairs:
+            _ = rows | f"Release{ending}" >> _Scope(table.draw_apart)
+        tables = self._ordered
+        programs = [table._program for table in tables]
+        public, by = list(map(_public, tables)), [table._partition for table in tables]
+        plan = AgreeingTables(
+            programs, public, by, self._links, self.agreeing, self.first.nonnegative
+        )
+        sides = [beam.pvalue.AsIter(table._drawn.source) for table in tables if table._drawn]
+        agree = quick_steps.flat_mapped(agreed, plan, *sides)
+        start = rows.pipeline | "StartAgreeing" >> beam.Impulse()
+        blocks = start | "AgreeNumbers" >> agree.with_output_types(tuple[int, Block])
+        return tuple(
+            blocks
+            | f"Name{ending}" >> _Scope(functools.partial(_named, table, tables.index(table)))
+            for ending, table in pairs
+        )
+
+
+def _public(table: PrivateAggregate) -> PublicKeys | None:
+    return table.partitions.index if isinstance(table.partitions, PublicPartitions) else None
+
+
+class _Scope(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
+    """Steps under one name."""
+
+    def __init__(self, steps: Callable[[beam.PCollection[Any]], beam.PCollection[Any]]) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        return self._steps(pcoll)
+
+
+def _named(
+    table: PrivateAggregate, at: int, blocks: beam.PCollection[tuple[int, Block]]
+) -> beam.PCollection[Any]:
+    """Return the output of one of the tables."""
+    take = quick_steps.flat_mapped(lambda pair: [pair[1]] if pair[0] == at else [])
+    return table.named(blocks | "TakeTable" >> take.with_output_types(Block))
+
+
+@dataclasses.dataclass(frozen=True)
+class AgreeingTables:
+    """What the step that makes tables agree must know, beside what was drawn: public parameters.
+
+    Attributes:
+        programs: those of the tables, from coarse to fine.
+        public: their public keys; None: they are selected privately, or there are no columns.
+        by: their partition columns.
+        links: which is a part of which; the parents are known of public ones.
+        which: the metrics that agree.
+        nonnegative: whether all that is released is at least 0.
+    """
+
+    programs: Sequence[Program]
+    public: Sequence[PublicKeys | None]
+    by: Sequence[tuple[str, ...]]
+    links: Sequence[Link]
+    which: Sequence[int]
+    nonnegative: bool
+
+
+def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[tuple[int, Block]]:
+    """Yield the output columns of all tables, each block with the place of its table.
+
+    Args:
+        plan: public parameters.
+        drawn: of each table the blocks that were drawn.
+    """
+    gathered = list(map(_gathered, drawn, plan.programs, plan.public))
+    names = [
+        Block(keys, ()).named(public)
+        for (keys, _), public in zip(gathered, plan.public, strict=True)
+    ]
+    links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
+    tables = [
+        table._replace(size=len(keys)) for (_, table), keys in zip(gathered, names, strict=True)
+    ]
+    found = several_metrics.agree(tables, links, plan.which, plan.nonnegative)
+    for at, (table, numbers) in enumerate(zip(tables, found, strict=True)):
+        pairs = zip(table.program.metrics, numbers, strict=True)
+        columns = tuple(c for metric, each in pairs for c in metric.output_columns(each))
+        keys = gathered[at][0]
+        if keys.dtype == object:
+            open_links = [link for link in links if link.fine == at and link.is_open]
+            rows = [(*key, False) for key in names[at]] if open_links else names[at]
+            keys = draw_once.listed([*rows, *_others(plan, open_links, names)])
+        yield from ((at, block) for block in draw_once.cut(Block(keys, columns), BLOCK_ROWS))
+
+
+def _others(
+    plan: AgreeingTables, links: Sequence[Link], names: Sequence[Sequence[Key]]
+) -> Iterator[Key]:
+    """Yield the keys of what is not listed: those of the coarser table, and nothing else."""
+    for link in links:
+        for key in names[link.coarse]:
+            known = dict(zip(plan.by[link.coarse], key, strict=True))
+            yield (*map(known.get, plan.by[link.fine]), True)
+
+
+def _gathered(
+    blocks: Iterable[Block], program: Program, public: PublicKeys | None
+) -> tuple[np.ndarray, DrawnTable]:
+    """Return the keys of a table, in a public order, and what was drawn for them."""
+    every = list(blocks) or [Block.of(draw_once.listed([]), [_NOTHING] * len(program.steps))]
+    program = program.at(every[0].chosen)
+    keys = np.concatenate([block.keys for block in every])
+    order = np.argsort(keys, kind="stable") if keys.dtype != object else _order(keys)
+    numbers = [np.concatenate(column)[order] for column in zip(*(b.numbers for b in every))]
+    sums = draw_once.added([draw_once.sums_of(block, program) for block in every])
+    drawn = Released.from_columns(numbers, every[0].cuts)
+    return keys[order], DrawnTable(program, drawn, sums, len(keys))
+
+
+def _order(keys: np.ndarray) -> list[int]:
+    texts = list(map(partition_keys.encode, keys))
+    return sorted(range(len(texts)), key=texts.__getitem__)
+
+
+def _joined(plan: AgreeingTables, link: Link, names: list[Sequence[Key]]) -> Link:
+    """Return a link with the parents of what was selected; missing ones join the names.
+
+    Args:
+        plan: public parameters.
+        link: of these tables.
+        names: the keys of all tables.
+    """
+    if not link.is_open:
+        return link
+    places = [plan.by[link.fine].index(name) for name in plan.by[link.coarse]]
+    keys = [tuple(key[place] for place in places) for key in names[link.fine]]
+    public = plan.public[link.coarse]
+    if public is not None:
+        parts = [encoded(ids.ids_of([key[at] for key in keys])) for at in range(len(places))]
+        return link._replace(parents=public.indexes(parts, _SALT))
+    rows = {partition_keys.encode(key): at for at, key in enumerate(names[link.coarse])}
+    more = {text: key for key in keys if (text := partition_keys.encode(key)) not in rows}
+    rows |= zip(more, range(len(rows), len(rows) + len(more)), strict=True)
+    names[link.coarse] = [*names[link.coarse], *more.values()]
+    parents = [rows[partition_keys.encode(key)] for key in keys]
+    return link._replace(parents=np.array(parents, np.int64))

@@ -1,0 +1,293 @@
+"""Several tables of one run: every total is the sum of its parts, in every output file."""
+
+import collections
+import decimal
+import json
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.numerics.checks import ParameterError
+from beam_dp.transforms.stages import guards
+from beam_dp.transforms.stages.output_names import OTHER
+from pipelines import aggregate
+from tests.row_files import read, write
+
+NAMES = ("region", "store", "hour", "kind")
+METRICS = [dp.Count(), dp.Sum("spent"), dp.Mean("spent"), dp.Sum("year"), dp.PeopleCount()]
+
+
+def rows(people: int = 400) -> list[dict[str, Any]]:
+    random = np.random.default_rng(3)
+    made = []
+    for person in range(people):
+        for _ in range(random.integers(1, 6)):
+            region = "nnnsw"[random.integers(5)]
+            store, hour, kind = f"{region}{random.integers(3)}", *random.integers(0, 2, 2).tolist()
+            values = {"spent": float(random.integers(-20, 90)) / 4, "year": 2000 + hour}
+            made.append(
+                dict(zip(NAMES, (region, store, hour, kind), strict=True), who=person, **values)
+            )
+    return made
+
+
+ROWS = rows()
+DEEP = [list(NAMES[:3]), list(NAMES[:2]), "region", "total"]
+SHAPES: dict[str, tuple[list[str], list[Any], str]] = {
+    "two": (["region", "store"], ["total"], "listed"),
+    "two, no total": (["region", "store"], ["region"], "listed"),
+    "three": (["region", "store"], ["region", "total"], "listed"),
+    "five": (list(NAMES), DEEP, "listed"),
+    "five, private": (list(NAMES), DEEP, "private"),
+    "three, private": (["region", "store"], ["region", "total"], "private"),
+    "two, private, no total": (["region", "store"], ["region"], "private"),
+    "public above private": (
+        ["region", "store"],
+        [{"partition": ["region"], "partitions": dp.PublicPartitions(["n", "s"])}, "total"],
+        "private",
+    ),
+    "the first is coarse": (["region"], [["region", "store"], "total"], "private"),
+    "crossed": (["region", "hour"], ["region", "hour", "total"], "product"),
+    "crossed, no total": (["region", "hour"], ["region", "hour"], "product"),
+    "crossed, private": (["region", "hour"], ["region", "hour", "total"], "private"),
+}
+
+
+def released(
+    shape: str, metrics: list[Any] = METRICS, epsilon: float = 20, **more: Any
+) -> list[dp.Released]:
+    by, also_by, kind = SHAPES[shape]
+    listed: Any = None
+    if kind == "listed":
+        listed = dp.PublicPartitions(sorted({tuple(row[name] for name in by) for row in ROWS}))
+    elif kind == "product":
+        values = {name: sorted({row[name] for row in ROWS}) for name in by}
+        listed = dp.PublicPartitions.product(**values)
+    first = dp.release(
+        pa.Table.from_pylist(ROWS),
+        person="who",
+        partition=by,
+        partitions=listed,
+        metrics=metrics,
+        budget=dp.Budget(epsilon, 1e-4),
+        also_by=also_by,
+        show_errors=True,
+        **more,
+    )
+    return [first, *first.others]
+
+
+def exact(cell: Any) -> decimal.Decimal:
+    return decimal.Decimal(str(cell))
+
+
+def assert_agree(tables: list[dict[str, Any]], names: list[str]) -> int:
+    """Assert that each row which has parts is their sum, as decimals; return how many have.
+
+    Args:
+        tables: of each the columns `by` and the `rows`.
+        names: of what adds up.
+    """
+    checked = 0
+    for fine in tables:
+        for coarse in tables:
+            between = [t for t in tables if {*coarse["by"]} < {*t["by"]} < {*fine["by"]}]
+            if between or not {*coarse["by"]} < {*fine["by"]}:
+                continue
+            sums: Any = collections.defaultdict(decimal.Decimal)
+            for row in fine["rows"]:
+                other = [n for n in fine["by"] if row[n] in (None, "")]
+                beside = {*fine["by"]} - {*coarse["by"]}
+                if row.get(OTHER) in (True, "true") and {*other} != beside:
+                    continue  # (other) of another margin
+                for name in names:
+                    sums[*(str(row[n]) for n in coarse["by"]), name] += exact(row[name])
+            for row in coarse["rows"]:
+                if row.get(OTHER) in (True, "true"):
+                    continue
+                checked += 1
+                for name in names:
+                    key = *(str(row[n]) for n in coarse["by"]), name
+                    assert sums[key] == exact(row[name]), (coarse["by"], fine["by"], row)
+    return checked
+
+
+@pytest.mark.parametrize("epsilon", [20, 0.5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_total_is_the_sum_of_its_parts(shape: str, epsilon: float) -> None:
+    found = released(shape, epsilon=epsilon)
+    tables = [
+        {"by": [n for n in NAMES if n in each.table.column_names], "rows": each.table.to_pylist()}
+        for each in found
+    ]
+    names = [
+        name
+        for name in ("count", "sum_spent", "sum_year")
+        if not any(row[name] is None for table in tables for row in table["rows"])
+    ]
+    assert "count" in names and (len(names) == 3 or SHAPES[shape][2] == "private")
+    assert assert_agree(tables, names) or epsilon < 1
+    for table in tables:
+        for row in table["rows"]:
+            assert type(row["count"]) is int and row["count"] >= 0
+            for name in names:
+                assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
+            if row["mean_spent"] is not None and "sum_spent" in names:
+                assert row["mean_spent"] == pytest.approx(row["sum_spent"] / row["count"])
+
+
+CSV = ["--epsilon", "9", "--delta", "1e-4", "--count", "--sum", "spent", "--mean", "spent"]
+
+
+def test_a_job_writes_files_that_add_up_and_says_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, output = write(tmp_path / "rows.csv", ROWS), str(tmp_path / "out.csv")
+    words = ["--input", source, "--output", output, "--person", "who", *CSV, "--people_count"]
+    words += ["--partition", "region,store", "--also_by", "region", "--also_by", "total"]
+    page = ["--report", str(tmp_path / "out.html")]
+    assert aggregate.main([*words, *page, "--runner", "FnApiRunner"]) == 0
+    bys = {"": ["region", "store"], "_by_region": ["region"], "_total": []}
+    tables = [{"by": by, "rows": read(tmp_path / f"out{end}.csv")} for end, by in bys.items()]
+    assert assert_agree(tables, ["count", "sum_spent"]) == 4
+    said = capfd.readouterr().out
+    assert "(other)" in said and "Totals agree, at no cost, of count, sum_spent" in said
+    assert "As drawn: people_count" in said
+    for end in bys:
+        record = json.loads((tmp_path / f"out{end}.csv.json").read_text())
+        assert record["budget"]["epsilon"] == "9"  # a number is made of the draws of all tables
+        assert "Totals agree" in record["job"]["tables"]
+    text = (tmp_path / "out.html").read_text()
+    listed = [row for row in tables[1]["rows"] if row[OTHER] == "false"]
+    assert text.count("<details><summary>") == len(listed) + 2  # all rows, and the record
+    assert "All rows of the table together, but for (other): count" in text
+    again = dp.Released.read(output)
+    assert again.total().keys() == {"count", "sum_spent"}
+
+
+def test_a_total_of_some_rows_has_an_interval() -> None:
+    """The noises are independent: it is less wide than all intervals together."""
+    made = released("five", [dp.Count()], epsilon=8)[0]
+    table = made.table.to_pylist()
+    places = list(range(0, len(table), 2))
+    number, low, high = made.total(places)["count"]
+    assert number == sum(table[at]["count"] for at in places) and low <= number <= high
+    widths = [table[at]["count_high"] - table[at]["count_low"] for at in places]
+    assert high - low < 0.7 * sum(widths)
+    for record in ({}, {"noise_of_sums": {}}):
+        assert dp.Released(made.table, {**made.record, "noise_of_sums": {}, **record}).total() == {}
+
+
+def test_where_a_runner_may_compute_again_the_stored_draws_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guards, "may_recompute", lambda _: True)
+    found = released("three, private")
+    bys = [["region", "store"], ["region"], []]
+    tables = [{"by": by, "rows": t.table.to_pylist()} for by, t in zip(bys, found, strict=True)]
+    assert assert_agree(tables, ["count", "sum_spent"]) == 4
+
+
+def test_what_leaves_is_decided_after_tables_agree() -> None:
+    keep = dp.KeepReliable(at_least={"count": 100})
+    for table in released("three, private", keep=keep, nonnegative=True):
+        for row in table.table.to_pylist():
+            assert (row["count"] or 100) >= 100 and (row["sum_spent"] or 0) >= 0
+            assert not row.get(OTHER) or row["people_count"] is None
+
+
+def tables_of(also_by: list[Any], partition: list[str], **more: Any) -> dp.PrivateTables:
+    keys = {"metrics": [dp.Count()], **more}
+    totals = keys.pop("totals", "agree")
+    first = dp.PrivateAggregate("who", budget=dp.Budget(1, 1e-6), partition=partition, **keys)
+    return dp.PrivateTables(first, also_by, totals)
+
+
+def test_the_step_that_makes_tables_agree_reads_drawn_blocks_and_nothing_else() -> None:
+    """Its input is an impulse, its side inputs are behind the barriers of the tables."""
+    run = tables_of(["region", "total"], ["region", "store"])
+    pipeline = beam.Pipeline("FnApiRunner")
+    schema = beam.typehints.row_type.RowTypeConstraint.from_fields(
+        [("who", int), ("region", str), ("store", str)]
+    )
+    _ = (
+        pipeline
+        | beam.Create([beam.Row(who=1, region="a", store="b")]).with_output_types(schema)
+        | run
+    )
+    steps: dict[str, Any] = {}
+
+    class Visitor(beam.pipeline.PipelineVisitor):
+        def visit_transform(self, applied: Any) -> None:
+            steps[applied.full_label.split("/")[-1]] = applied
+
+    pipeline.visit(Visitor())
+    step = next(each for name, each in steps.items() if name.startswith("AgreeNumbers"))
+    parts = [steps[name] for name in steps if name.startswith("AgreeNumbers")]
+    [step] = [each for each in parts if each.side_inputs] or [step]
+    [start] = step.inputs
+    assert isinstance(start.producer.transform, beam.Impulse)
+    drawn = [table._drawn.source for table in run.tables if table._drawn]
+    assert {side.pvalue for side in step.side_inputs} == {*drawn} and len(drawn) == 3
+    for source in drawn:
+        before = source.producer
+        while not isinstance(before.transform, beam.GroupByKey):
+            assert "TakeStored" in before.full_label
+            [before] = [each.producer for each in before.inputs]
+
+
+WRONG: dict[str, tuple[list[Any], dict[str, Any], str]] = {
+    "no nest": (["hour"], {}, "tables that nest"),
+    "three margins": (["region", "store", "total", "hour"], {}, "Three and more crossed"),
+    "other keys": (
+        [{"partition": "region", "partitions": dp.PublicPartitions(["x"])}],
+        {"partitions": dp.PublicPartitions([("n", "n0")])},
+        "public keys must be the same by 'region'",
+    ),
+    "private above public": (
+        [{"partition": "region", "partitions": dp.PrivatePartitions()}],
+        {"partitions": dp.PublicPartitions([("n", "n0")])},
+        "partitions must be public by 'region'",
+    ),
+    "not all pairs": (
+        ["region", "store"],
+        {"partitions": dp.PublicPartitions([("n", "n0"), ("s", "s0")])},
+        "all pairs of the keys",
+    ),
+    "public and private margins": (
+        [{"partition": "region", "partitions": dp.PublicPartitions(["n"])}, "store"],
+        {},
+        "public, or private, for all",
+    ),
+    "a word": (["region"], {"totals": "maybe"}, "totals must be"),
+    "a mapping": ([{"partition": "region", "share": 2}], {}, "have a partition"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_agree_is_refused_when_it_is_built(name: str) -> None:
+    also_by, more, said = WRONG[name]
+    with pytest.raises(ParameterError, match=said):
+        tables_of(also_by, ["region", "store"], **more)
+    if name not in ("a word", "a mapping"):
+        tables_of(also_by, ["region", "store"], **more, totals="apart")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"bounds": dp.ContributionBounds(2)},
+        {"bounds": dp.ContributionBounds(rows_per_partition=3)},
+        {"metrics": [dp.Count(clip=3)]},
+        {"metrics": [dp.PeopleCount(), dp.Median("spent")]},
+    ],
+)
+def test_what_does_not_add_up_stays_apart(more: dict[str, Any]) -> None:
+    run = tables_of(["region"], ["region", "store"], **more)
+    assert run.agreeing == [] and "need not agree" in run.said
+    assert [table.has_other for table in run.tables] == [False, False]
