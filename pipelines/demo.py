@@ -68,11 +68,16 @@ def words(keys: Sequence[str]) -> list[str]:
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
     command_line.alone("demo", __doc__).parse_args(given)
-    os.environ.setdefault("COLUMNS", str(terminal.width() or WIDE))
     generate()
     join()
-    # The data is made up: an error has nothing to hide.
-    return aggregate.main([*words(nations()), "--show_errors"])
+    known = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = known or str(terminal.width() or WIDE)
+    try:
+        # The data is made up: an error has nothing to hide.
+        return aggregate.main([*words(nations()), "--show_errors"])
+    finally:
+        if known is None:
+            del os.environ["COLUMNS"]
 
 
 if __name__ == "__main__":

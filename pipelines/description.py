@@ -136,8 +136,8 @@ class Description:
         self.tables = tables_of(self.run)
         if self.query is not None:
             query = Query.of(self.query)
-            for table in self.tables:
-                table.release.reads(query)
+            for release in (self.release, *(table.release for table in self.tables)):
+                release.reads(query)
         self.together = self.run.said
         self.ledger = self._ledger()
 

@@ -271,7 +271,7 @@ def left_out(record: Mapping[str, Any]) -> str:
     bounds = parameters.get("bounds") or {}
     limits = (bounds.get(name) for name in ("partitions", "rows_per_partition", "rows"))
     if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):
-        said.append("what one person has beyond the bounds")
+        said.append("what a person has beyond the bounds")
     return f"left out by rule: {'; '.join(said)}"
 
 

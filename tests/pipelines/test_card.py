@@ -86,7 +86,10 @@ def test_a_card_of_public_partitions(made: Callable[..., dict[str, Any]]) -> Non
     assert "`visitor`, `day`, `minutes`, `spent`" in parts["dp_variant"]["data_domain"]
     assert "`count`, `mean_minutes`, `median_spent` per `day`" in parts["basic"]["description"]
     assert "- median_spent, ranks: epsilon " in parts["accounting"]["composition"]
-    assert "- count: clip for all partitions" in parts["implementation"]["mechanisms"]
+    assert (
+        "- count: clip what each person adds to all partitions"
+        in parts["implementation"]["mechanisms"]
+    )
     asked = parts["implementation"]["preprocessing_and_hyperparameter_tuning"]
     assert "- metrics: `Count(" in asked and "bounds: `ContributionBounds(" in asked
     assert "Floating point: " in parts["implementation"]["mechanisms"]

@@ -207,7 +207,7 @@ def test_what_is_left_out_is_said_by_rule() -> None:
     assert seen.left_out == (
         "left out by rule: rows that cannot be read; rows without who or week or day; "
         "rows that the query drops; rows of other periods than 3; rows with day other than the 3 "
-        "named; cells of spent, shop without a plain value; what one person has beyond the bounds"
+        "named; cells of spent, shop without a plain value; what a person has beyond the bounds"
     )
     assert seen.left_out in seen.text()
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))

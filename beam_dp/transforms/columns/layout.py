@@ -245,12 +245,6 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
                 f"column {name!r} must hold {rule}, not {types[name]}. Cast it before this "
                 "transform."
             )
-    for name in layout.partition if layout.public is None else ():
-        if _stored(types.get(name, pa.null())) == pa.uint64():
-            raise TypeError(
-                f"column {name!r}, a key, must hold integers below 2^63, and it is of uint64: a key "
-                "beyond would be no key. Cast it to text, or to int64, before this transform."
-            )
     for name, what, keys, part in _named_keys(layout):
         kind = _stored(types.get(name, pa.null()))
         key = keys.unlike(part, kind)

@@ -170,13 +170,14 @@ class Summarise(
         if first.program.chooses:
             first.chosen = reduced[VOTES] | "First" >> first.choose
         if first.select is not None:
-            grouped = by_bucket(reduced[WEIGHED], range(self.buckets), "Weights")
+            # Not flattened with empty ones: on some runners that shows elements in logs for debugging.
+            grouped = reduced[WEIGHED] | "GroupByWeights" >> beam.GroupByKey()
             first.selected = grouped | "Select" >> first.select
         return reduced.lines
 
 
 def by_bucket(
-    packed: beam.PCollection[tuple[int, bytes]], numbers: Iterable[int], what: str = "Bucket"
+    packed: beam.PCollection[tuple[int, bytes]], numbers: Iterable[int]
 ) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
     """Group packed summaries by bucket; every bucket occurs, whatever the data.
 
@@ -185,10 +186,10 @@ def by_bucket(
     """
     listed = list(numbers)
     every = quick_steps.flat_mapped(lambda _: [(number, b"") for number in listed])
-    start = packed.pipeline | f"Start{what}s" >> beam.Impulse()
-    empty = start | f"AddEmpty{what}s" >> every.with_output_types(_BYTES)
-    both = (packed, empty) | f"Flatten{what}s" >> beam.Flatten()
-    return both | f"GroupBy{what}" >> beam.GroupByKey()
+    start = packed.pipeline | "StartBuckets" >> beam.Impulse()
+    empty = start | "AddEmptyBuckets" >> every.with_output_types(_BYTES)
+    both = (packed, empty) | "FlattenBuckets" >> beam.Flatten()
+    return both | "GroupByBucket" >> beam.GroupByKey()
 
 
 class Collect(quick_steps.QuickStep):

@@ -150,7 +150,8 @@ class BucketPartitions:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
-            [own] = [each for each in selected if each.bucket == bucket]
+            nothing = Selected(bucket, np.zeros((2, 0), np.uint64), listed([]))
+            own = next((each for each in selected if each.bucket == bucket), nothing)
             return PartitionView.of_listed(summary, own.identities, lines), own.keys
         return PartitionView.of_listed(summary, public[None], lines), public.astype(np.int64)
 

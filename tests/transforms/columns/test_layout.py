@@ -124,14 +124,6 @@ def test_types_are_refused_by_name_without_a_value(name: str, kind: pa.DataType)
     assert str(kind) in str(caught.value)
 
 
-def test_keys_that_may_be_beyond_64_bits_are_refused_unless_all_are_named() -> None:
-    """From 2^63 on an integer would be no key: its partition would vanish, and be paid for."""
-    types = {"day": pa.uint64()}
-    with pytest.raises(TypeError, match="column 'day', a key, must hold integers below 2.63"):
-        layouts.check_types(layout(), types)
-    layouts.check_types(layout(public_keys.PublicKeys(((1, 2),))), types)
-
-
 def test_missing_and_doubled_columns_are_refused() -> None:
     one = pa.array([1])
     with pytest.raises(ValueError, match="column 'day' must occur once in every batch, not 0"):
