@@ -9,12 +9,15 @@ With derandomized examples, a test that fails does so for everybody. Search furt
 """
 
 import collections
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+# A worker of pytest-xdist has the width of the terminal; jobs of tests print no narrow tables.
+os.environ.pop("COLUMNS", None)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 

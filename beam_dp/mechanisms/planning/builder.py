@@ -116,7 +116,9 @@ def build_both(
     rho = Budget(whole, delta).to_zcdp()
     normal = {part: rho.scaled(share.amount / whole) for part, share in left.items()}
     first = sum(len(step.release.measures) for step in pure)
-    twins = {s.part: s for s in _steps(asked, normal, context, clips, first, len(clips_of(pure)))}
+    labels = {step.part: step.label for step in pure}
+    others = _steps(asked, normal, context, clips, first, len(clips_of(pure)))
+    twins = {each.part: dataclasses.replace(each, label=labels[each.part]) for each in others}
     entries = [entry for step in pure for entry in _entries(step, context)]
     for twin in twins.values():
         [_, *choices] = _entries(twin, context)  # the noise is one or the other
