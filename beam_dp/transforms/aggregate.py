@@ -196,9 +196,10 @@ class PrivateAggregate(RowsOfPeople):
             places.buckets,
             self.shards,
         )
-        if program.chooses or program.selection is not None:
+        private = program.selection is not None
+        if program.chooses or private:
             how = program, noise, draws
-            select = draw_once.SelectFirst(*how) if program.selection is not None else None
+            select = draw_once.SelectFirst(*how, places.buckets) if private else None
             summarise.first = First(program, draw_once.ChooseFirst(*how), select)
         summaries = pcoll | "Summarise" >> summarise
         draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, combine)

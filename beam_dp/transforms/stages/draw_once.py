@@ -20,6 +20,7 @@ after the loss of a worker, no step helps; a folder that keeps the draws does
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -150,8 +151,7 @@ class BucketPartitions:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
-            nothing = Selected(bucket, np.zeros((2, 0), np.uint64), listed([]))
-            own = next((each for each in selected if each.bucket == bucket), nothing)
+            own = next((each for each in selected if each.bucket == bucket), no_partitions(bucket))
             return PartitionView.of_listed(summary, own.identities, lines), own.keys
         return PartitionView.of_listed(summary, public[None], lines), public.astype(np.int64)
 
@@ -197,6 +197,17 @@ def select_partitions(
         )
 
     return bucket, draws.once(f"selected-{bucket}", selected)
+
+
+def keep_nothing(_: bytes, weighed: Iterable[int], buckets: int, draws: Draws) -> None:
+    """Keep that nothing is selected in the buckets without weights."""
+    for bucket in sorted(set(range(buckets)).difference(weighed)):
+        draws.once(f"selected-{bucket}", functools.partial(no_partitions, bucket))
+
+
+def no_partitions(bucket: int) -> Selected:
+    """Return that no partition of a bucket is selected."""
+    return Selected(bucket, np.zeros((2, 0), np.uint64), listed([]))
 
 
 def named_partitions(
@@ -362,20 +373,29 @@ class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chos
 class SelectFirst(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Selected]]):
     """Turn (bucket, packed weights) into the selected partitions, behind a barrier.
 
+    Nothing is selected in a bucket without weights. That is kept too: else the files of the draws
+    would tell which buckets have some.
+
     Attributes:
         program: the run's program.
         noise: the randomness.
         draws: what keeps the draws of the run.
+        buckets: how many parts the partitions are cut into.
     """
 
     program: Program
     noise: Noise
     draws: Draws
+    buckets: int
 
     def expand(self, weights: beam.PCollection[_Bucket]) -> beam.PCollection[Selected]:
         """Draw for every bucket."""
         select = quick_steps.mapped(select_partitions, self.program, self.noise, self.draws)
         typed = select.with_output_types(tuple[int, Selected])
+        if not isinstance(self.draws, Barriers):
+            weighed = beam.pvalue.AsIter(weights | "BucketsWithWeights" >> beam.Keys())
+            keep = quick_steps.mapped(keep_nothing, weighed, self.buckets, self.draws)
+            _ = weights.pipeline | "StartSelected" >> beam.Impulse() | "KeepNothing" >> keep
         return behind_a_barrier(weights | "SelectPartitions" >> typed, "Selected")
 
 

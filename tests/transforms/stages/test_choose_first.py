@@ -100,7 +100,7 @@ def steps_of(
     layout = Layout("person", ("day",), program.columns, public, KEY)
     bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
     how = program, noise, Barriers()
-    select = draw_once.SelectFirst(*how) if program.selection is not None else None
+    select = draw_once.SelectFirst(*how, 2) if program.selection is not None else None
     choices = First(program, draw_once.ChooseFirst(*how), select) if first else None
     measures = program.measures, program.shared_measures
     summarise = Summarise(layout, bounder, *measures, 2, 8, choices)

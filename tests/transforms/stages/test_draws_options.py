@@ -1,6 +1,7 @@
 """Where draws are kept is said by the pipeline's options, and asked for where clusters restart."""
 
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import pytest
@@ -52,6 +53,15 @@ def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
     [folder] = tmp_path.iterdir()
     kept = {path.name for path in folder.iterdir()}
     assert kept == set(KEPT[name])
+
+
+@pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS])
+def test_the_names_of_draws_tell_nothing_of_the_rows(rows: list[Any], tmp_path: Path) -> None:
+    options = PipelineOptions([f"--draws_folder={tmp_path}"])
+    with beam.Pipeline(runner="FnApiRunner", options=options) as pipeline:
+        _ = pipeline | beam.Create(rows) | RELEASES["private"]()
+    [folder] = tmp_path.iterdir()
+    assert {path.name for path in folder.iterdir()} == set(KEPT["private"])
 
 
 @pytest.mark.parametrize("name", RELEASES)
