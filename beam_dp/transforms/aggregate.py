@@ -143,6 +143,7 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
         self.has_other = self.may_lack = False  # `PrivateTables` may add rows
+        self.agrees = False  # it is a table of several: the stored draws are returned as they are
         self.paid = self.budget  # by all tables that its numbers are made of
         self._program = self._compile(self.budget)
         self._cost = self.budget
@@ -156,17 +157,8 @@ class PrivateAggregate(RowsOfPeople):
         """The columns of the output that say which row it is."""
         return (*self.partition, *([output_names.OTHER] if self.has_other else []))
 
-    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
-        return self.named(self._released(pcoll))
-
-    def draw_apart(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[draw_once.Block]:
-        """Do the same without combining what was drawn, and return the blocks behind the barrier."""
-        return self._released(pcoll, combine=False)
-
-    def _released(
-        self, pcoll: beam.PCollection[Any], combine: bool = True
-    ) -> beam.PCollection[draw_once.Block]:
         self._check_input(pcoll, (column.name for column in self._program.columns))
         guards.warn_of_unusual(_OWNER, self.budget)
         draws = draws_of(_OWNER, pcoll.pipeline)
@@ -202,10 +194,10 @@ class PrivateAggregate(RowsOfPeople):
             select = draw_once.SelectFirst(*how, places.buckets) if private else None
             summarise.first = First(program, draw_once.ChooseFirst(*how), select)
         summaries = pcoll | "Summarise" >> summarise
-        draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, combine)
+        draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, not self.agrees)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
-        return released
+        return released if self.agrees else self.named(released)
 
     def named(
         self, blocks: beam.PCollection[draw_once.Block]

@@ -16,8 +16,8 @@ if it was not selected, its number is that of its parts, with an open interval.
 """
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,8 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.consistency import several_metrics
-from beam_dp.mechanisms.consistency.several_metrics import DrawnTable, Link
+from beam_dp.mechanisms.consistency.agreement import Link
+from beam_dp.mechanisms.consistency.several_metrics import DrawnTable
 from beam_dp.mechanisms.consistency.tables import nested
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased
 from beam_dp.mechanisms.metrics.released import Released
@@ -147,16 +148,16 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def _join(self) -> None:
         """Fix which tables are parts of which, and which rows count; refuse what cannot agree."""
-        order, crossed = nested(_OWNER, "also_by", [table.partition for table in self.tables])
+        order, pairs = nested(_OWNER, "also_by", [table.partition for table in self.tables])
         self._ordered = [self.tables[index] for index in order]
-        last = len(order) - 1
-        pairs = [(at, at + 1) for at in range(last)]
-        if crossed:
-            pairs = [(0, at) for at in (1, 2) if last == 3]
-            pairs += [(at, last) for at in (last - 2, last - 1)]
         self._links = [self._link(*pair) for pair in pairs]
-        if crossed:
-            self._check_crossed()
+        above = [_public(self._ordered[k.coarse]) for k in self._links if k.fine == len(order) - 1]
+        cells = _public(self._ordered[-1])
+        if len(above) > 1 and cells is not None:
+            rule = "be all pairs of the keys of both groups of columns"
+            hint = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
+            is_whole = len(cells) == math.prod(len(keys) for keys in above if keys is not None)
+            checks.require(is_whole, _OWNER, "public keys", rule, hint)
         known = [(table._partition, keys) for table in self._ordered if (keys := _public(table))]
         finest = [(by, keys) for by, keys in known if not any({*by} < {*o} for o, _ in known)]
         for link in self._links:
@@ -165,6 +166,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             table._also_listed = tuple(each for each in finest if each[0] != table._partition)
             table.paid = self.first.budget
             table.may_lack = isinstance(table.partitions, PrivatePartitions)
+            table.agrees = True
             output_names.check_names(_OWNER, table.keys, table.metrics, table.batches)
 
     def _link(self, coarse: int, fine: int) -> Link:
@@ -186,17 +188,6 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             hint = "Leave out those of the coarser one."
             checks.require(found, _OWNER, "public keys", rule, hint)
         return Link(coarse, fine, parents, False)
-
-    def _check_crossed(self) -> None:
-        one, two, cells = map(_public, self._ordered[-3:])
-        rule = "be public, or private, for all of the crossed tables"
-        alike = len({keys is None for keys in (one, two, cells)}) == 1
-        checks.require(alike, _OWNER, "partitions", rule, _MEND)
-        if one is not None and two is not None and cells is not None:
-            rule = "be all pairs of the keys of both groups of columns"
-            hint = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
-            is_whole = len(cells) == len(one) * len(two)
-            checks.require(is_whole, _OWNER, "public keys", rule, hint)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -234,7 +225,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         if not self.agreeing or len(pairs) == 1:
             return tuple(rows | f"Release{ending}" >> table for ending, table in pairs)
         for ending, table in pairs:
-            _ = rows | f"Release{ending}" >> _Scope(table.draw_apart)
+            _ = rows | f"Release{ending}" >> table
         tables = self._ordered
         programs = [table._program for table in tables]
         public, by = list(map(_public, tables)), [table._partition for table in tables]
@@ -246,9 +237,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         start = rows.pipeline | "StartAgreeing" >> beam.Impulse()
         blocks = start | "AgreeNumbers" >> agree.with_output_types(tuple[int, Block])
         return tuple(
-            blocks
-            | f"Name{ending}" >> _Scope(functools.partial(_named, table, tables.index(table)))
-            for ending, table in pairs
+            blocks | f"Name{end}" >> _Named(each, tables.index(each)) for end, each in pairs
         )
 
 
@@ -256,23 +245,17 @@ def _public(table: PrivateAggregate) -> PublicKeys | None:
     return table.partitions.index if isinstance(table.partitions, PublicPartitions) else None
 
 
-class _Scope(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
-    """Steps under one name."""
+@dataclasses.dataclass(eq=False)
+class _Named(beam.PTransform[beam.PCollection[tuple[int, Block]], beam.PCollection[Any]]):
+    """Take the blocks of one of the tables, and make its output of them."""
 
-    def __init__(self, steps: Callable[[beam.PCollection[Any]], beam.PCollection[Any]]) -> None:
-        super().__init__()
-        self._steps = steps
+    table: PrivateAggregate
+    at: int
 
-    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        return self._steps(pcoll)
-
-
-def _named(
-    table: PrivateAggregate, at: int, blocks: beam.PCollection[tuple[int, Block]]
-) -> beam.PCollection[Any]:
-    """Return the output of one of the tables."""
-    take = quick_steps.flat_mapped(lambda pair: [pair[1]] if pair[0] == at else [])
-    return table.named(blocks | "TakeTable" >> take.with_output_types(Block))
+    def expand(self, pcoll: beam.PCollection[tuple[int, Block]]) -> beam.PCollection[Any]:
+        at = self.at
+        take = quick_steps.flat_mapped(lambda pair: [pair[1]] if pair[0] == at else [])
+        return self.table.named(pcoll | "TakeTable" >> take.with_output_types(Block))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -303,11 +286,9 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
         plan: public parameters.
         drawn: of each table the blocks that were drawn.
     """
-    gathered = list(map(_gathered, drawn, plan.programs, plan.public))
-    names = [
-        Block(keys, ()).named(public)
-        for (keys, _), public in zip(gathered, plan.public, strict=True)
-    ]
+    gathered = list(map(_gathered, drawn, plan.programs))
+    pairs = zip(gathered, plan.public, strict=True)
+    names = [Block(keys, ()).named(public) for (keys, _), public in pairs]
     links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
     tables = [
         table._replace(size=len(keys)) for (_, table), keys in zip(gathered, names, strict=True)
@@ -334,23 +315,17 @@ def _others(
             yield (*map(known.get, plan.by[link.fine]), True)
 
 
-def _gathered(
-    blocks: Iterable[Block], program: Program, public: PublicKeys | None
-) -> tuple[np.ndarray, DrawnTable]:
+def _gathered(blocks: Iterable[Block], program: Program) -> tuple[np.ndarray, DrawnTable]:
     """Return the keys of a table, in a public order, and what was drawn for them."""
     every = list(blocks) or [Block.of(draw_once.listed([]), [_NOTHING] * len(program.steps))]
     program = program.at(every[0].chosen)
     keys = np.concatenate([block.keys for block in every])
-    order = np.argsort(keys, kind="stable") if keys.dtype != object else _order(keys)
+    texts = map(partition_keys.encode, keys) if keys.dtype == object else keys
+    order = np.argsort(np.array([*texts], keys.dtype), kind="stable")
     numbers = [np.concatenate(column)[order] for column in zip(*(b.numbers for b in every))]
     sums = draw_once.added([draw_once.sums_of(block, program) for block in every])
     drawn = Released.from_columns(numbers, every[0].cuts)
     return keys[order], DrawnTable(program, drawn, sums, len(keys))
-
-
-def _order(keys: np.ndarray) -> list[int]:
-    texts = list(map(partition_keys.encode, keys))
-    return sorted(range(len(texts)), key=texts.__getitem__)
 
 
 def _joined(plan: AgreeingTables, link: Link, names: list[Sequence[Key]]) -> Link:

@@ -19,8 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.consistency import crossed, tree
-from beam_dp.mechanisms.consistency.tables import GAUSS, LAPLACE, UNKNOWN, Agreed, ReleasedTable
+from beam_dp.mechanisms.consistency import agreement
+from beam_dp.mechanisms.consistency.agreement import Link
+from beam_dp.mechanisms.consistency.tables import (
+    GAUSS,
+    LAPLACE,
+    NoiseSize,
+    ReleasedTable,
+    noise_of_sum,
+)
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased, SumOfReleased, over_rows
@@ -31,22 +38,6 @@ from beam_dp.mechanisms.planning.program import Program
 
 _FINE = 100
 """Sums become multiples of a power of ten of units, which is at most this part of their noise."""
-
-
-class Link(NamedTuple):
-    """How the rows of a table are parts of those of a coarser one.
-
-    Attributes:
-        coarse: the index of the coarser table.
-        fine: that of the finer one.
-        parents: the coarser row of each finer row.
-        is_open: whether parts may not be listed; then each coarser row has a part (other).
-    """
-
-    coarse: int
-    fine: int
-    parents: np.ndarray
-    is_open: bool
 
 
 class DrawnTable(NamedTuple):
@@ -68,13 +59,14 @@ class DrawnTable(NamedTuple):
         """Return the numbers of metrics, which are made of what was drawn."""
         return self.program.numbers(self.drawn, self.sums, metrics)
 
+    def noise(self, metric: Metric) -> NoiseSize:
+        """Return the noise of a metric that adds up."""
+        return noise_of(self.program, self.drawn, metric)
 
-class NoiseSize(NamedTuple):
-    """The noise of a number: how far it strays (95%), and as in `ReleasedTable`."""
-
-    strays: float
-    deviation: float
-    deviations: float
+    def origin(self, metric: Metric) -> float:
+        """Return what the first part of a metric is a sum of distances from."""
+        [part, *_] = metric.parts()
+        return next(step.release.origin for step in self.program.steps if step.part == part)
 
 
 def adds_up(metric: Metric, program: Program) -> bool:
@@ -92,17 +84,15 @@ def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> Noi
         drawn: what every step drew.
         metric: the metric.
     """
-    steps = {s.part: (s.release, d) for s, d in zip(program.steps, drawn, strict=True)}
+    steps = {s.part: (s.release, d.cut) for s, d in zip(program.steps, drawn, strict=True)}
     strays, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
     for part in metric.parts():
-        release, of_part = steps[part]
+        release, cut = steps[part]
         assert isinstance(release, ClippedSum)
-        each, is_normal = release.deviation(of_part.cut)
+        each, is_normal = release.deviation(cut)
         deviations = deviations if is_normal else LAPLACE
-        far = LAPLACE * each if of_part.cut is None else of_part.cut.noise
-        is_known = np.isfinite([of_part.below, of_part.above]).any() or not len(of_part.below)
-        strays = math.hypot(strays, factor * far)
-        deviation = math.hypot(deviation, factor * each) if is_known else UNKNOWN
+        strays = math.hypot(strays, factor * (LAPLACE * each if cut is None else cut.noise))
+        deviation = math.hypot(deviation, factor * each)
         factor = release.origin - getattr(metric, "about", 0.0)  # of a count beside distances
     return NoiseSize(strays, deviation, deviations)
 
@@ -112,8 +102,9 @@ def agree(
 ) -> list[list[Released]]:
     """Return the numbers of every table: of its rows, then of (other) of each of its open links.
 
-    Where some table has no number of a metric, and not everything is listed, the metric is left as
-    it was drawn. Numbers of rows that were not drawn are missing (NaN) then.
+    Intervals are those of the table alone, which are made to hold the numbers. Where some table has
+    no number of a metric, and not everything is listed, the metric is left as it was drawn. Numbers
+    of rows that were not drawn are missing (NaN) then.
 
     Args:
         tables: from coarse to fine.
@@ -122,35 +113,38 @@ def agree(
         nonnegative: whether all that is released is at least 0.
     """
     metrics = tables[0].program.metrics
+    opened = [[k for k in links if k.fine == at and k.is_open] for at in range(len(tables))]
     out = []
-    for at, table in enumerate(tables):
-        others = [tables[link.coarse].size for link in links if link.fine == at and link.is_open]
-        out.append([_padded(each, table.size + sum(others)) for each in table.numbers(metrics)])
+    for table, sides in zip(tables, opened, strict=True):
+        rows = table.size + sum(tables[side.coarse].size for side in sides)
+        out.append([_padded(each, rows) for each in table.numbers(metrics)])
     counts: dict[MetricPart, int] = {}
     sums: dict[object, int] = {}
     for at in sorted(which, key=lambda at: not isinstance(metrics[at], Count)):
-        asked = metrics[at]
-        count = counts.get(asked.released[1]) if isinstance(asked, SumOfReleased) else None
-        count = None if nonnegative else count
-        unit, metric, centre = _in_units(tables, asked, count is not None)
-        about = float(centre * unit)
-        found = _agreed(tables, links, metric, unit, nonnegative)
-        if found and isinstance(asked, Count):
-            counts[asked.parts()[0]] = at
-        if found and count is not None:
-            sums[asked.parts()] = at
-        for columns, each in zip(out, found, strict=False):
-            low, high = each.low * float(unit), each.high * float(unit)
-            whole, own = each.whole, columns[at]
-            if count is not None:
-                number = columns[count]
-                whole = integers.add(whole, integers.product(number.values, np.array([centre])))
-                with np.errstate(invalid="ignore"):
-                    ends = np.sort([number.low * about, number.high * about], axis=0)
-                    is_new = np.isnan(own.values)
-                    low = np.where(is_new, np.nan_to_num(low + ends[0], nan=-np.inf), own.low)
-                    high = np.where(is_new, np.nan_to_num(high + ends[1], nan=np.inf), own.high)
-            columns[at] = _between(integers.scale(whole, unit), low, high)
+        metric, shown = metrics[at], _shown(tables, links, metrics[at])
+        is_missing = any(np.isnan(table.numbers.values).any() for table in shown)
+        if is_missing and any(map(len, opened)):
+            continue
+        is_count, is_least_0 = isinstance(metric, Count), metric.whole or nonnegative
+        beside = counts.get(metric.parts()[-1]) if not (is_count or nonnegative) else None
+        unit, centre, centred = _unit(tables, metric), 0, shown
+        if isinstance(metric, SumOfReleased) and beside is not None:
+            centre = round(tables[-1].origin(metric) / unit)
+            about = dataclasses.replace(metric, about=float(centre * unit))
+            centred = _shown(tables, links, about)
+            sums[metric.parts()] = at
+        counts |= {metric.parts()[0]: at} if is_count else {}
+        levels = [table.level(float(unit)) for table in centred]
+        whole = agreement.agree(levels, links, is_least_0)
+        for columns, units, table, sides in zip(out, whole, shown, opened, strict=True):
+            others = [_other(side, whole, shown, float(unit)) for side in sides]
+            exact = integers.concatenate([units, *(each for each, _ in others)])
+            own = _joined([table.numbers, *(each for _, each in others)])
+            own = own.moved_inside(0.0, np.inf) if is_least_0 else own
+            if beside is not None:
+                of_centre = integers.product(columns[beside].values, np.array([centre]))
+                exact = integers.add(exact, of_centre)
+            columns[at] = _between(integers.scale(exact, unit), own)
     for at, mean in enumerate(metrics):
         if isinstance(mean, MeanOfReleased) and mean.parts() in sums:
             for columns in out:
@@ -159,19 +153,69 @@ def agree(
     return out
 
 
-def _between(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> Released:
-    """Return numbers with their intervals, which are made to hold them."""
-    return Released.between(values, np.maximum(values - low, 0.0), np.maximum(high - values, 0.0))
+def _shown(
+    tables: Sequence[DrawnTable], links: Sequence[Link], metric: Metric
+) -> list[ReleasedTable]:
+    """Return the numbers of a metric: of rows that were not drawn the sums of their parts."""
+    made: dict[int, ReleasedTable] = {}
+    for at, table in reversed(list(enumerate(tables))):
+        [numbers] = table.numbers([metric])
+        if missing := table.size - len(numbers.values):
+            link = next(each for each in links if each.coarse == at)
+            parts = agreement.sums(link.parents, made[link.fine].numbers.values, table.size)
+            numbers = _joined([numbers, Released.ranked(parts[-missing:], 0.0)])
+        made[at] = ReleasedTable(numbers, table.noise(metric))
+    return [made[at] for at in sorted(made)]
+
+
+def _unit(tables: Sequence[DrawnTable], metric: Metric) -> Fraction:
+    """Return the grid that a metric agrees on: of sums far finer than the noise of distances."""
+    if metric.whole:
+        return metric.exact_unit
+    pairs = [(table, metric) for table in tables]
+    if isinstance(metric, SumOfReleased):
+        pairs = [(t, dataclasses.replace(metric, about=t.origin(metric))) for t in tables]
+    least = min(table.noise(each).deviation for table, each in pairs)
+    power = math.floor(math.log10(least / _FINE / metric.exact_unit))
+    return metric.exact_unit * 10 ** max(0, power)
+
+
+def _other(
+    link: Link, whole: Sequence[np.ndarray], shown: Sequence[ReleasedTable], unit: float
+) -> tuple[np.ndarray, Released]:
+    """Return what is not listed: parents less their listed parts, as agreed and as released."""
+    totals, (parent, part) = whole[link.coarse], (shown[link.coarse], shown[link.fine])
+    columns = np.ones(len(link.parents)), part.numbers.values, *part.losses
+    count, values, less, more = (
+        agreement.sums(link.parents, each, len(totals)) for each in columns
+    )
+    variance = parent.noise.deviation**2 + count * part.noise.deviation**2
+    noise = noise_of_sum(max(parent.noise.deviations, part.noise.deviations), variance, unit)
+    below, above = parent.losses[0] + noise + more, parent.losses[1] + noise + less
+    left = Released.between(parent.numbers.values - values, below, above)
+    return totals - integers.sums_at(link.parents, whole[link.fine], len(totals)), left
+
+
+def _between(values: np.ndarray, own: Released) -> Released:
+    """Return numbers with the intervals of others, which are made to hold them."""
+    below, above = np.maximum(values - own.low, 0.0), np.maximum(own.high - values, 0.0)
+    return Released.between(values, below, above)
 
 
 def _padded(released: Released, size: int) -> Released:
     """Return numbers with missing ones behind them."""
-    more = size - len(released.values)
-    if not more:
-        return released
-    missing = np.full((more, *released.values.shape[1:]), np.nan)
-    pairs = zip(released.columns, Released.ranked(missing, math.inf).columns, strict=True)
-    values, below, above, rank = map(np.concatenate, pairs)
+    shape = size - len(released.values), *released.values.shape[1:]
+    return (
+        _joined([released, Released.ranked(np.full(shape, np.nan), np.inf)])
+        if shape[0]
+        else released
+    )
+
+
+def _joined(parts: Sequence[Released]) -> Released:
+    """Return numbers one after the other."""
+    columns = zip(*(part.columns for part in parts), strict=True)
+    values, below, above, rank = map(np.concatenate, columns)
     return Released(values, below, above, rank)
 
 
@@ -180,90 +224,4 @@ def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:
     total, count = parts
     values = np.full(len(count.values), np.nan)
     np.divide(total.values, count.values, where=count.values > 0, out=values)
-    own = _between(values, mean.low, mean.high)
-    return own.where(~np.isnan(mean.values), over_rows(np.divide, parts))
-
-
-def _in_units(
-    tables: Sequence[DrawnTable], metric: Metric, centred: bool
-) -> tuple[Fraction, Metric, int]:
-    """Return the grid that a metric agrees on, the metric, and the centre of its distances.
-
-    The centre is that of the finest table, rounded to the grid.
-    """
-    unit, centre = metric.exact_unit, 0.0
-    if isinstance(metric, SumOfReleased) and centred:
-        of_distances = metric.parts()[0]
-        steps = tables[-1].program.steps
-        centre = next(step.release.origin for step in steps if step.part == of_distances)
-        metric = dataclasses.replace(metric, about=centre)
-    if not metric.whole:
-        noises = [noise_of(t.program, t.drawn, metric).deviation for t in tables if t.size]
-        least = min((each for each in noises if each < UNKNOWN), default=float(unit))
-        unit *= 10 ** max(0, math.floor(math.log10(least / _FINE / unit)))
-    if isinstance(metric, SumOfReleased) and centred:
-        metric = dataclasses.replace(metric, about=float(round(centre / unit) * unit))
-    return unit, metric, round(centre / unit)
-
-
-def _agreed(
-    tables: Sequence[DrawnTable],
-    links: Sequence[Link],
-    metric: Metric,
-    unit: Fraction,
-    nonnegative: bool,
-) -> list[Agreed]:
-    """Return what a metric agrees on, of each table with its (other); [] if a number is missing."""
-    made: dict[int, ReleasedTable] = {}
-    for at, table in reversed(list(enumerate(tables))):
-        [drawn] = table.numbers([metric])
-        noise = noise_of(table.program, table.drawn, metric)
-        values, below, above = (np.asarray(c, float) / float(unit) for c in drawn.columns[:3])
-        if np.isnan(values).any():  # nobody was shown: the other tables say it
-            if any(link.is_open for link in links):
-                return []
-            values, noise = np.zeros(table.size), noise._replace(deviation=UNKNOWN)
-        if missing := table.size - len(values):
-            link = next(each for each in links if each.coarse == at)
-            parts = made[link.fine]
-            more = tree.sums(link.parents, parts.values, table.size)[-missing:]
-            values = np.concatenate([values, more])
-            more = tree.sums(link.parents, parts.below, table.size)[-missing:]
-            below = np.concatenate([below, more])
-            above = np.concatenate([above, np.full(missing, np.inf)])
-        link = next(
-            (k for k in links if k.fine == at), Link(0, 0, np.zeros(table.size, int), False)
-        )
-        made[at] = ReleasedTable(
-            values,
-            below,
-            above,
-            noise.strays / float(unit),
-            min(noise.deviation / float(unit), UNKNOWN),
-            link.parents,
-            link.is_open,
-            metric.whole or nonnegative,
-            noise.deviations,
-        )
-    chain = [made[at] for at in sorted(made)]
-    cells = [chain[-1]._replace(parents=k.parents) for k in links if k.fine == len(chain) - 1]
-    if len(cells) == 1:
-        agreed = tree.agree(chain)
-        others = [each.other for each in agreed[1:]]
-    else:
-        total = chain[0] if len(chain) > 3 else None
-        found = crossed.agree(total, chain[-3:-1], cells)
-        agreed = [*([found.total] if found.total else []), *found.margins, found.cells]
-        others = [each.other for each in found.margins if found.total]
-        others += [*found.others] or [None, None]
-    pairs = list(zip(links, others, strict=True))
-    return [
-        _joined([each, *(o for link, o in pairs if o is not None and link.fine == at)])
-        for at, each in enumerate(agreed)
-    ]
-
-
-def _joined(parts: Sequence[Agreed]) -> Agreed:
-    """Return rows one after the other."""
-    whole, low, high = (np.concatenate([part[at] for part in parts]) for at in range(3))
-    return Agreed(whole, low, high)
+    return _between(values, mean).where(~np.isnan(mean.values), over_rows(np.divide, parts))

@@ -1,4 +1,4 @@
-"""Released tables, what they agree on, and which tables can agree.
+"""Released tables, intervals of sums of their numbers, and which tables can agree.
 
 All of it is computed from released numbers and public parameters: it costs nothing (Dwork, Roth,
 2014, Proposition 2.1).
@@ -11,94 +11,60 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beam_dp.mechanisms.consistency.agreement import UNKNOWN, Level
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
 
 LAPLACE, GAUSS = 2.17, 1.96
 """How many deviations hold a sum of noises (95%), of numbers drawn under pure epsilon and zCDP."""
-UNKNOWN = 1e100
-MOST = 2.0**60
-"""Numbers beyond this, over the rows of their table, are cut there, so that all sums fit int64."""
 
 
-class ReleasedTable(NamedTuple):
-    """The released numbers of a table, one per row, in units of their grid.
-
-    The order of the rows must be public, as that of their keys: ties are broken by it.
+class NoiseSize(NamedTuple):
+    """The noise of a number.
 
     Attributes:
-        values: the numbers, finite.
-        below: how far below each the truth may be (95%), by noise and clipping; may be infinite.
-        above: the same above.
-        noise: how far the noise of one number strays (95%).
-        deviation: its standard deviation, above 0; `UNKNOWN` where no number is known.
-        parents: the row of the coarser table that each row is a part of; of the coarsest nothing.
-        is_open: whether a parent may have parts that are not listed: it has a row (other) then.
-        nonnegative: whether the truth is at least 0, as of counts; else only rounding is left.
+        strays: how far it strays (95%).
+        deviation: its standard deviation, above 0.
         deviations: how many of them hold a sum of noises: `LAPLACE` or `GAUSS`.
     """
 
-    values: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
-    noise: float
+    strays: float
     deviation: float
-    parents: np.ndarray = np.zeros(0, np.int64)
-    is_open: bool = False
-    nonnegative: bool = True
-    deviations: float = LAPLACE
+    deviations: float
 
-    @property
-    def known(self) -> np.ndarray:
-        """The numbers, cut where their sums would not fit."""
-        most = MOST / max(len(self.values), 1)
-        return np.asarray(np.clip(self.values, -most, most))
+
+class ReleasedTable(NamedTuple):
+    """The released numbers of a table, one per row; NaN, or an open interval, where one is unknown."""
+
+    numbers: Released
+    noise: NoiseSize
 
     @property
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
         """How far below and above the truth may be by clipping alone."""
-        below, above = (np.maximum(side - self.noise, 0.0) for side in (self.below, self.above))
+        sides = self.numbers.below, self.numbers.above
+        below, above = (np.maximum(side - self.noise.strays, 0.0) for side in sides)
         return below, above
 
-    @property
-    def loss(self) -> np.ndarray:
-        """The standard deviation of what clipping errs: a quarter of how far its ends are apart.
+    def level(self, unit: float) -> Level:
+        """Return the numbers in units, with what they err.
 
-        Of one number it is at most half of that of its noise: its clip is chosen where both are
-        alike, and its ends are by a bound (Cantelli) that is far wider. It is measured, and only
-        weighs numbers: intervals do not depend on it.
+        The standard deviation of what clipping errs is a quarter of how far its ends are apart. Of
+        one number it is at most half of that of its noise: its clip is chosen where both are alike,
+        and its ends are by a bound (Cantelli) that is far wider. It is measured, and only weighs
+        numbers: intervals do not depend on it.
         """
-        ends = (np.where(np.isfinite(side), side, 0.0) for side in self.losses)
-        most = self.deviation / 2 if len(self.values) == 1 else np.inf
-        return np.asarray(np.minimum(sum(ends) / 4, most))
+        values, (below, above) = self.numbers.values.astype(float), self.losses
+        loss = sum(np.where(np.isfinite(side), side, 0.0) for side in (below, above)) / 4
+        loss = np.minimum(loss, self.noise.deviation / 2) if len(values) == 1 else loss
+        is_known = np.isfinite([below, above]).any() or not len(values)
+        variance = (self.noise.deviation / unit) ** 2 if is_known else UNKNOWN
+        return Level(np.nan_to_num(values) / unit, min(variance, UNKNOWN), loss / unit)
 
 
-class Agreed(NamedTuple):
-    """What the rows of a table agree on with those of other tables.
-
-    The intervals are those of the table alone: they hold as before, and the whole number too.
-
-    Attributes:
-        whole: whole numbers, each of which is the sum of its parts.
-        low: the lower ends of the intervals of the truth (95%).
-        high: the upper ends.
-        other: what is not listed, one row per row of the coarser table; None: all is listed.
-    """
-
-    whole: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    other: "Agreed | None" = None
-
-    @classmethod
-    def of(cls, table: ReleasedTable, whole: np.ndarray) -> "Agreed":
-        """Return whole numbers with the intervals of a table, which hold them now."""
-        low, high = table.values - table.below, table.values + table.above
-        if table.nonnegative:  # an interval below 0 is given as if the number were 0
-            low, high = np.maximum(low, 0.0), np.where(high <= 0, table.above, high)
-        return cls(whole, np.minimum(low, whole), np.maximum(high, whole))
-
-
-def noise_of_sum(deviations: float, variance: float | np.ndarray) -> float | np.ndarray:
+def noise_of_sum(
+    deviations: float, variance: float | np.ndarray, unit: float = 1.0
+) -> float | np.ndarray:
     """Return how far a sum of independent noises of that variance strays (95%).
 
     All noise here is nearly continuous, symmetric and log-concave: Laplace, Gaussian, and
@@ -122,9 +88,10 @@ def noise_of_sum(deviations: float, variance: float | np.ndarray) -> float | np.
 
     Args:
         deviations: `LAPLACE` or `GAUSS`.
-        variance: the sum of the variances, in units.
+        variance: the sum of the variances.
+        unit: that of the numbers.
     """
-    return deviations * np.sqrt(variance) + 0.5
+    return deviations * np.sqrt(variance) + unit / 2
 
 
 def interval_of_sum(
@@ -149,8 +116,10 @@ def interval_of_sum(
     return float(least - far[0]), float(most + far[1])
 
 
-def nested(owner: str, name: str, columns: Sequence[Collection[str]]) -> tuple[list[int], bool]:
-    """Return the order of tables from coarse to fine, and whether two of them are crossed.
+def nested(
+    owner: str, name: str, columns: Sequence[Collection[str]]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return the order of tables from coarse to fine, and which ones of these are next to which.
 
     Tables agree where the columns of each are among those of the next finer one. Or where the
     finest has the columns of two others, without a column in common, and nothing is beside these
@@ -167,6 +136,12 @@ def nested(owner: str, name: str, columns: Sequence[Collection[str]]) -> tuple[l
     sets = [frozenset(each) for each in columns]
     order = sorted(range(len(sets)), key=lambda index: len(sets[index]))
     ranked = [sets[index] for index in order]
+    pairs = [
+        (at, further)
+        for at, further in itertools.combinations(range(len(ranked)), 2)
+        if ranked[at] < ranked[further]
+        and not any(ranked[at] < between < ranked[further] for between in ranked)
+    ]
     is_chain = all(a < b for a, b in itertools.pairwise(ranked))
     margins = [each for each in ranked[:-1] if each]
     crossed = len(margins) == 2 and not margins[0] & margins[1] and len(ranked) <= 4
@@ -174,4 +149,4 @@ def nested(owner: str, name: str, columns: Sequence[Collection[str]]) -> tuple[l
     rule = "be tables that nest, or one by two groups of columns, by each group, and of all rows"
     mend = "Three and more crossed tables cannot agree: leave some out, or leave the totals apart."
     checks.require(is_chain or crossed, owner, name, rule, mend)
-    return order, not is_chain
+    return order, pairs
