@@ -22,7 +22,8 @@ sum), that add up to n. Without losses and rounding, and where nothing is below 
 best linear estimate without bias of a chain (Gauss and Markov; Hay, Rastogi, Miklau, Suciu,
 "Boosting the accuracy of differentially private histograms through consistency", 2010, Theorems 3
 and 4, here with unequal variances). With losses, and of crossed tables, whose total hears of each
-margin as if the other had no cell in common, it is a linear estimate without bias.
+margin as if the other had no cell in common, it is a linear estimate without bias; of crossed
+tables its variance is at most a tenth larger, in the cases of the tests.
 
 *Not negative.* By Karush, Kuhn and Tucker the nearest ones that are at least 0 are
 max(0, z_c - a w_c), with one a per parent. With A the children that stay above 0,

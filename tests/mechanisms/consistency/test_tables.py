@@ -7,15 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.consistency.agreement import UNKNOWN
 from beam_dp.mechanisms.consistency.tables import (
     GAUSS,
     LAPLACE,
-    Agreed,
+    NoiseSize,
     ReleasedTable,
     interval_of_sum,
     nested,
     noise_of_sum,
 )
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.numerics.checks import ParameterError
 
@@ -39,10 +41,14 @@ REFUSED = [
 
 @pytest.mark.parametrize("columns", CHAINS + CROSSED)
 def test_tables_that_agree_are_put_in_order(columns):
-    order, crossed = nested("release", "also_by", columns)
-    assert sorted(order) == list(range(len(columns))) and crossed == (columns in CROSSED)
+    order, pairs = nested("release", "also_by", columns)
+    assert sorted(order) == list(range(len(columns)))
     sizes = [len(columns[index]) for index in order]
     assert sizes == sorted(sizes)
+    last = len(order) - 1
+    chain = [(at, at + 1) for at in range(last)]
+    diamond = {2: [(0, 2), (1, 2)], 3: [(0, 1), (0, 2), (1, 3), (2, 3)]}
+    assert pairs == (diamond[last] if columns in CROSSED else chain)
 
 
 @pytest.mark.parametrize("columns", REFUSED)
@@ -131,23 +137,22 @@ def test_the_interval_of_a_sum_adds_losses_and_the_squares_of_noise():
     assert least == pytest.approx(150 - GAUSS * 2 * math.sqrt(2) - 0.5), "the third adds 0"
 
 
-def test_numbers_whose_sums_would_not_fit_are_cut_and_infinite_ends_stay():
-    many = np.full(1 << 10, 1e30)
-    table = ReleasedTable(many, many, np.full(1 << 10, np.inf), 1.0, 1.0)
-    assert table.known.sum() == 2.0**60 and (table.loss == (many - 1) / 4).all()
-    agreed = Agreed.of(table, table.known.astype(np.int64))
-    assert (agreed.high == np.inf).all() and (agreed.low == 0).all()
+def released(values, below, above, noise):
+    return ReleasedTable(Released.between(np.array(values), below, above), noise)
 
 
-def test_one_number_loses_at_most_half_of_a_deviation_and_others_a_quarter_of_their_ends():
+def test_a_number_loses_a_quarter_of_its_ends_and_one_alone_at_most_half_of_a_deviation():
+    noise = NoiseSize(6.0, 3.0, LAPLACE)
     for size, loss in ((1, 1.5), (2, 25.0)):
         numbers = np.zeros(size)
-        table = ReleasedTable(numbers, numbers + 46.0, numbers + 66.0, 6.0, 3.0)
-        assert table.loss.tolist() == [loss] * size
+        found = released(numbers, numbers + 46.0, numbers + 66.0, noise).level(0.5)
+        assert found.losses.tolist() == [2 * loss] * size and found.variance == 36
 
 
-def test_an_interval_below_0_is_given_as_if_the_number_were_0():
-    ends = np.full(2, 5.0)
-    table = ReleasedTable(np.array([-15.0, -3.0]), ends, ends, 5.0, 2.0)
-    agreed = Agreed.of(table, np.zeros(2, np.int64))
-    assert agreed.low.tolist() == [0, 0] and agreed.high.tolist() == [5, 2]
+def test_numbers_without_any_end_are_not_known():
+    nothing, noise = np.full(2, np.inf), NoiseSize(6.0, 3.0, LAPLACE)
+    for values in ([1.0, 2.0], [np.nan, np.nan]):
+        found = released(values, nothing, nothing, noise).level(1.0)
+        assert found.variance == UNKNOWN and np.isfinite(found.values).all()
+    known = released([1.0, 2.0], nothing, np.array([9.0, np.inf]), noise).level(1.0)
+    assert known.variance == 9 and known.losses.tolist() == [0.75, 0]
