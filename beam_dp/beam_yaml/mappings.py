@@ -110,15 +110,14 @@ def tables_of(
         words = ("partition", "partitions", "weight")
         entry = given if isinstance(given, Mapping) else {"partition": given}
         entry = mapping_of(owner, "also_by", entry, words, words[:1])
-        columns = [] if entry["partition"] == TOTAL else columns_of(entry["partition"])
-        parts: dict[str, Any] = {"partition": checks.columns(owner, "also_by", columns)}
+        if entry["partition"] != TOTAL:
+            entry["partition"] = columns_of(entry["partition"])
         if "partitions" in entry:
-            parts["partitions"] = partitions_of(
-                owner, entry["partitions"], list(parts["partition"])
-            )
+            columns = checks.columns(owner, "also_by", entry["partition"])
+            entry["partitions"] = partitions_of(owner, entry["partitions"], list(columns))
         if "weight" in entry:
-            parts["weight"] = number(entry["weight"])
-        entries.append(parts)
+            entry["weight"] = number(entry["weight"])
+        entries.append(entry)
     return PrivateTables(first, entries, totals)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.beam_yaml.mappings import aggregate_of
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.beam_yaml import mappings
 from beam_dp.transforms.known_columns import fields_of
-from beam_dp.transforms.stages.output_names import row_type
+from beam_dp.transforms.private_tables import AGREE, PrivateTables
+from beam_dp.transforms.stages.output_names import OTHER, row_type
 
 
 def private_aggregate(
@@ -26,6 +26,7 @@ def private_aggregate(
     keep: Any = None,
     nonnegative: bool = False,
     also_by: Any = None,
+    totals: Any = AGREE,
     **unknown: Any,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
@@ -42,42 +43,50 @@ def private_aggregate(
         ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
         keep: Which numbers leave, reliable or {within: 0.25, at_least: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
-        also_by: For jobs only: here a further table is one more PrivateAggregate.
+        also_by: Further tables of the same rows and budget, [store, [day, store], total]. Then there
+            are several outputs, first, by_store, by_day_store and total.
+        totals: Whether totals of these tables agree, or are apart, as they were drawn.
         unknown: What is refused, with the name that may be meant.
     """
     given = {**locals(), **unknown}
     del given["unknown"]
-    rule = "be left out: a transform releases one table"
-    mend = "Write one PrivateAggregate for each table, with its share as budget."
-    checks.require(given.pop("also_by") is None, "PrivateAggregate", "also_by", rule, mend)
-    made = aggregate_of("PrivateAggregate", given)
-    return ReleasedRows(made)
+    further = given.pop("also_by"), given.pop("totals")
+    first = mappings.aggregate_of("PrivateAggregate", given)
+    return ReleasedRows(mappings.tables_of("PrivateAggregate", first, *further))
 
 
 @dataclasses.dataclass(eq=False)
 class ReleasedRows(beam.PTransform[Any, Any]):
-    """Apply a release, and give its rows a schema that other languages read.
+    """Apply a release, and give its rows schemas that other languages read; several have names.
 
     Keys of private partitions, whose types are those of the data, become text.
 
     Attributes:
-        release: the transform.
+        run: the tables.
     """
 
-    release: beam.PTransform[Any, Any]
+    run: PrivateTables
 
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[Any]:
+    def expand(self, pcoll: beam.PCollection[Any]) -> Any:
         """Release, then name the types of the keys."""
-        released: beam.PCollection[Any] = rows | "Release" >> self.release
-        fields = list(fields_of(released) or ())
-        unknown = [name for name, kind in fields if kind is Any]
-        after = [(name, str if kind is Any else kind) for name, kind in fields]
-        step = beam.Map(with_text, unknown).with_output_types(row_type(after))
-        out: beam.PCollection[Any] = released | "Typed" >> step
-        return out
+        released = zip(self.run.endings, pcoll | "Release" >> self.run, strict=True)
+        out = {ending.strip("_") or "first": _typed(rows, ending) for ending, rows in released}
+        return out if len(out) > 1 else out["first"]
+
+
+def _typed(rows: beam.PCollection[Any], ending: str) -> beam.PCollection[Any]:
+    fields = list(fields_of(rows) or ())
+    unknown = [name for name, kind in fields if kind is Any]
+    text = str | None if OTHER in dict(fields) else str
+    step = beam.Map(with_text, unknown).with_output_types(
+        row_type([(name, text if kind is Any else kind) for name, kind in fields])
+    )
+    out: beam.PCollection[Any] = rows | f"Typed{ending}" >> step
+    return out
 
 
 def with_text(row: beam.Row, names: Sequence[str]) -> beam.Row:
-    """Return a released row with text in some columns."""
+    """Return a released row with text in some columns; what is empty stays so."""
     cells = row.as_dict()
-    return beam.Row(**{**cells, **{name: str(cells[name]) for name in names}})
+    texts = {name: None if cells[name] is None else str(cells[name]) for name in names}
+    return beam.Row(**{**cells, **texts})

@@ -2,10 +2,12 @@
 
 import csv
 import datetime
+import functools
 import json
 import runpy
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +97,9 @@ def test_the_provider_file_ships_and_names_what_there_is() -> None:
 
 
 def test_keys_of_unknown_types_become_text() -> None:
-    row = beam.Row(a=1, c=datetime.date(2020, 1, 2), count=3.5)
-    found = private_transforms.with_text(row, ["a", "c"])
-    assert found == beam.Row(a="1", c="2020-01-02", count=3.5)
+    row = beam.Row(a=1, b=None, c=datetime.date(2020, 1, 2), count=3.5)
+    found = private_transforms.with_text(row, ["a", "b", "c"])
+    assert found == beam.Row(a="1", b=None, c="2020-01-02", count=3.5)
 
 
 def test_a_misspelt_part_is_told_with_the_right_one(folder: Path) -> None:
@@ -110,7 +112,59 @@ def test_a_misspelt_part_is_told_with_the_right_one(folder: Path) -> None:
     )
 
 
-def test_a_further_table_is_another_transform() -> None:
-    said = "also_by must be left out: a transform releases one table. Write one PrivateAggregate"
-    with pytest.raises(ValueError, match=said):
-        private_transforms.private_aggregate("p", ["count"], {"epsilon": 1}, also_by=["total"])
+TABLES = """
+pipeline:
+  type: composite
+  transforms:
+    - {type: ReadFromCsv, name: Visits, config: {path: visits.csv}}
+    - type: PrivateAggregate
+      name: Several
+      input: Visits
+      config:
+        person: visitor_id
+        partition: [day, half]
+        metrics: [count, {sum: spent}]
+        budget: {epsilon: 9, delta: 1e-6}
+        also_by: [day, {partition: total, weight: 2}]
+    - {type: WriteToJson, name: A, input: Several.first, config: {path: a.json, num_shards: 1}}
+    - {type: WriteToJson, name: B, input: Several.by_day, config: {path: b.json, num_shards: 1}}
+    - {type: WriteToJson, name: C, input: Several.total, config: {path: c.json, num_shards: 1}}
+providers:
+  - include: PROVIDERS
+""".replace("PROVIDERS", PROVIDERS)
+
+
+def test_tables_of_one_run_are_outputs_that_agree(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day of 600 people is not selected with a chance below e^-70."""
+    lines = Path("visits.csv").read_text().splitlines()
+    halves = [f"{line},{'ab'[at % 2]}" for at, line in enumerate(lines[1:])]
+    Path("visits.csv").write_text("\n".join([f"{lines[0]},half", *halves]))
+    Path("tables.yaml").write_text(TABLES)
+    words = ["main", "--yaml_pipeline_file=tables.yaml", "--runner=FnApiRunner"]
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_module("apache_beam.yaml.main", run_name="__main__")
+    cells, days, [total] = (rows(name) for name in "abc")
+    listed = [day for day in days if not day["is_other"]]
+    assert [(day["day"], day["is_other"]) for day in days] == [
+        *((str(day), False) for day in (1, 2, 3)), (None, True),
+    ]  # fmt: skip
+    for name in ("count", "sum_spent"):
+        exact = {day["day"]: Decimal(str(day[name])) for day in days}
+        assert sum(exact.values()) == Decimal(str(total[name]))
+        for day in listed:
+            parts = [Decimal(str(c[name])) for c in cells if c["day"] == day["day"]]
+            assert sum(parts) == exact[day["day"]]
+
+
+def test_totals_may_be_apart_and_words_are_checked() -> None:
+    asked = functools.partial(
+        private_transforms.private_aggregate, "p", ["count"], {"epsilon": 1}, also_by=["total"]
+    )
+    apart = asked(partition="day", partitions=[1, 2], totals="apart")
+    assert apart.run.agreeing == [] and len(apart.run.tables) == 2
+    with pytest.raises(ValueError, match="totals must be one of agree, apart"):
+        asked(partition="day", partitions=[1, 2], totals="no")
+    with pytest.raises(ValueError, match="Did you mean weight"):
+        asked(partition="day", partitions=[1, 2], also_by=[{"partition": "total", "weigth": 2}])

@@ -55,6 +55,11 @@ SHAPES: dict[str, tuple[list[str], list[Any], str]] = {
     "crossed": (["region", "hour"], ["region", "hour", "total"], "product"),
     "crossed, no total": (["region", "hour"], ["region", "hour"], "product"),
     "crossed, private": (["region", "hour"], ["region", "hour", "total"], "private"),
+    "crossed, one public margin": (
+        ["region", "hour"],
+        [{"partition": "region", "partitions": dp.PublicPartitions(["n", "s"])}, "hour", "total"],
+        "private",
+    ),
 }
 
 
@@ -258,11 +263,6 @@ WRONG: dict[str, tuple[list[Any], dict[str, Any], str]] = {
         ["region", "store"],
         {"partitions": dp.PublicPartitions([("n", "n0"), ("s", "s0")])},
         "all pairs of the keys",
-    ),
-    "public and private margins": (
-        [{"partition": "region", "partitions": dp.PublicPartitions(["n"])}, "store"],
-        {},
-        "public, or private, for all",
     ),
     "a word": (["region"], {"totals": "maybe"}, "totals must be"),
     "a mapping": ([{"partition": "region", "share": 2}], {}, "have a partition"),

@@ -146,7 +146,8 @@ def output_type(
         layout: which columns hold what.
         may_lack: whether a whole number may be None.
     """
-    kinds = [_key_type(index, layout) for index in range(len(partition))]
+    pairs = enumerate(partition)
+    kinds = [bool if name == OTHER else _key_type(index, layout) for index, name in pairs]
     whole = int | None if may_lack else int
     kinds += [whole if output.whole else float for output in outputs_of(metrics)]
     names = field_names(partition, metrics)
