@@ -69,8 +69,9 @@ def main(given: Sequence[str] | None = None) -> int:
         asked.check_input(made)
     running.run(made, "Reading", options.show_errors, options.quiet)
     columns = terminal.width()
-    for table in asked.tables:
-        view = rehearsed(asked, table.release, options.runs)
+    every = rehearsal.draws(asked.run, options.runs)
+    for table, drawn in zip(asked.tables, every, strict=True):
+        view = rehearsed(asked, table.release, drawn)
         which = table.title if asked.together else ""
         text = f"{view.cost}{which and f'; {which}'}\n{view.text(columns)}\n{view.cost}\n"
         if page:
@@ -84,9 +85,11 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def rehearsed(asked: Description, release: dp.PrivateAggregate, runs: int) -> View:
-    """Return the true numbers of the rows that are held, with what so many draws say of them."""
-    true, drawn = rehearsal.truth(release), rehearsal.draws(release, runs)
+def rehearsed(
+    asked: Description, release: dp.PrivateAggregate, drawn: Sequence[rehearsal.Numbers]
+) -> View:
+    """Return the true numbers of the rows that are held, with what these draws say of them."""
+    true, runs = rehearsal.truth(release), len(drawn)
     named = {key: [each[key] for each in drawn if key in each] for key in true}
     is_private = isinstance(release.partitions, dp.PrivatePartitions)
     keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -len(named[key]))

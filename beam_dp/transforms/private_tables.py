@@ -124,7 +124,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             for at, of_tables in enumerate(metrics)
             if self.totals == AGREE and all(map(several_metrics.adds_up, of_tables, programs))
         ]
-        if self.agreeing and entries:
+        self.agrees = bool(self.agreeing and entries)
+        if self.agrees:
             self._join()
 
     def _further(
@@ -149,20 +150,20 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
     def _join(self) -> None:
         """Fix which tables are parts of which, and which rows count; refuse what cannot agree."""
         order, pairs = nested(_OWNER, "also_by", [table.partition for table in self.tables])
-        self._ordered = [self.tables[index] for index in order]
+        self.ordered = [self.tables[index] for index in order]
         self._links = [self._link(*pair) for pair in pairs]
-        above = [_public(self._ordered[k.coarse]) for k in self._links if k.fine == len(order) - 1]
-        cells = _public(self._ordered[-1])
+        above = [_public(self.ordered[k.coarse]) for k in self._links if k.fine == len(order) - 1]
+        cells = _public(self.ordered[-1])
         if len(above) > 1 and cells is not None:
             rule = "be all pairs of the keys of both groups of columns"
             hint = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
             is_whole = len(cells) == math.prod(len(keys) for keys in above if keys is not None)
             checks.require(is_whole, _OWNER, "public keys", rule, hint)
-        known = [(table._partition, keys) for table in self._ordered if (keys := _public(table))]
+        known = [(table._partition, keys) for table in self.ordered if (keys := _public(table))]
         finest = [(by, keys) for by, keys in known if not any({*by} < {*o} for o, _ in known)]
         for link in self._links:
-            self._ordered[link.fine].has_other = link.is_open
-        for table in self._ordered:
+            self.ordered[link.fine].has_other = link.is_open
+        for table in self.ordered:
             table._also_listed = tuple(each for each in finest if each[0] != table._partition)
             table.paid = self.first.budget
             table.may_lack = isinstance(table.partitions, PrivatePartitions)
@@ -171,7 +172,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def _link(self, coarse: int, fine: int) -> Link:
         """Return how a table is a part of another: of public ones with the parents."""
-        parent, part = (self._ordered[at] for at in (coarse, fine))
+        parent, part = (self.ordered[at] for at in (coarse, fine))
         listed, known = _public(part), _public(parent)
         if listed is None:
             return Link(coarse, fine, np.zeros(0, np.int64), True)
@@ -222,22 +223,28 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Draw each table, make all agree in one step that reads the draws, and name them."""
         pairs = list(zip(self.endings, self.tables, strict=True))
-        if not self.agreeing or len(pairs) == 1:
-            return tuple(rows | f"Release{ending}" >> table for ending, table in pairs)
-        for ending, table in pairs:
-            _ = rows | f"Release{ending}" >> table
-        tables = self._ordered
-        programs = [table._program for table in tables]
-        public, by = list(map(_public, tables)), [table._partition for table in tables]
-        plan = AgreeingTables(
-            programs, public, by, self._links, self.agreeing, self.first.nonnegative
-        )
-        sides = [beam.pvalue.AsIter(table._drawn.source) for table in tables if table._drawn]
-        agree = quick_steps.flat_mapped(agreed, plan, *sides)
+        outputs = tuple(rows | f"Release{ending}" >> table for ending, table in pairs)
+        if not self.agrees:
+            return outputs
+        sides = [beam.pvalue.AsIter(table._drawn.source) for table in self.ordered if table._drawn]
+        agree = quick_steps.flat_mapped(agreed, self.agreeing_tables, *sides)
         start = rows.pipeline | "StartAgreeing" >> beam.Impulse()
         blocks = start | "AgreeNumbers" >> agree.with_output_types(tuple[int, Block])
         return tuple(
-            blocks | f"Name{end}" >> _Named(each, tables.index(each)) for end, each in pairs
+            blocks | f"Name{ending}" >> _Named(table, self.ordered.index(table))
+            for ending, table in pairs
+        )
+
+    @property
+    def agreeing_tables(self) -> "AgreeingTables":
+        """What the step that makes the tables agree must know."""
+        return AgreeingTables(
+            [table._program for table in self.ordered],
+            list(map(_public, self.ordered)),
+            [table._partition for table in self.ordered],
+            self._links,
+            self.agreeing,
+            self.first.nonnegative,
         )
 
 

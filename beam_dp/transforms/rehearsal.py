@@ -8,7 +8,7 @@ would be released, and many draws of one budget cost many budgets. It is for pub
 import collections
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from apache_beam.pvalue import TaggedOutput
@@ -22,6 +22,7 @@ from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.private_tables import PrivateTables, agreed
 from beam_dp.transforms.stages import draw_once, noise_off
 from beam_dp.transforms.stages.bound_and_summarise import (
     SHARED,
@@ -49,13 +50,35 @@ def hold(row: object) -> None:
     held.append(row)
 
 
-def draws(release: PrivateAggregate, runs: int) -> list[Numbers]:
-    """Return what so many independent releases of the rows that are held would be."""
-    program, bounds = release._program, release._bounds
-    if bounds.is_automatic:
-        bounds = bounds.up_to(program.limit)
-    made = _Rehearsal(release, program, bounds, Noise())
-    return [made.draw() for _ in range(runs)]
+def draws(run: PrivateTables, runs: int) -> list[list[Numbers]]:
+    """Return, per table, what so many independent releases of the rows that are held would be.
+
+    Where totals agree these are the numbers that do; rows (other) are left out.
+    """
+    made = []
+    for table in run.tables:
+        program, bounds = table._program, table._bounds
+        bounds = bounds.up_to(program.limit) if bounds.is_automatic else bounds
+        made.append(_Rehearsal(table, program, bounds, Noise()))
+    found = [_drawn(run, made) for _ in range(runs)]
+    return [list(of_table) for of_table in zip(*found, strict=True)]
+
+
+def _drawn(run: PrivateTables, made: "Sequence[_Rehearsal]") -> list[Numbers]:
+    """Return one release of each table."""
+    drawn = [each.draw() for each in made]
+    if not run.agrees:
+        return [each.combined(blocks) for each, blocks in zip(made, drawn, strict=True)]
+    numbers: list[dict[Key, tuple[Any, ...]]] = [{} for _ in made]
+    order = [run.tables.index(table) for table in run.ordered]
+    for place, block in agreed(b"", run.agreeing_tables, *(drawn[at] for at in order)):
+        table = run.tables[at := order[place]]
+        for key, row in block.rows(made[at].layout.public):
+            if not table.has_other:
+                numbers[at][key] = row
+            elif not key[-1]:
+                numbers[at][key[:-1]] = row
+    return [*numbers]
 
 
 def truth(release: PrivateAggregate) -> Numbers:
@@ -69,7 +92,8 @@ def truth(release: PrivateAggregate) -> Numbers:
     depth = release._bounds.depth and _DEEP
     program = compile_program(asked, noise_off.budget_of(release.budget), 1, depth=depth)
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
-        return _Rehearsal(release, program, ContributionBounds(None), noise_off.noise()).draw()
+        made = _Rehearsal(release, program, ContributionBounds(None), noise_off.noise())
+        return made.combined(made.draw())
 
 
 class _Rehearsal:
@@ -93,8 +117,8 @@ class _Rehearsal:
             self.weights = [packed for _, packed in weights]
             self.people = [each for each in found if not isinstance(each, TaggedOutput)]
 
-    def draw(self) -> Numbers:
-        """Return one release."""
+    def draw(self) -> list[draw_once.Block]:
+        """Return what one release draws."""
         made, how, chosen = self.program, self.how, None
         selected: list[Selected] = []
         clips: tuple[Any, ...] = ()
@@ -110,9 +134,12 @@ class _Rehearsal:
         if made.at(completed(*choices)).shared_measures:
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, *choices)
         further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, *choices
-        blocks = [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
-        sums = [draw_once.sums_of(block, made) for block in blocks]
-        whole = [draw_once.combined(block, made, sums) for block in blocks]
+        return [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
+
+    def combined(self, blocks: Sequence[draw_once.Block]) -> Numbers:
+        """Return the numbers of what was drawn."""
+        sums = [draw_once.sums_of(block, self.program) for block in blocks]
+        whole = [draw_once.combined(block, self.program, sums) for block in blocks]
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
     def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:

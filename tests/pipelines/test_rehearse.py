@@ -87,7 +87,7 @@ def test_the_true_quantiles_are_not_what_the_search_finds(
         values = np.array([row["value"] for row in held if row["key"] == key], float)
         expected = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
         assert list(numbers[::2]) == expected.tolist()
-    assert rehearsal.draws(release, 1)[0][(0,)][0] < -1e17
+    assert rehearsal.draws(dp.PrivateTables(release), 1)[0][0][(0,)][0] < -1e17
 
 
 def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
@@ -101,7 +101,7 @@ def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
         bounds=dp.ContributionBounds(6),
     )
     true = rehearsal.truth(release)
-    drawn = rehearsal.draws(release, 100)
+    [drawn] = rehearsal.draws(dp.PrivateTables(release), 100)
     inside = [
         numbers[1] <= true[key][0] <= numbers[2] for each in drawn for key, numbers in each.items()
     ]
@@ -114,7 +114,7 @@ def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
 def test_rows_with_several_owners(held: list[dict[str, object]]) -> None:
     release = dp.PrivateAggregate(["who", "other"], [dp.Count()], dp.Budget(1))
     assert rehearsal.truth(release)[()][0] == len(held)
-    assert len(rehearsal.draws(release, 3)) == 3
+    assert len(rehearsal.draws(dp.PrivateTables(release), 3)[0]) == 3
 
 
 ASKED = ["--person", "visitor", "--count", "--epsilon", "9", "--runs", "20"]
@@ -190,3 +190,26 @@ def test_wrong_calls_are_told_in_one_line(
 
 def test_a_misspelt_column_is_refused(visits: str, refused: Callable[..., str]) -> None:
     assert "column 'spnt'" in refused(rehearse, "--input", visits, *ASKED, "--sum", "spnt")
+
+
+def test_draws_of_several_tables_agree(held: list[dict[str, object]]) -> None:
+    first = dp.PrivateAggregate(
+        "who", [dp.Count()], dp.Budget(1), ["key"], partitions=dp.PublicPartitions(range(6))
+    )
+    for totals in ("agree", "apart"):
+        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), 20)
+        sums = [sum(row[0] for row in numbers.values()) for numbers in drawn[0]]
+        whole = [numbers[()][0] for numbers in drawn[1]]
+        assert (sums == whole) == (totals == "agree"), "apart, noise of 20 draws is not the same"
+        assert len({*whole}) > 5
+
+
+def test_tables_of_one_run_are_rehearsed_together(
+    rows: list[dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "rows.jsonl", rows)
+    words = ["--input", path, *ASKED, "--partition", "day", "--delta", "1e-6", "--quiet"]
+    assert rehearse.main([*words, "--also_by", "total"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^ *1 +100% +200 ±[\d.]+ \(\d+% hold\)", said, re.MULTILINE), said
+    assert re.search(r"^600 ±[\d.]+ \(\d+% hold\)", said, re.MULTILINE), said
