@@ -17,6 +17,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.consistency import agreement
 from beam_dp.mechanisms.metrics import clipped_sum, sums
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.noise import noise_on_several_sums
@@ -239,12 +240,8 @@ def test_so_they_are_whatever_options_meet(part: int) -> None:
             pytest.fail(f"seed {seed}: {fault}")
 
 
-SHAPES = [["total"], ["group", "total"], ["group", "flag", "total"]]
-
-
-@pytest.mark.parametrize("seed, also_by", list(enumerate(SHAPES)))
-def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str]) -> None:
-    """What they agree on is a function of the draws: it is the same where these are forced."""
+def tables_of(seed: int, also_by: list[str]) -> Case:
+    """Return several tables of one run, and one neighbour."""
     chance = Chance(seed)
     groups = {"group": ["g0", "g1", "g2"], "flag": [0, 1]}
     options = {
@@ -255,8 +252,51 @@ def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str
         "partitions": dp.PublicPartitions.product(**groups),
         "also_by": [{"partition": by, "weight": 1 + at / 10} for at, by in enumerate(also_by, 1)],
     }
-    case = Case(options, *data(chance, 4, 1), seed, chance.number(-2, 2))
-    check(case)
+    less, [more, *_] = data(chance, 4, 1)
+    return Case(options, less, [more], seed, chance.number(-2, 2))
+
+
+SHAPES = [["total"], ["group", "total"], ["group", "flag", "total"]]
+
+
+@pytest.mark.parametrize("seed, also_by", list(enumerate(SHAPES)))
+def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str]) -> None:
+    """What they agree on is a function of the draws: it is the same where these are forced."""
+    check(tables_of(seed, also_by))
+
+
+UNRELEASED: list[int] = []
+
+
+def _kept_for_later(self, taken, noisy, clips, noise):
+    UNRELEASED.append(int(sum(taken.totals)))
+    return RELEASED(self, taken, noisy, clips, noise)
+
+
+def _totals_from_unreleased_numbers(levels, links, nonnegative=True):
+    true = float(sum(UNRELEASED))
+    levels = [levels[0]._replace(values=levels[0].values + true), *levels[1:]]
+    return AGREE(levels, links, nonnegative)
+
+
+def test_totals_from_unreleased_numbers_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    UNRELEASED.clear()
+    monkeypatch.setattr(ClippedSum, "released", _kept_for_later)
+    monkeypatch.setattr(agreement, "agree", _totals_from_unreleased_numbers)
+    with pytest.raises(Fault, match="differs"):
+        check(tables_of(0, ["total"]))
+
+
+def _whole_budget_again(self, columns, entry, share):
+    return FURTHER(self, columns, entry, self.first.budget)
+
+
+def test_a_cost_that_is_counted_once_for_two_tables_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dp.PrivateTables, "_further", _whole_budget_again)
+    with pytest.raises(Fault, match="are spent"):
+        check(tables_of(0, ["total"]))
 
 
 @pytest.mark.parametrize("epsilon, sides", SMALL)
@@ -278,6 +318,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 
 LOWEST = ordering.lowest
 SUM, WHOLE = sums.clipped_sum, clipped_sum.clipped_totals
+AGREE, FURTHER = agreement.agree, dp.PrivateTables._further
 ADD, RELEASED, CUT = Pool.add, ClippedSum.released, ClippedSum._cut
 
 

@@ -49,13 +49,14 @@ class ReleasedTable(NamedTuple):
     def level(self, unit: float) -> Level:
         """Return the numbers in units, with what they err.
 
-        The standard deviation of what clipping errs is a quarter of how far its ends are apart. Of
-        one number it is at most half of that of its noise: its clip is chosen where both are alike,
-        and its ends are by a bound (Cantelli) that is far wider. It is measured, and only weighs
-        numbers: intervals do not depend on it.
+        The standard deviation of what clipping errs is half of how far its ends are apart: less
+        would draw a total to its parts where few people own much. Of one number it is at most half
+        of that of its noise: its clip is chosen where both are alike, and its ends are by a bound
+        (Cantelli) that is far wider. It is measured, and only weighs numbers: intervals do not
+        depend on it.
         """
         values, (below, above) = self.numbers.values.astype(float), self.losses
-        loss = sum(np.where(np.isfinite(side), side, 0.0) for side in (below, above)) / 4
+        loss = sum(np.where(np.isfinite(side), side, 0.0) for side in (below, above)) / 2
         loss = np.minimum(loss, self.noise.deviation / 2) if len(values) == 1 else loss
         is_known = np.isfinite([below, above]).any() or not len(values)
         variance = (self.noise.deviation / unit) ** 2 if is_known else UNKNOWN
