@@ -302,8 +302,8 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
     ]
     found = several_metrics.agree(tables, links, plan.which, plan.nonnegative)
     for at, (table, numbers) in enumerate(zip(tables, found, strict=True)):
-        pairs = zip(table.program.metrics, numbers, strict=True)
-        columns = tuple(c for metric, each in pairs for c in metric.output_columns(each))
+        of_metrics = zip(table.program.metrics, numbers, strict=True)
+        columns = tuple(c for metric, each in of_metrics for c in metric.output_columns(each))
         keys = gathered[at][0]
         if keys.dtype == object:
             open_links = [link for link in links if link.fine == at and link.is_open]

@@ -296,7 +296,7 @@ def test_a_cost_that_is_counted_once_for_two_tables_is_caught(
 ) -> None:
     monkeypatch.setattr(dp.PrivateTables, "_further", _whole_budget_again)
     with pytest.raises(Fault, match="are spent"):
-        check(tables_of(0, ["total"]))
+        check(tables_of(1, ["total"]))
 
 
 @pytest.mark.parametrize("epsilon, sides", SMALL)

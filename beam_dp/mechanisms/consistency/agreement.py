@@ -190,7 +190,7 @@ def _whole(
 ) -> np.ndarray:
     """Return whole numbers that add up to the totals; if open, to nearly what they add up to now."""
     if not sides:
-        return np.rint(fitted).astype(np.int64)
+        return np.asarray(np.rint(fitted), np.int64)
     limits = []
     for side, total in zip(sides, totals, strict=True):
         listed = np.rint(sums(side.parents, fitted, len(total))).astype(np.int64)
@@ -198,7 +198,7 @@ def _whole(
         limits.append(listed if side.is_open else total)
     for side, limit in zip(sides, limits, strict=True):
         fitted = _lowered(fitted, side.parents, limit)
-    whole = np.floor(fitted).astype(np.int64)
+    whole: np.ndarray = np.floor(fitted).astype(np.int64)
     if len(sides) == 1:
         return whole + _remainders(
             fitted - whole, sides[0].parents, *_missing(sides, limits, whole)
@@ -273,4 +273,6 @@ def sums(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
 
 def _quotient(numbers: np.ndarray, divisors: np.ndarray) -> np.ndarray:
     """Return quotients; 0 where the divisor is 0."""
-    return np.divide(numbers, divisors, where=divisors > 0, out=np.zeros(len(divisors)))
+    out = np.zeros(len(divisors))
+    np.divide(numbers, divisors, where=divisors > 0, out=out)
+    return out

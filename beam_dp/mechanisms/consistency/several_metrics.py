@@ -136,10 +136,10 @@ def agree(
         counts |= {metric.parts()[0]: at} if is_count else {}
         levels = [table.level(float(unit)) for table in centred]
         whole = agreement.agree(levels, links, is_least_0)
-        for columns, units, table, sides in zip(out, whole, shown, opened, strict=True):
+        for columns, units, known, sides in zip(out, whole, shown, opened, strict=True):
             others = [_other(side, whole, shown, float(unit)) for side in sides]
             exact = integers.concatenate([units, *(each for each, _ in others)])
-            own = _joined([table.numbers, *(each for _, each in others)])
+            own = _joined([known.numbers, *(each for _, each in others)])
             own = own.moved_inside(0.0, np.inf) if is_least_0 else own
             if beside is not None:
                 of_centre = integers.product(columns[beside].values, np.array([centre]))
@@ -177,7 +177,7 @@ def _unit(tables: Sequence[DrawnTable], metric: Metric) -> Fraction:
         pairs = [(t, dataclasses.replace(metric, about=t.origin(metric))) for t in tables]
     least = min(table.noise(each).deviation for table, each in pairs)
     power = math.floor(math.log10(least / _FINE / metric.exact_unit))
-    return metric.exact_unit * 10 ** max(0, power)
+    return metric.exact_unit * Fraction(10) ** max(0, power)
 
 
 def _other(

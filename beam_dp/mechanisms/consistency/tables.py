@@ -56,9 +56,10 @@ class ReleasedTable(NamedTuple):
         depend on it.
         """
         values, (below, above) = self.numbers.values.astype(float), self.losses
-        loss = sum(np.where(np.isfinite(side), side, 0.0) for side in (below, above)) / 2
+        known = np.isfinite(below), np.isfinite(above)
+        loss = np.where(known[0], below, 0.0) / 2 + np.where(known[1], above, 0.0) / 2
         loss = np.minimum(loss, self.noise.deviation / 2) if len(values) == 1 else loss
-        is_known = np.isfinite([below, above]).any() or not len(values)
+        is_known = np.any(known) or not len(values)
         variance = (self.noise.deviation / unit) ** 2 if is_known else UNKNOWN
         return Level(np.nan_to_num(values) / unit, min(variance, UNKNOWN), loss / unit)
 
