@@ -142,8 +142,8 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_batches(_OWNER, self.batches, self.partitions)
         output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
-        self.has_other = self.may_lack = False  # `PrivateTables` may add rows
-        self.agrees = False  # it is a table of several: the stored draws are returned as they are
+        self.agrees = False  # `PrivateTables` makes the output of the stored draws
+        self.has_other = False  # and may add rows
         self.paid = self.budget  # by all tables that its numbers are made of
         self._program = self._compile(self.budget)
         self._cost = self.budget
@@ -204,7 +204,8 @@ class PrivateAggregate(RowsOfPeople):
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Return the output of blocks with output columns, once the table was drawn."""
         keep = keep_reliable.step_of(self._program, self.keep, self.nonnegative)
-        how = self._layout, self.batches, keep, self.may_lack
+        may_lack = self.agrees and isinstance(self.partitions, PrivatePartitions)
+        how = self._layout, self.batches, keep, may_lack
         return draw_once.named(blocks, self.keys, self.metrics, *how)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:

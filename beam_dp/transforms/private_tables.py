@@ -166,7 +166,6 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         for table in self.ordered:
             table._also_listed = tuple(each for each in finest if each[0] != table._partition)
             table.paid = self.first.budget
-            table.may_lack = isinstance(table.partitions, PrivatePartitions)
             table.agrees = True
             output_names.check_names(_OWNER, table.keys, table.metrics, table.batches)
 

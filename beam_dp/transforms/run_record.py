@@ -179,7 +179,7 @@ def _complete(
     for block in blocks:
         for metric in taken.metrics if not sums else ():
             if adds_up(metric, taken):
-                noise = noise_of(taken, block.drawn, metric)
+                noise = noise_of(taken, block.drawn, metric.parts())
                 sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
         for of_step, cut in zip(clips, block.cuts, strict=True):
             of_step |= {(cut.clip, cut.scale)} if cut is not None else set()

@@ -122,9 +122,10 @@ def assert_agree(tables: list[dict[str, Any]], names: list[str]) -> int:
     return checked
 
 
-@pytest.mark.parametrize("epsilon", [20, 0.5])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_total_is_the_sum_of_its_parts(shape: str, epsilon: float) -> None:
+def test_every_total_is_the_sum_of_its_parts(shape: str) -> None:
+    """Of public partitions with much noise; private ones must be found."""
+    epsilon = 20 if SHAPES[shape][2] == "private" else 0.5
     found = released(shape, epsilon=epsilon)
     tables = [
         {"by": [n for n in NAMES if n in each.table.column_names], "rows": each.table.to_pylist()}
@@ -136,7 +137,7 @@ def test_every_total_is_the_sum_of_its_parts(shape: str, epsilon: float) -> None
         if not any(row[name] is None for table in tables for row in table["rows"])
     ]
     assert "count" in names and (len(names) == 3 or SHAPES[shape][2] == "private")
-    assert assert_agree(tables, names) or epsilon < 1
+    assert assert_agree(tables, names)
     for table in tables:
         for row in table["rows"]:
             assert type(row["count"]) is int and row["count"] >= 0

@@ -198,15 +198,13 @@ def _whole(
         limits.append(listed if side.is_open else total)
     for side, limit in zip(sides, limits, strict=True):
         fitted = _lowered(fitted, side.parents, limit)
-    whole: np.ndarray = np.floor(fitted).astype(np.int64)
+    whole = np.floor(fitted).astype(np.int64)
     if len(sides) == 1:
-        return whole + _remainders(
-            fitted - whole, sides[0].parents, *_missing(sides, limits, whole)
-        )
+        [missing] = _missing(sides, limits, whole)
+        return np.asarray(whole + _remainders(fitted - whole, sides[0].parents, missing))
     whole = whole + _flow(fitted > whole, sides, _missing(sides, limits, whole))
-    if sides[0].is_open:
-        return whole
-    return np.asarray(whole + _corners(sides, _missing(sides, limits, whole)))
+    more = 0 if sides[0].is_open else _corners(sides, _missing(sides, limits, whole))
+    return np.asarray(whole + more)
 
 
 def _lowered(values: np.ndarray, parents: np.ndarray, totals: np.ndarray) -> np.ndarray:

@@ -1,17 +1,15 @@
 """What several tables of one run agree on, metric by metric: counts, sums, and means of these.
 
-Every metric agrees for itself. A sum that is made of distances D from a centre and of a count N
-(`metrics.mean`) is D + c N, with a centre c of each table. The distances from one centre for all
-tables, D + (c - c_0) N, agree, and the counts do. So the sums agree, which are these distances plus
-c_0 times the agreed counts; and the mean, sum / count, errs by what distances and counts err, not
-by what rounding a count does to c_0 N.
+Every metric agrees for itself, counts first. A sum that is made of distances D from a centre c and
+of a count N (`metrics.mean`) is D + c N, with a centre of each table. With the counts that agree in
+place of N it errs by what D errs, and adds up as they do. So the mean, sum / count, errs by what
+distances and counts err, not by what agreeing and rounding a count does to c N.
 
 *What adds up.* A row counts in one partition of a table. So counts and sums of rows add up, unless
 a bound or a clip that was given takes other rows in each table. People may be in several
 partitions; quantiles, extremes and shares do not add up.
 """
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -30,7 +28,7 @@ from beam_dp.mechanisms.consistency.tables import (
 )
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
-from beam_dp.mechanisms.metrics.mean import MeanOfReleased, SumOfReleased, over_rows
+from beam_dp.mechanisms.metrics.mean import MeanOfReleased, over_rows
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.metrics.sums import Count, Sum
 from beam_dp.mechanisms.numerics import integers
@@ -55,18 +53,9 @@ class DrawnTable(NamedTuple):
     sums: np.ndarray
     size: int
 
-    def numbers(self, metrics: Sequence[Metric]) -> list[Released]:
-        """Return the numbers of metrics, which are made of what was drawn."""
-        return self.program.numbers(self.drawn, self.sums, metrics)
-
-    def noise(self, metric: Metric) -> NoiseSize:
-        """Return the noise of a metric that adds up."""
-        return noise_of(self.program, self.drawn, metric)
-
-    def origin(self, metric: Metric) -> float:
-        """Return what the first part of a metric is a sum of distances from."""
-        [part, *_] = metric.parts()
-        return next(step.release.origin for step in self.program.steps if step.part == part)
+    def noise(self, parts: Sequence[MetricPart]) -> NoiseSize:
+        """Return the noise of what adds up."""
+        return noise_of(self.program, self.drawn, parts)
 
 
 def adds_up(metric: Metric, program: Program) -> bool:
@@ -76,24 +65,24 @@ def adds_up(metric: Metric, program: Program) -> bool:
     return free and isinstance(metric, (Count, Sum)) and metric.is_plain
 
 
-def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> NoiseSize:
-    """Return the noise of a metric that adds up.
+def noise_of(program: Program, drawn: Sequence[Released], parts: Sequence[MetricPart]) -> NoiseSize:
+    """Return the noise of what adds up.
 
     Args:
         program: its program.
         drawn: what every step drew.
-        metric: the metric.
+        parts: a number, or distances and a count, which counts as often as the centre says.
     """
     steps = {s.part: (s.release, d.cut) for s, d in zip(program.steps, drawn, strict=True)}
     strays, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
-    for part in metric.parts():
+    for part in parts:
         release, cut = steps[part]
         assert isinstance(release, ClippedSum)
         each, is_normal = release.deviation(cut)
         deviations = deviations if is_normal else LAPLACE
         strays = math.hypot(strays, factor * (LAPLACE * each if cut is None else cut.noise))
         deviation = math.hypot(deviation, factor * each)
-        factor = release.origin - getattr(metric, "about", 0.0)  # of a count beside distances
+        factor = release.origin
     return NoiseSize(strays, deviation, deviations)
 
 
@@ -114,70 +103,72 @@ def agree(
     """
     metrics = tables[0].program.metrics
     opened = [[k for k in links if k.fine == at and k.is_open] for at in range(len(tables))]
-    out = []
+    known, out = [], []
     for table, sides in zip(tables, opened, strict=True):
         rows = table.size + sum(tables[side.coarse].size for side in sides)
-        out.append([_padded(each, rows) for each in table.numbers(metrics)])
-    counts: dict[MetricPart, int] = {}
-    sums: dict[object, int] = {}
+        known.append(table.program.parts(table.drawn, table.sums))
+        combined = [m.combine([known[-1][part] for part in m.parts()]) for m in metrics]
+        out.append([_padded(each, rows) for each in combined])
+    made: dict[object, int] = {}
     for at in sorted(which, key=lambda at: not isinstance(metrics[at], Count)):
-        metric, shown = metrics[at], _shown(tables, links, metrics[at])
-        is_missing = any(np.isnan(table.numbers.values).any() for table in shown)
-        if is_missing and any(map(len, opened)):
+        metric, parts, is_least_0 = (
+            metrics[at],
+            metrics[at].parts(),
+            metrics[at].whole or nonnegative,
+        )
+        own = [metric.combine([each[part] for part in parts]) for each in known]
+        if any(map(len, opened)) and any(np.isnan(each.values).any() for each in own):
             continue
-        is_count, is_least_0 = isinstance(metric, Count), metric.whole or nonnegative
-        beside = counts.get(metric.parts()[-1]) if not (is_count or nonnegative) else None
-        unit, centre, centred = _unit(tables, metric), 0, shown
-        if isinstance(metric, SumOfReleased) and beside is not None:
-            centre = round(tables[-1].origin(metric) / unit)
-            about = dataclasses.replace(metric, about=float(centre * unit))
-            centred = _shown(tables, links, about)
-            sums[metric.parts()] = at
-        counts |= {metric.parts()[0]: at} if is_count else {}
-        levels = [table.level(float(unit)) for table in centred]
-        whole = agreement.agree(levels, links, is_least_0)
-        for columns, units, known, sides in zip(out, whole, shown, opened, strict=True):
+        shown = _shown(tables, links, own, parts)
+        centred = shown
+        if parts[1:] in made:
+            counts = [columns[made[parts[1:]]].values for columns in out]
+            about = [each[parts[0]] for each in known]
+            centred = _shown(tables, links, list(map(_moved, about, counts)), parts[:1])
+        made[parts] = at
+        unit = metric.exact_unit if metric.whole else _unit(metric.exact_unit, centred)
+        whole = agreement.agree([t.level(float(unit)) for t in centred], links, is_least_0)
+        for columns, units, each, sides in zip(out, whole, shown, opened, strict=True):
             others = [_other(side, whole, shown, float(unit)) for side in sides]
-            exact = integers.concatenate([units, *(each for each, _ in others)])
-            own = _joined([known.numbers, *(each for _, each in others)])
-            own = own.moved_inside(0.0, np.inf) if is_least_0 else own
-            if beside is not None:
-                of_centre = integers.product(columns[beside].values, np.array([centre]))
-                exact = integers.add(exact, of_centre)
-            columns[at] = _between(integers.scale(exact, unit), own)
+            exact = integers.concatenate([units, *(left for left, _ in others)])
+            ends = _joined([each.numbers, *(left for _, left in others)])
+            ends = ends.moved_inside(0.0, np.inf) if is_least_0 else ends
+            columns[at] = _between(integers.scale(exact, unit), ends)
     for at, mean in enumerate(metrics):
-        if isinstance(mean, MeanOfReleased) and mean.parts() in sums:
+        if isinstance(mean, MeanOfReleased) and {mean.parts(), mean.parts()[1:]} <= {*made}:
             for columns in out:
-                parts = columns[sums[mean.parts()]], columns[counts[mean.parts()[1]]]
-                columns[at] = _quotient(columns[at], parts)
+                pair = columns[made[mean.parts()]], columns[made[mean.parts()[1:]]]
+                columns[at] = _quotient(columns[at], pair)
     return out
 
 
+def _moved(distances: Released, counts: np.ndarray) -> Released:
+    """Return sums that have the intervals of the distances that they are made of."""
+    centres = distances.origin * counts[: len(distances.values)].astype(float)
+    return Released.between(distances.values + centres, distances.below, distances.above)
+
+
 def _shown(
-    tables: Sequence[DrawnTable], links: Sequence[Link], metric: Metric
+    tables: Sequence[DrawnTable],
+    links: Sequence[Link],
+    numbers: Sequence[Released],
+    parts: Sequence[MetricPart],
 ) -> list[ReleasedTable]:
-    """Return the numbers of a metric: of rows that were not drawn the sums of their parts."""
+    """Return the numbers of each table: of rows that were not drawn the sums of their parts."""
     made: dict[int, ReleasedTable] = {}
-    for at, table in reversed(list(enumerate(tables))):
-        [numbers] = table.numbers([metric])
-        if missing := table.size - len(numbers.values):
+    for at, (table, own) in reversed(list(enumerate(zip(tables, numbers, strict=True)))):
+        if missing := table.size - len(own.values):
             link = next(each for each in links if each.coarse == at)
-            parts = agreement.sums(link.parents, made[link.fine].numbers.values, table.size)
-            numbers = _joined([numbers, Released.ranked(parts[-missing:], 0.0)])
-        made[at] = ReleasedTable(numbers, table.noise(metric))
+            sums = agreement.sums(link.parents, made[link.fine].numbers.values, table.size)
+            own = _joined([own, Released.ranked(sums[-missing:], 0.0)])
+        made[at] = ReleasedTable(own, table.noise(parts))
     return [made[at] for at in sorted(made)]
 
 
-def _unit(tables: Sequence[DrawnTable], metric: Metric) -> Fraction:
-    """Return the grid that a metric agrees on: of sums far finer than the noise of distances."""
-    if metric.whole:
-        return metric.exact_unit
-    pairs = [(table, metric) for table in tables]
-    if isinstance(metric, SumOfReleased):
-        pairs = [(t, dataclasses.replace(metric, about=t.origin(metric))) for t in tables]
-    least = min(table.noise(each).deviation for table, each in pairs)
-    power = math.floor(math.log10(least / _FINE / metric.exact_unit))
-    return metric.exact_unit * Fraction(10) ** max(0, power)
+def _unit(unit: Fraction, tables: Sequence[ReleasedTable]) -> Fraction:
+    """Return the grid that sums agree on: far finer than their noise."""
+    least = min(table.noise.deviation for table in tables)
+    return unit * Fraction(10) ** max(0, math.floor(math.log10(least / _FINE / unit)))
 
 
 def _other(

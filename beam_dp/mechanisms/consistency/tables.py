@@ -144,11 +144,12 @@ def nested(
         if ranked[at] < ranked[further]
         and not any(ranked[at] < between < ranked[further] for between in ranked)
     ]
-    is_chain = all(a < b for a, b in itertools.pairwise(ranked))
-    margins = [each for each in ranked[:-1] if each]
-    crossed = len(margins) == 2 and not margins[0] & margins[1] and len(ranked) <= 4
-    crossed = crossed and margins[0] | margins[1] == ranked[-1] and len({*ranked}) == len(ranked)
+    last = len(order) - 1
+    is_chain = pairs == list(itertools.pairwise(range(last + 1)))
+    of_last = [ranked[at] for at, further in pairs if further == last]
+    is_crossed = len(of_last) == 2 and last <= 3 and len(pairs) == 2 * last - 2
+    is_crossed = is_crossed and of_last[0] ^ of_last[1] == ranked[last]
     rule = "be tables that nest, or one by two groups of columns, by each group, and of all rows"
     mend = "Three and more crossed tables cannot agree: leave some out, or leave the totals apart."
-    checks.require(is_chain or crossed, owner, name, rule, mend)
+    checks.require(is_chain or is_crossed, owner, name, rule, mend)
     return order, pairs

@@ -163,11 +163,9 @@ class SumOfReleased(Sum):
 
     Attributes:
         released: the distances and the count.
-        about: what the sum is of distances from.
     """
 
     released: tuple[MetricPart, MetricPart]
-    about: float = 0.0
 
     @property
     def _prefix(self) -> str:
@@ -179,7 +177,7 @@ class SumOfReleased(Sum):
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""
-        centre = released[0].origin - self.about
+        centre = released[0].origin
         places = max(0, math.ceil(-math.log10(self.exact_unit)))
 
         def whole(distances: np.ndarray, count: np.ndarray) -> np.ndarray:

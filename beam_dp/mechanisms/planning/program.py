@@ -244,19 +244,17 @@ class Program:
         return tuple(drawn[index] for index in range(len(steps)))
 
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the output columns of all metrics: of the `numbers` of the same."""
-        pairs = zip(self.metrics, self.numbers(drawn, sums, self.metrics), strict=True)
+        """Return the output columns of all metrics: a function of what was released."""
+        known = self.parts(drawn, sums)
+        pairs = [(m, m.combine([known[part] for part in m.parts()])) for m in self.metrics]
         return tuple(column for metric, each in pairs for column in metric.output_columns(each))
 
-    def numbers(
-        self, drawn: Sequence[Released], sums: np.ndarray, metrics: Sequence[Metric]
-    ) -> list[Released]:
-        """Return the numbers of metrics that have its parts: a function of what was released.
+    def parts(self, drawn: Sequence[Released], sums: np.ndarray) -> dict[MetricPart, Released]:
+        """Return what every part of the metrics is, made of what was drawn for it.
 
         Args:
             drawn: the numbers of every step, for some partitions.
             sums: `sums` of the numbers of all partitions.
-            metrics: the metrics.
         """
         lost = self.chosen.lost_share if self.chosen is not None else 0.0
         known: dict[MetricPart, Released] = {}
@@ -264,7 +262,7 @@ class Program:
             told = step.release.with_lost(released.spread(each), lost)
             told = told.rounded() if step.part.whole else told
             known[step.part] = dataclasses.replace(told, origin=step.release.origin)
-        return [metric.combine([known[part] for part in metric.parts()]) for metric in metrics]
+        return known
 
     def sums(self, drawn: Sequence[Released]) -> np.ndarray:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""

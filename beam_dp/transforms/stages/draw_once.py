@@ -543,13 +543,8 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
         return column.astype(np.float64)
     if column.dtype == np.int64:
         return column
-    missing = np.isnan(column.astype(float))
-    known = [max(-_LARGEST, min(_LARGEST, int(number))) for number in column[~missing]]
-    if not missing.any():
-        return np.array(known, np.int64)
-    whole_numbers = np.full(len(column), None, object)
-    whole_numbers[~missing] = known
-    return whole_numbers
+    cells = [None if n != n else max(-_LARGEST, min(_LARGEST, int(n))) for n in column.tolist()]
+    return np.array(cells, object if None in cells else np.int64)
 
 
 def _typed(block: Block, wholes: Sequence[bool], keep: Keep | None) -> Block:

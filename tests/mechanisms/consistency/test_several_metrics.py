@@ -52,7 +52,7 @@ def test_intervals_are_those_of_the_table_and_hold_the_number() -> None:
     assert whole.low == pytest.approx(np.floor(100 - strays))
     assert whole.high == pytest.approx(np.ceil(100 + strays)) and strays > 30
     precise = agreed(table([100.0], epsilon=50), table([60.0, 70.0], epsilon=0.1), parents=[0, 0])
-    assert precise[0].values.tolist() == [100] == [precise[1].values.sum()]
+    assert precise[0].values.tolist() == [100] and precise[1].values.tolist() == [45, 55]
     assert (precise[1].low <= precise[1].values).all()
 
 
@@ -127,8 +127,8 @@ def _parents_of_variance_1(levels, links):
     return ESTIMATES([each._replace(variance=1.0) for each in levels], links)
 
 
-def _half_as_far(program, drawn, metric):
-    noise = NOISE(program, drawn, metric)
+def _half_as_far(program, drawn, parts):
+    noise = NOISE(program, drawn, parts)
     return noise._replace(strays=noise.strays / 2, deviation=noise.deviation / 2)
 
 
@@ -141,8 +141,8 @@ def _without_intervals(values, own):
     return Released.within(values, np.zeros(len(values)))
 
 
-def _one_centre_for_each(tables, metric):
-    return metric.exact_unit * 10**12
+def _very_coarse(unit, tables):
+    return unit * 10**12
 
 
 def _nothing_given_way(values, weights, sides, totals, nonnegative):
@@ -154,7 +154,7 @@ MUTANTS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "noise half as far": (several_metrics, "noise_of", _half_as_far),
     "(other) as sure as its parent": (several_metrics, "_other", _interval_of_the_parent),
     "no interval": (several_metrics, "_between", _without_intervals),
-    "a grid that is too coarse": (several_metrics, "_unit", _one_centre_for_each),
+    "a grid that is too coarse": (several_metrics, "_unit", _very_coarse),
     "parts that give way to nobody": (agreement, "_nearest", _nothing_given_way),
 }
 TESTS = [
