@@ -51,7 +51,10 @@ _AGREEING = (
     "Totals agree, at no cost, of {}: each is the sum of its parts, by least squares over what was "
     "drawn; each interval is that of its table alone"
 )
-_LEFT = "As drawn: {}; only counts and sums of all rows add up"
+_LEFT = (
+    "As drawn: {}, for only counts and sums of all rows add up (a person may be in several "
+    "partitions, and quantiles and extremes have no sum)"
+)
 _APART = "Totals of different tables need not agree: each has its own noise"
 _FINER = Fraction(3, 2)
 """How much more of the budget a table has for each coarser table that it is a part of."""

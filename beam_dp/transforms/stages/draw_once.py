@@ -543,7 +543,8 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
         return column.astype(np.float64)
     if column.dtype == np.int64:
         return column
-    cells = [None if n != n else max(-_LARGEST, min(_LARGEST, int(n))) for n in column.tolist()]
+    pairs = zip(column.tolist(), np.isnan(column.astype(float)), strict=True)
+    cells = [None if lacks else max(-_LARGEST, min(_LARGEST, int(n))) for n, lacks in pairs]
     return np.array(cells, object if None in cells else np.int64)
 
 
