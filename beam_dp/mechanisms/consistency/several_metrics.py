@@ -111,11 +111,8 @@ def agree(
         out.append([_padded(each, rows) for each in combined])
     made: dict[object, int] = {}
     for at in sorted(which, key=lambda at: not isinstance(metrics[at], Count)):
-        metric, parts, is_least_0 = (
-            metrics[at],
-            metrics[at].parts(),
-            metrics[at].whole or nonnegative,
-        )
+        metric, parts = metrics[at], metrics[at].parts()
+        is_least_0 = metric.whole or nonnegative
         own = [metric.combine([each[part] for part in parts]) for each in known]
         if any(map(len, opened)) and any(np.isnan(each.values).any() for each in own):
             continue
@@ -195,12 +192,10 @@ def _between(values: np.ndarray, own: Released) -> Released:
 
 def _padded(released: Released, size: int) -> Released:
     """Return numbers with missing ones behind them."""
-    shape = size - len(released.values), *released.values.shape[1:]
-    return (
-        _joined([released, Released.ranked(np.full(shape, np.nan), np.inf)])
-        if shape[0]
-        else released
-    )
+    if size == len(released.values):
+        return released
+    missing = np.full((size - len(released.values), *released.values.shape[1:]), np.nan)
+    return _joined([released, Released.ranked(missing, np.inf)])
 
 
 def _joined(parts: Sequence[Released]) -> Released:
