@@ -297,7 +297,10 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
     """
     gathered = list(map(_gathered, drawn, plan.programs))
     pairs = zip(gathered, plan.public, strict=True)
-    names = [Block(keys, ()).named(public) for (keys, _), public in pairs]
+    names: list[Sequence[Key]] = [
+        Block(keys, ()).named(None) if public is None else public.keys
+        for (keys, _), public in pairs
+    ]
     links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
     tables = [
         table._replace(size=len(keys)) for (_, table), keys in zip(gathered, names, strict=True)

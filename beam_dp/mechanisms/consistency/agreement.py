@@ -227,7 +227,7 @@ def _remainders(fractions: np.ndarray, parents: np.ndarray, missing: np.ndarray)
     """Return what each row gets of what its parent lacks: one more for the largest fractions."""
     counts = np.bincount(parents, minlength=len(missing))
     each, more = np.divmod(missing, np.maximum(counts, 1))
-    order = np.lexsort((-fractions, parents))
+    order = np.argsort(parents - fractions, kind="stable")
     owners = parents[order]
     rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[owners]
     units = np.zeros(len(fractions), np.int64)

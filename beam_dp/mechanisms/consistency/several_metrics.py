@@ -103,17 +103,17 @@ def agree(
     """
     metrics = tables[0].program.metrics
     opened = [[k for k in links if k.fine == at and k.is_open] for at in range(len(tables))]
-    known, out = [], []
-    for table, sides in zip(tables, opened, strict=True):
+    known = [table.program.parts(table.drawn, table.sums) for table in tables]
+    drawn = [[m.combine([each[part] for part in m.parts()]) for m in metrics] for each in known]
+    out = []
+    for table, numbers, sides in zip(tables, drawn, opened, strict=True):
         rows = table.size + sum(tables[side.coarse].size for side in sides)
-        known.append(table.program.parts(table.drawn, table.sums))
-        combined = [m.combine([known[-1][part] for part in m.parts()]) for m in metrics]
-        out.append([_padded(each, rows) for each in combined])
+        out.append([_padded(each, rows) for each in numbers])
     made: dict[object, int] = {}
     for at in sorted(which, key=lambda at: not isinstance(metrics[at], Count)):
         metric, parts = metrics[at], metrics[at].parts()
         is_least_0 = metric.whole or nonnegative
-        own = [metric.combine([each[part] for part in parts]) for each in known]
+        own = [numbers[at] for numbers in drawn]
         if any(map(len, opened)) and any(np.isnan(each.values).any() for each in own):
             continue
         shown = _shown(tables, links, own, parts)
