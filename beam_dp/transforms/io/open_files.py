@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
@@ -25,6 +26,7 @@ START = f"its first {LOOKED >> 20} MiB"
 FEW = 100
 """One line of so many may be no row, as a remark; more show that all rows are misread."""
 _BUFFER = 1 << 16
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 _UTF_16 = "text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 does"
 _OTHERS = {
     b"\x1f\x8b": "packed by gzip: its name must end in .gz",
@@ -78,6 +80,13 @@ def matched(pattern: str) -> list[FileMetadata]:
     parts = [os.path.join(".", part) if is_local(part) else part for part in pattern.split(",")]
     found = FileSystems.match(parts)
     return [file for one in found for file in sorted(one.metadata_list, key=lambda file: file.path)]
+
+
+def folders_of(path: str) -> dict[str, str | None]:
+    """Return what folders like `day=2026-11-24` say of a file, by name; None stands for null."""
+    pairs = (folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
+    texts = {unquote(name): unquote(value) for name, value in pairs}
+    return {name: None if value == _NULL else value for name, value in texts.items()}
 
 
 def size_of(pattern: str) -> int:
