@@ -15,7 +15,12 @@ from beam_dp.testing import without_noise
 from tests.row_files import write
 
 DAYS = ["2026-11-24", "2026-11-25", None, "a/b = c"]
-FOLDERS = ["day=2026-11-24", "day=2026-11-25", "day=__HIVE_DEFAULT_PARTITION__", "day=a%2Fb%20%3D%20c"]
+FOLDERS = [
+    "day=2026-11-24",
+    "day=2026-11-25",
+    "day=__HIVE_DEFAULT_PARTITION__",
+    "day=a%2Fb%20%3D%20c",
+]
 ENDINGS = [".parquet", ".csv", ".jsonl", ".csv.gz"]
 
 
@@ -56,7 +61,9 @@ def test_each_row_has_the_column_of_its_folder(
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("days", [DAYS[:2], [datetime.date(2026, 11, 24), datetime.date(2026, 11, 25)]])
+@pytest.mark.parametrize(
+    "days", [DAYS[:2], [datetime.date(2026, 11, 24), datetime.date(2026, 11, 25)]]
+)
 def test_it_is_a_key_of_partitions(
     days: list[Any], ending: str, table: Callable[[str], str]
 ) -> None:
