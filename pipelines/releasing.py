@@ -106,7 +106,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)
-            sys.stdout.write(f"{plans}{told(balance, foreseen=True)}{CHECK}")
+            sys.stdout.write(f"{plans}{CHECK}{told(balance, foreseen=True)}")
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
