@@ -26,7 +26,8 @@ from beam_dp.transforms.io.read_rows import ReadRows
 SHOWN = 5
 """So many people, keys and forms are named."""
 LOOKED = 10_000
-"""So many rows say how a column is written."""
+"""So many rows of a batch, or of JSON, say how a column is written."""
+_BATCHES = 10
 _TEST = 100
 """Who has more than one row of so many may be a test; where there are not more people, anybody has."""
 _FACTS = ("person", "period", "partition", "why")
@@ -102,11 +103,12 @@ def _kind(read: Sequence[Any], name: str) -> frozenset[str]:
     if isinstance(read[0], dict):
         forms = written_forms.of_values([row[name] for row in read[:LOOKED]])
         return forms - written_forms.JSON_TYPES or forms
-    column = read[0].column(name)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = read[0].schema.field(name).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not ids.is_text(kind):
         return frozenset([str(kind)])
-    return written_forms.of_texts(column[:LOOKED].cast(pa.string()))
+    texts = [batch.column(name)[:LOOKED].cast(pa.string()) for batch in read[:_BATCHES]]
+    return written_forms.of_texts(pa.concat_arrays(texts))
 
 
 def _no_numbers(path: str, reader: ReadRows, read: Sequence[Any]) -> Iterator[tuple[str, str]]:
