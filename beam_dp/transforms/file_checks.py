@@ -158,12 +158,14 @@ def _columns(elements: Iterable[Any], laid: Layout) -> Iterator[dict[str, pa.Arr
     """Yield the columns of batches; rows that are dicts are one batch, and have no types."""
     rows = row_fields.FieldLists(laid.names)
     for element in elements:
-        if row_fields.is_columnar(element):
+        if isinstance(element, dict):
+            rows.add(element)
+        elif element.schema.metadata == row_fields.OF_DICTS:
+            rows.extend(plain_values.to_list(column_of(element, name)) for name in laid.names)
+        else:
             cells = {name: column_of(element, name) for name in laid.names}
             check_types(laid, {name: column.type for name, column in cells.items()})
             yield cells
-        else:
-            rows.add(element)
     if len(rows):
         yield dict(zip(laid.names, map(ids.ids_of, rows.drain()), strict=True))
 

@@ -35,7 +35,9 @@ from beam_dp.transforms.columns import (
     fixed_point,
     ids,
     partition_keys,
+    plain_values,
     public_keys,
+    row_fields,
     written_forms,
 )
 
@@ -100,6 +102,11 @@ class Layout:
             TypeError: for a column of a type that does not fit its role.
         """
         arrays = {name: column_of(batch, name) for name in self.names}
+        if (
+            batch.schema.metadata == row_fields.OF_DICTS
+        ):  # a cell of a wrong type is its row's alone
+            lists = [plain_values.to_list(arrays[name]) for name in self.names]
+            return concatenate(self.from_lists(lists) or self.from_lists([[] for _ in lists]))
         check_types(self, {name: array.type for name, array in arrays.items()})
         parts = self._same_keys([arrays[name] for name in self.names])
         return concatenate(list(map(self._from_columns, parts)))
