@@ -6,9 +6,15 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 TESTS = [
+    "boto3>=1.40",
+    "deltalake>=1.1",
+    "flask>=3",
+    "flask-cors>=5",
     "hypothesis>=6.100",
+    "moto[s3]>=5.1",
     "pandas>=2.2",
     "polars>=1.30",
+    "pyiceberg[sql-sqlite]>=0.10",
     "pytest>=8.1",
     "pytest-xdist>=3.5",
     "setuptools>=68",

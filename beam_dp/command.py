@@ -21,6 +21,7 @@ COMMANDS = {
     "ledger": ("ledger", "print who has spent what, and what is left"),
     "table": ("table", "print a released file again, and write its page"),
     "card": ("card", "write the deployment card of a release, of its record"),
+    "check": ("check", "look at your own files before a budget is spent: NOT PRIVATE"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
 }
 """The module of each command, and what it does."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
@@ -152,11 +153,14 @@ class Parser(argparse.ArgumentParser):
             )
             meant = f"did you mean {near}?" if near else "--help lists those of the job"
             self.error(f"unrecognized argument: {name}, {meant}")
-        return options, PipelineOptions([*left, *given[at + 1 :]])
+        made = PipelineOptions([*left, *given[at + 1 :]])
+        FileSystems.set_options(made)  # files are read before there is a pipeline
+        return options, made
 
 
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
     """Return a parser of a job without Beam."""
+    FileSystems.set_options(PipelineOptions([]))
     return Parser(
         " ".join([sys.argv[0], *program.split()[1:]])
         if stopping.is_command()

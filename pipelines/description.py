@@ -67,8 +67,7 @@ def read(path: str) -> dict[str, Any]:
         TypeError, ValueError: for a file that is none, or cannot be read.
     """
     try:
-        with FileSystems.open(path) as file:
-            given = yaml.load(file.read().decode(), _Loader)
+        given = yaml.load(open_files.answer(path, _content).decode(), _Loader)
     except (OSError, BeamIOError) as error:
         missing = open_files.is_local(path) and not os.path.exists(path)
         why = "there is no such file" if missing else "it cannot be read"
@@ -83,6 +82,12 @@ def read(path: str) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
     return dict(given)
+
+
+def _content(path: str) -> bytes:
+    with FileSystems.open(path) as file:
+        content: bytes = file.read()
+        return content
 
 
 def without_folders(given: Any, is_path: bool = False) -> Any:
@@ -177,6 +182,9 @@ class Description:
         for name in ("input", "output"):
             checks.require(bool(self.given.get(name)), _OWNER, name, "be given")
         outputs, pages = self.files("output"), self.files("report")
+        for path in filter(None, [*outputs, *pages]):
+            open_files.check_system(_OWNER, "output", path)
+            open_files.answer(path, FileSystems.exists)
         rule = f"be given where {' or '.join(PAGE)} is: they are of the page"
         checks.require(bool(pages) or not self.page, _OWNER, "report", rule)
         for page in pages:
@@ -191,15 +199,17 @@ class Description:
                 rule = f"name another file than input and ledger, and {path!r} matches it"
                 checks.require(other, _OWNER, "output", rule)
 
-    def check_input(self, made: beam.Pipeline) -> None:
-        """Refuse local input that is not there, before a run is charged.
+    def check_reach(self, made: beam.Pipeline) -> None:
+        """Refuse input that is not there, and stores that cannot be written, before a run is charged.
 
         Args:
             made: the pipeline, whose runner decides: those of this process see what we see.
         """
         if type(made.runner).__name__ in guards.LOCAL:
-            for pattern in filter(open_files.is_local, self.input.split(",")):
-                read_rows.matched_files(pattern)
+            for pattern in self.input.split(","):
+                open_files.answer(pattern, read_rows.matched_files)
+            for path in (*self.files("output"), *self.files("report")):
+                open_files.answer(path, whole_files.try_out)
 
 
 def _patterns(given: str | list[str]) -> str:

@@ -54,6 +54,11 @@ _SIGNS = re.compile(r'\b(decimal|thousands)="(.)"')
 _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
 
 
+def flagged(text: str) -> str:
+    """Return a text with the options of files as flags."""
+    return _SIGNS.sub(r'--\1 "\2"', text)
+
+
 def translated(text: str) -> str:
     """Return the text of an error in words of the description; other texts stay as they are."""
     parts = _FORM.fullmatch(text)
@@ -62,7 +67,7 @@ def translated(text: str) -> str:
     owner, name, rule, mend = (part or "" for part in parts.groups())
     told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
-    mend = _SIGNS.sub(r'--\1 "\2"', mend)
+    mend = flagged(mend)
     if mend and (name == "query" or not _PYTHON.search(mend)):  # what mends a query is SQL
         told += f". {mend}"
     elif advice:

@@ -32,8 +32,9 @@ NOTHING = (
 """The last line of a job whose output has no row, which is a released fact."""
 OF_QUERIES = (
     ". In a query what CAST cannot read is null, as a date like 24.11.2026, and a row without a key "
-    "is dropped: try it on rows that you made up"
+    "is dropped: beam-dp check says how many (not private)"
 )
+CHECK = "to see what would be dropped of your own files, and why: beam-dp check (not private)\n"
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
 
 
@@ -71,21 +72,22 @@ def pipeline(
 
 def rows_of(asked: Description, made: beam.Pipeline) -> beam.PCollection[object]:
     """Return the rows that a job releases, read in this pipeline."""
+    rows = made | "Read" >> reader_of(asked)
+    return rows if asked.query is None else rows | "Query" >> dp.Rows(asked.query)
+
+
+def reader_of(asked: Description) -> dp.ReadRows:
+    """Return the reader of the columns that a job needs."""
     release = asked.release
-    people = release.people_columns
-    query = None if asked.query is None else dp.Rows(asked.query)
-    parsed = query and query.parsed
-    read = read_rows.reader_of(
+    return read_rows.reader_of(
         asked.input,
-        people,
+        release.people_columns,
         asked.run.columns,
         release.metrics,
-        parsed,
+        None if asked.query is None else dp.Rows(asked.query).parsed,
         asked.numbers,
         **asked.dialect,
     )
-    rows = made | "Read" >> read
-    return rows if query is None else rows | "Query" >> query
 
 
 def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
@@ -104,12 +106,12 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
         if options.plan:
             if asked.ledger is not None:
                 balance = asked.ledger.foresee(asked.release, name)
-            sys.stdout.write(f"{plans}{told(balance, foreseen=True)}")
+            sys.stdout.write(f"{plans}{CHECK}{told(balance, foreseen=True)}")
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
         running.check(made)
-        asked.check_input(made)
+        asked.check_reach(made)
         if asked.ledger is not None:
             if beam_options.view_as(GoogleCloudOptions).template_location:
                 raise ValueError(TEMPLATE)

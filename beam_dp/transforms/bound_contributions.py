@@ -69,7 +69,9 @@ class _CollectRows(quick_steps.QuickStep):
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         columns = {name: layouts.column_of(batch, name) for name in self._names}
-        layouts.check_types(self._layout, {name: column.type for name, column in columns.items()})
+        if batch.schema.metadata != row_fields.OF_DICTS:
+            types = {name: column.type for name, column in columns.items()}
+            layouts.check_types(self._layout, types)
         self._lists.extend(plain_values.to_list(columns[name]) for name in self._names)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

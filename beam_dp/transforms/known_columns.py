@@ -14,6 +14,7 @@ person alone has it, the answer would tell that this person is there. So nothing
 their schema, and a batch without a column fails the job: see `columns.layout`.)
 """
 
+import datetime
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -24,12 +25,19 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.typehints.typehints import TupleConstraint
+from apache_beam.utils.timestamp import Timestamp
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io.table_files import ARROW_TYPES
 
 _NO_ROWS = (bool, int, float, str, bytes)
 _BATCHES = (pa.RecordBatch, pa.Table)
+_TIMES = (datetime.datetime, Timestamp)
+_TYPES = {
+    which: pa.timestamp("us") if kind in _TIMES else ARROW_TYPES[kind]
+    for kind in (*ARROW_TYPES, *_TIMES)
+    for which in (kind, kind | None)
+}
 _Forms = Mapping[str, frozenset[str]]
 _Read = tuple[tuple[str, ...], dict[str, pa.DataType], _Forms]
 _read: weakref.WeakKeyDictionary[beam.PCollection[Any], _Read] = weakref.WeakKeyDictionary()
@@ -122,7 +130,7 @@ def types_of(rows: beam.PCollection[Any]) -> dict[str, pa.DataType]:
     if rows in _read:
         return _read[rows][1]
     fields = fields_of(rows) or ()
-    return {name: ARROW_TYPES[kind] for name, kind in fields if kind in ARROW_TYPES}
+    return {name: _TYPES[kind] for name, kind in fields if kind in _TYPES}
 
 
 def forms_of(rows: beam.PCollection[Any]) -> _Forms:

@@ -45,11 +45,6 @@ held: list[Any] = []
 """The rows, or batches, that were read."""
 
 
-def hold(row: object) -> None:
-    """Keep a row, or a batch, in the memory of this process: the last step of reading."""
-    held.append(row)
-
-
 def draws(run: PrivateTables, runs: int) -> list[list[Numbers]]:
     """Return, per table, what so many independent releases of the rows that are held would be.
 
@@ -107,11 +102,11 @@ class _Rehearsal:
         keep_rows = program.keep_rows
         self.bounder = Bounder(bounds, program.fields, self.layout.key, keep_rows=keep_rows)
         self.settled: dict[Any, dict[int, list[bytes]]] = {}
-        collected = _bundle(Collect(self.layout, self.bounder, 1), held)
+        collected = bundle(Collect(self.layout, self.bounder, 1), held)
         self.people: list[Any] = [(0, [lines for _, lines in collected])]
         self.first = program.chooses or program.selection is not None
         if self.first:
-            found = list(_bundle(ReduceShards(self.bounder, program, 1), self.people))
+            found = list(bundle(ReduceShards(self.bounder, program, 1), self.people))
             self.votes = [_bare(each) for each in found if getattr(each, "tag", "") == VOTES]
             weights = [_bare(each) for each in found if getattr(each, "tag", "") == WEIGHED]
             self.weights = [packed for _, packed in weights]
@@ -151,7 +146,7 @@ class _Rehearsal:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures
             settle = Settle(self.bounder, *measures, 1, self.program if self.first else None)
-            for bucket, packed in _bundle(settle, self.people, chosen, selected):
+            for bucket, packed in bundle(settle, self.people, chosen, selected):
                 self.settled[choice][bucket].append(packed)
         return self.settled[choice]
 
@@ -162,7 +157,7 @@ def _bare(tagged: Any) -> Any:
     return value.value if isinstance(value, WindowedValue) else value
 
 
-def _bundle(step: Any, elements: Iterable[Any], *given: Any) -> Iterator[Any]:
+def bundle(step: Any, elements: Iterable[Any], *given: Any) -> Iterator[Any]:
     """Yield what a step makes of the elements of a bundle."""
     step.start_bundle()
     for element in elements:

@@ -644,7 +644,8 @@ class _Run(beam.DoFn):
         for batch in _batches(self._query.needs, zip(*self._waiting.drain(), strict=True)):
             with contextlib.suppress(checks.ParameterError):  # for types of these rows alone
                 self._engine.bound(batch.schema)
-                yield from self._engine.rows(batch)
+                for made in self._engine.rows(batch):
+                    yield made.replace_schema_metadata(row_fields.OF_DICTS)
 
 
 def _batches(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[pa.RecordBatch]:

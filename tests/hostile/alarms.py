@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from apache_beam.utils.timestamp import Timestamp
 
 CALLS: list[str] = []
 _ON: list[bool] = []
@@ -131,10 +132,16 @@ def _filled() -> dict[str, object]:
     half, empty, unknown = Fraction(1, 2), Fraction.__new__(Fraction), uuid.UUID(int=0)
     object.__setattr__(half, "_numerator", loud(int)(1))
     del empty._numerator
+    second, named = Timestamp(1), Timestamp(1)
+    second._seconds = loud(int)(1)
+    vars(named)[key_like("_seconds")] = 1
     object.__setattr__(unknown, "int", loud(int)(1))
     return {
         "a Fraction of alarms": half,
         "a Fraction of nothing": empty,
+        "a timestamp of alarms": second,
+        "a timestamp with an alarm": named,
+        "a timestamp of nothing": Timestamp.__new__(Timestamp),
         "a UUID of alarms": unknown,
         "a UUID of nothing": uuid.UUID.__new__(uuid.UUID),
         "a time of an alarming zone": datetime.datetime(2026, 1, 1, tzinfo=loud(_Zone)()),

@@ -1,6 +1,7 @@
 """Section C of the table of bad inputs: partition keys."""
 
 import datetime
+import uuid
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from apache_beam.utils.timestamp import Timestamp
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -15,7 +17,7 @@ from beam_dp.transforms.columns.public_keys import PublicKeys
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_dict
 
-DAY = datetime.date(2020, 1, 2)
+DAY, WIDE = datetime.date(2020, 1, 2), (1 << 64) - 1
 LATE = pa.array([3_000_000], pa.int32()).cast(pa.date32())
 
 CASES = [
@@ -40,9 +42,13 @@ CASES = [
     Case("45 date", DAY, DAY, pa.array([DAY])),
     Case("45 date64", datetime.date.max, datetime.date.max, pa.array([datetime.date.max], pa.date64())),
     Case("45 date after 9999", None, None, LATE),
-    Case("45 datetime", datetime.datetime(2020, 1, 2), None),
+    Case("45 day as a datetime", datetime.datetime(2020, 1, 3), datetime.date(2020, 1, 3)),
+    Case("45 datetime", datetime.datetime(2020, 1, 2, 13, 30), "2020-01-02 13:30:00"),
+    Case("45 timestamp", Timestamp(1.5), "1970-01-01 00:00:01.500000"),
+    Case("45 uuid", uuid.UUID(int=45), str(uuid.UUID(int=45)), pa.array([uuid.UUID(int=45).bytes], pa.uuid())),
     Case("45 surrogate", "\udfff", None),
-    Case("45 past 64 bits", 1 << 64, None, pa.array([(1 << 64) - 1], pa.uint64())),
+    Case("45 past 64 bits", WIDE, str(WIDE), pa.array([WIDE], pa.uint64())),
+    Case("45 wide decimal", Decimal(-WIDE), str(-WIDE), pa.array([Decimal(-WIDE)], pa.decimal128(38, 0))),
     Case("45 timedelta", np.timedelta64(1, "ns"), None),
     Case("45 hostile", Hostile(), None),
     Case("46 float", 53.0, 53, pa.array([53.0])),

@@ -43,7 +43,7 @@ def test_no_partition_is_said_last(
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.endswith(
         "1,2,3. In a query what CAST cannot read is null, as a date like 24.11.2026, and a row "
-        "without a key is dropped: try it on rows that you made up"
+        "without a key is dropped: beam-dp check says how many (not private)"
     )
     assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")

@@ -11,7 +11,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.transforms import rehearsal
-from pipelines import rehearse
+from pipelines import check, rehearse
 from tests.row_files import write
 
 MARK = "NOT PRIVATE: a rehearsal of 20 releases, which shows the true numbers of the input"
@@ -27,7 +27,9 @@ def held() -> Iterator[list[dict[str, object]]]:
         for key in numbers.permutation(6)[: 1 + person % 6].tolist():
             for _ in range(1 + person % 3 + 200 * (person == 7)):
                 value = float(numbers.integers(0, 50))
-                rehearsal.hold({"who": person, "key": key, "value": value, "other": key + 9000})
+                rehearsal.held.append(
+                    {"who": person, "key": key, "value": value, "other": key + 9000}
+                )
     yield rehearsal.held
     rehearsal.held.clear()
 
@@ -127,8 +129,11 @@ def test_the_table_and_the_page_are_marked(
     words = ["--input", visits, *ASKED, "--mean", "spent", "--median", "minutes"]
     words += ["--partition", "day", "--public_partitions", "1,2,3,4", "--report", page]
     assert rehearse.main(words) == 0
-    first, heading, *rows, last = capsys.readouterr().out.splitlines()
-    assert first == MARK and rows.pop() == MARK and last == f"report: {page}"
+    checked, table = capsys.readouterr().out.split(f"{MARK}\n", 1)
+    assert checked.startswith(f"{check.HEAD}\n{visits}: 600 of 600 rows count\n")
+    assert "  keys of the list that never occur (1): 4\n" in checked
+    heading, *rows, last = table.splitlines()
+    assert rows.pop() == MARK and last == f"report: {page}"
     assert heading.split()[0] == "day"
     assert re.match(r" *1 +200 ±[\d.]+ \(\d+% hold\) +1\.5 ±", rows[0]), rows[0]
     assert "(no number)" in rows[3]  # a mean of nobody

@@ -243,7 +243,7 @@ def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> Non
     assert aggregate.main([*words, "--plan"]) == 0
     said = capfd.readouterr().out
     plans = [f"{t.title}:\n{t.release.plan()}\n" for t in described(*words).tables]
-    assert said == "\n".join([*plans, f"{SAID}\n"])
+    assert said == "\n".join([*plans, f"{SAID}\n{releasing.CHECK}"])
 
 
 @pytest.mark.parametrize("words", [[], ["--plan"]])

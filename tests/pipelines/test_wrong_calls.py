@@ -77,7 +77,7 @@ AGGREGATE = {
     "a bucket without its package": (
         ["--input", "gs://a/b.csv", *FILES[2:], *command("--count")], 'not \'gs://a/b.csv\'. Write: pip install ".[gcp]", in'
     ),
-    "a store that Beam would miss in the run": (written("s3://a/o.csv"), 'Write: pip install "apache-beam[aws]".'),
+    "a store that Beam would miss in the run": (written("azfs://a/b/o.csv"), 'pip install "apache-beam[azure]".'),
     "keys in a file that is not there": (
         [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "@days.csv"],
         "partitions must match a file, and 'days.csv' matches none",

@@ -43,8 +43,8 @@ BAD = [
     [1],
     {"a": 1},
     "\ud800",
-    1 << 63,
-    datetime.datetime(2020, 1, 1),
+    1 << 4096,
+    datetime.timedelta(1),
 ]
 BAD += [1j, object(), Decimal("0.5")]
 

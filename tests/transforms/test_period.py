@@ -18,7 +18,7 @@ from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 
 KEY = bytes(32)
 DAYS = [datetime.date(2026, 11, day) for day in (21, 22, 23)]
-NO_DAYS = [None, float("nan"), 2.5, b"2026-11-22", datetime.datetime(2026, 11, 22), [1], object()]
+NO_DAYS = [None, float("nan"), 2.5, b"2026-11-22", datetime.timedelta(1), [1], object()]
 CONTENT = pa.schema([("person", pa.string()), ("day", pa.date32()), ("spent", pa.float64())])
 
 

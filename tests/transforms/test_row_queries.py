@@ -13,6 +13,7 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
+from beam_dp import testing
 from beam_dp.transforms.row_queries import _FUNCTIONS, Query, _Engine
 from pipelines import aggregate
 from tests import pages
@@ -322,6 +323,22 @@ def test_hostile_rows_without_a_type_never_fail_and_change_no_other(query: str) 
     mixed: list[Any] = [*rows, Hostile(), None, 7, "text", *good, {"who": Hostile(), "v": 1}]
     found = [row for row in run(query, mixed) if str(row["who"]).startswith("good")]
     assert found == run(query, good) and len(found) == 19
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
+@pytest.mark.parametrize("columns", [["v"], ["who"], ["key"], ["who", "key", "v"]])
+def test_rows_without_a_type_fail_no_release_of_them(columns: list[str]) -> None:
+    """A cell that is of no use for its column is that row's own: the others are released."""
+    good = [{"who": f"good {number}", "key": "a", "v": 2.0} for number in range(9)]
+    bad = [{**good[0], **dict.fromkeys(columns, value)} for value in HOSTILE.values()]
+    public = dp.PublicPartitions(["a"])
+    metrics = [dp.Count(), dp.Sum("v", clip=50), dp.DistinctCount("v")]
+    release = dp.PrivateAggregate("who", metrics, dp.Budget(1), ["key"], partitions=public)
+    with testing.without_noise(), beam.Pipeline(runner="FnApiRunner") as pipeline:
+        read = support.start(pipeline, [*bad, *good])
+        seen = support.keep(read | dp.Rows("SELECT who, key, v FROM rows") | release)
+    [row] = seen
+    assert row.key == "a" and row.count >= 9 and row.sum_v >= 18
 
 
 def test_an_integer_beyond_64_bits_stays_an_id() -> None:

@@ -7,11 +7,14 @@ type of the column: 3, 3.0 and Decimal("3") are the same number of units.
   (ties to even);
 * floats are the multiple of the unit nearest to their product with 1/unit in double precision;
   float32 is widened exactly first;
+* PostgreSQL's NUMERIC, which ADBC reads as text of a type of its own, is the decimal in that text, of
+  at most 1,000 characters;
 * the infinities, and all values beyond 2^120 units, are clamped there;
 * null, NaN, booleans, text, complex, and everything else are no numbers: the row counts as a row,
   but its value is absent.
 """
 
+import contextlib
 import decimal
 import math
 from fractions import Fraction
@@ -25,12 +28,14 @@ from beam_dp.transforms.columns import ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
+_NUMERIC = pa.opaque(pa.string(), "numeric", "PostgreSQL")
+_LONGEST = 1_000
 
 
 def supported(kind: pa.DataType) -> bool:
     """Return whether a column of this Arrow type, or a dictionary of it, can hold values."""
     checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
-    return any(check(kind) for check in checks)
+    return kind == _NUMERIC or any(check(kind) for check in checks)
 
 
 def to_units(column: ids.Cells, unit: Fraction) -> np.ndarray:
@@ -50,6 +55,10 @@ def to_units(column: ids.Cells, unit: Fraction) -> np.ndarray:
         return to_units(column.dictionary_decode(), unit)
     if pa.types.is_null(kind) or not supported(kind):
         return np.full(len(column), integers.LOWEST)
+    if kind == _NUMERIC:
+        return _pack(
+            [_from_text(text, unit) for text in column.storage.cast(pa.binary()).to_pylist()]
+        )
     present = ids.validity(column)
     if pa.types.is_floating(kind):
         floats = ids.without_nulls(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
@@ -87,6 +96,14 @@ def _from_decimal(value: decimal.Decimal, unit: Fraction) -> int | None:
     if not value or value.adjusted() < -400:
         return 0
     return _clamp(round(Fraction(value) / unit))
+
+
+def _from_text(text: bytes | None, unit: Fraction) -> int | None:
+    """Return the decimal in a text in units; None for other texts."""
+    with contextlib.suppress(decimal.DecimalException, UnicodeDecodeError):
+        if text is not None and len(text) <= _LONGEST:
+            return _from_decimal(decimal.Decimal(text.decode("ascii")), unit)
+    return None
 
 
 def _clamp(units: int) -> int:

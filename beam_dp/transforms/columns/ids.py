@@ -9,8 +9,9 @@ ways, and one person must never become two, each with a contribution bound:
   who wants these applies them first); the empty text is a valid id;
 * dates of the years 1 to 9999 are their ISO text, UUIDs their canonical text, integers beyond 64
   bits (and up to 4,096) their decimal text;
-* null, NaN, other floats, bytes, timestamps, lists and everything else are no ids: such a row is
-  dropped.
+* datetimes, and Beam's timestamps, at midnight are that date, as BigQuery and pandas write days;
+  others are their text in UTC: "2026-11-24 13:30:00". Arrow columns of them are refused: cast these;
+* null, NaN, other floats, bytes, lists and everything else are no ids: such a row is dropped.
 
 *Floats* come from integers: a missing one makes floats of a whole column in pandas. A float is the
 integer that it must have been made of. From 2^53 on (2^24 for float32, 2^11 for float16) there are
@@ -33,6 +34,7 @@ from typing import Any, SupportsFloat, TypeAlias, TypeGuard
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from apache_beam.utils.timestamp import Timestamp
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.numerics import hashing, value_types
@@ -54,9 +56,11 @@ _FAST = {
 _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UUIDS = 1 << 128
+_UUID_DIGITS = [at for at in range(36) if at not in (8, 13, 18, 23)]
 EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
 """By the bytes of a float: below this number, each integer has a whole float of its own."""
 _UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # read past the class: a UUID can hold anything in it
+_HELD = vars(Timestamp)["__dict__"].__get__
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
 
@@ -210,7 +214,34 @@ def plain(value: Any) -> int | str | datetime.date | None:
         return bool(value)
     if kind in value_types.TEXTS:
         return str(value) if value_types.is_utf8(value) else None
+    if kind is datetime.datetime or type(value) is Timestamp:
+        return _of_time(moment(value))
     return value if kind is datetime.date else None
+
+
+def moment(value: Any) -> Any:
+    """Return Beam's timestamp as a datetime, None for one that holds other things; else the value."""
+    if type(value) is not Timestamp:
+        return value
+    held = _HELD(value)  # read past the class: a timestamp can hold anything in it
+    parts = [*dict.keys(held), *dict.values(held)]
+    if any(type(part) is not str and type(part) is not int for part in parts):
+        return None
+    with contextlib.suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return value.to_utc_datetime(allow_lossy_conversion=True).replace(tzinfo=datetime.UTC)
+    return None
+
+
+def _of_time(value: datetime.datetime | None) -> str | datetime.date | None:
+    """Return a time as a date, or as text in UTC; None for zones of other classes."""
+    if value is None or value_types.of(value.tzinfo) not in value_types.ZONES:
+        return None
+    with contextlib.suppress(OverflowError, ValueError):
+        in_utc = value if value.tzinfo is None else value.astimezone(datetime.UTC)
+        plain = in_utc.replace(tzinfo=None)
+        is_day = plain.time() == datetime.time()
+        return plain.date() if is_day else plain.isoformat(" ")
+    return None
 
 
 def is_float(value: object) -> TypeGuard[SupportsFloat]:
@@ -230,6 +261,19 @@ def uuid_text(value: uuid.UUID) -> str | None:
         number = _UUID_NUMBER(value)
         return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < _UUIDS else None
     return None
+
+
+def without_uuids(column: pa.Array) -> pa.Array:
+    """Return a column of UUIDs as their canonical text; any other column as it is."""
+    if column.type != pa.uuid():
+        return column
+    stored = column.storage
+    content = np.frombuffer(stored.buffers()[1] or b"", np.uint8).reshape(-1, 16)
+    content = content[stored.offset : stored.offset + len(stored)]
+    nibbles = np.stack([content >> 4, content & 15], axis=2).reshape(-1, 32)
+    text = np.full((len(stored), 36), ord("-"), np.uint8)
+    text[:, _UUID_DIGITS] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
+    return pa.array(text.view("S36")[:, 0], mask=~validity(stored)).cast(pa.string())
 
 
 def whole_number(value: decimal.Decimal) -> int | None:

@@ -23,9 +23,10 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Table, concatenate
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.summaries import owner_lines
@@ -34,7 +35,9 @@ from beam_dp.transforms.columns import (
     fixed_point,
     ids,
     partition_keys,
+    plain_values,
     public_keys,
+    row_fields,
     written_forms,
 )
 
@@ -99,8 +102,27 @@ class Layout:
             TypeError: for a column of a type that does not fit its role.
         """
         arrays = {name: column_of(batch, name) for name in self.names}
+        if (
+            batch.schema.metadata == row_fields.OF_DICTS
+        ):  # a cell of a wrong type is its row's alone
+            lists = [plain_values.to_list(arrays[name]) for name in self.names]
+            return concatenate(self.from_lists(lists) or self.from_lists([[] for _ in lists]))
         check_types(self, {name: array.type for name, array in arrays.items()})
-        return self._from_columns([arrays[name] for name in self.names])
+        parts = self._same_keys([arrays[name] for name in self.names])
+        return concatenate(list(map(self._from_columns, parts)))
+
+    def _same_keys(self, columns: list[pa.Array]) -> Iterator[list[pa.Array]]:
+        """Yield the columns, of rows apart whose private keys are integers beyond 64 bits: text."""
+        end = 1 + len(self.partition) if self.public is None else 1
+        for place in range(1, end):
+            wide = partition_keys.is_wide(columns[place])
+            if wide is not None:
+                for rows, kind in ((wide, pa.string()), (pc.invert(wide), pa.int64())):
+                    part = [column.filter(rows) for column in columns]
+                    part[place] = part[place].cast(kind)
+                    yield from self._same_keys(part)
+                return
+        yield columns
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
@@ -318,7 +340,7 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
             f"column {name!r} must hold values of one of Arrow's own types, not of an extension. "
             "Cast it before this transform, to the type that it is stored in."
         )
-    return batch.column(indexes[0])
+    return ids.without_uuids(batch.column(indexes[0]))
 
 
 def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:

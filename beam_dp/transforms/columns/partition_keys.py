@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import hashing
 from beam_dp.transforms.columns import ids
@@ -21,8 +22,8 @@ def name_keys(
     """Return identities of private keys, which rows have a key, and the names of hashed keys.
 
     Types are kept apart: 1, "1" and True are three partitions. Integers of every width, whole
-    decimals (in 64 bits) and whole floats are of one type. A single column of integers or dates
-    needs no names.
+    decimals and whole floats are of one type, those beyond 64 bits are text. A single column of
+    integers or dates needs no names.
     """
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_present(column) for column in columns])
@@ -59,7 +60,8 @@ def _readable(column: pa.Array) -> pa.Array:
     if pa.types.is_uint64(kind):
         column = ids.signed(column)
     if pa.types.is_uint64(column.type) or pa.types.is_decimal(kind):
-        return pa.array([clean(part) for part in column.to_pylist()], pa.int64())
+        parts = map(clean, column.to_pylist())
+        return pa.array([part if type(part) is int else None for part in parts], pa.int64())
     return column
 
 
@@ -123,7 +125,18 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
 def clean(part: object) -> object:
     """Return one Python key part as a plain int, str, bool or date; None if it is no key.
 
-    Integers beyond 64 bits and text that UTF-8 cannot encode are no keys.
+    Integers beyond 64 bits are their text, as in `ids`; text that UTF-8 cannot encode is no key.
     """
     plain = ids.plain(part)
-    return None if type(plain) is int and plain not in ids.INT64 else plain
+    return str(plain) if type(plain) is int and plain not in ids.INT64 else plain
+
+
+def is_wide(column: pa.Array) -> pa.Array:
+    """Return which whole numbers of a column are beyond 64 bits; None where none can be."""
+    kind = column.type
+    if not (pa.types.is_uint64(kind) or pa.types.is_decimal(kind) and kind.scale == 0):
+        return None
+    numbers = column.cast(pa.decimal256(76))
+    least, most = (pa.scalar(end, pa.decimal256(76)) for end in (ids.INT64[0], ids.INT64[-1]))
+    wide = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
+    return pc.fill_null(wide, False) if pc.any(wide).as_py() else None

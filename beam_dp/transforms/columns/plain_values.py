@@ -33,6 +33,7 @@ _KINDS: dict[str, Callable[[str], object]] = {
 
 def plain(value: Any) -> Plain:
     """Return a value in a form that `marshal` writes canonically; None for types without one."""
+    value = ids.moment(value)
     kind = value_types.of(value)
     if kind in _SCALARS:
         value = value.item()

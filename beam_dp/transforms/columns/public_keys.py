@@ -1,6 +1,7 @@
 """The list of public keys, in columns, and the index in it of the partition keys of rows."""
 
 import dataclasses
+import datetime
 import functools
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms.numerics import checks, hashing
+from beam_dp.mechanisms.numerics import checks, hashing, value_types
 from beam_dp.transforms.columns import ids, written_forms
 from beam_dp.transforms.columns.partition_keys import Key, clean
 
@@ -68,7 +69,8 @@ def plain_column(values: Sequence[object]) -> pa.Array:
     """
     column = ids.to_array(values)
     if column is None:  # of numpy, of decimals, of several types
-        column = ids.to_array(list(map(clean, values)))
+        times = value_types.of_all(values) == {datetime.datetime}  # at midnight a date, else text
+        column = ids.to_array(list(map(ids.canonical if times else clean, values)))
     if column is None or column.null_count or pa.types.is_floating(column.type):
         kinds = sorted({type(value).__name__ for value in values})
         rule = "be an int of 64 bits, a string, a date or a boolean, all of a column of one type, "

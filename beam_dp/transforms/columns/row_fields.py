@@ -17,6 +17,8 @@ import apache_beam as beam
 import pyarrow as pa
 
 FULL = 1 << 16
+OF_DICTS = {b"beam_dp": b"dicts"}
+"""The metadata of batches that a query makes of rows without types: their types are data."""
 # Attributes of types, read without their metaclasses.
 _BASES, _NAMESPACE = (vars(type)[name].__get__ for name in ("__mro__", "__dict__"))
 

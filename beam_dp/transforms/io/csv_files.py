@@ -31,6 +31,8 @@ SLICE = 131_072
 NUMBER_LIMIT = 1_000
 # A cell may be of no number; with a digit, it is one in another form. Spreadsheets write #DIV/0!.
 _DIGIT = r"^[^#]*\p{Nd}"
+_OTHER_CELLS = "more or fewer cells than the header"
+_SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
 _NO_HEADER = "none of the wanted columns in its first line, which must be a header with {!r}"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
@@ -123,6 +125,15 @@ class Csv(Format):
         """
         delimiter = wanted.dialect.delimiter or self.delimiter
         return _guarded(_batches(part, wanted, delimiter), part, wanted)
+
+    def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
+        """Return how many records are dropped, by the reason."""
+        other, spoiled = 0, 0
+        delimiter = wanted.dialect.delimiter or self.delimiter
+        for header, piece in _guarded(_pieces(part, wanted, delimiter), part, wanted):
+            other += int((_filled(piece) & piece.good & (piece.cells != len(header))).sum())
+            spoiled += int((_filled(piece) & ~piece.good).sum())
+        return {_OTHER_CELLS: other, _SPOILED: spoiled}
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
@@ -249,12 +260,11 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
         ValueError: says what is wrong with them, and how many cells the header has.
     """
     content = np.frombuffer(piece.text, np.uint8)
-    first = content[np.append(0, piece.ends)[:-1]]
-    blank = (first == records.LINE_FEED) | (first == records.CARRIAGE_RETURN)
-    good: records.Flags = ~blank & piece.good & (piece.cells == width)
-    bad = ~blank & ~good
+    filled = _filled(piece)
+    good: records.Flags = filled & piece.good & (piece.cells == width)
+    bad = filled & ~good
     remarks = bad & piece.good & (piece.cells == 1)
-    if int(remarks.sum()) * open_files.FEW <= int((~blank).sum()):
+    if int(remarks.sum()) * open_files.FEW <= int(filled.sum()):
         bad &= ~remarks
     behind = content[piece.ends[bad] - 2]
     behind = np.where(behind == records.CARRIAGE_RETURN, content[piece.ends[bad] - 3], behind)
@@ -277,6 +287,13 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
     return good
 
 
+def _filled(piece: records.Piece) -> records.Flags:
+    """Return which records are no blank lines."""
+    first = np.frombuffer(piece.text, np.uint8)[np.append(0, piece.ends)[:-1]]
+    filled: records.Flags = (first != records.LINE_FEED) & (first != records.CARRIAGE_RETURN)
+    return filled
+
+
 def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
     """Refuse a column that has numbers in another form than the dialect says.
 
@@ -284,9 +301,26 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         ValueError: says how to read all of them, if they have one form.
     """
     given = wanted.dialect
+    told = mended(texts, given)
+    if told is None:
+        return
+    cell = column.replace('"', '""')
+    raise checks.ParameterError(
+        "ReadRows",
+        f"column {column!r} of {wanted.pattern!r}",
+        f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
+        f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
+        f"Write {told}."
+        if told
+        else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
+    )
+
+
+def mended(texts: pa.StringArray, given: Dialect) -> str | None:
+    """Return which options read all cells with a digit as numbers: "" for none, None: as given."""
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     if not to_numbers(held, given).null_count:
-        return
+        return None
     signs = ((decimal, mark) for decimal in ".," for mark in (None, *THOUSANDS) if mark != decimal)
     others = (dataclasses.replace(given, decimal=d, thousands=mark) for d, mark in signs)
     ways = [
@@ -299,17 +333,7 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         if not to_numbers(held, other).null_count
     ]
     fewest = min(map(len, ways), default=0)
-    told = " or ".join(" and ".join(way) for way in ways if len(way) == fewest)
-    cell = column.replace('"', '""')
-    raise checks.ParameterError(
-        "ReadRows",
-        f"column {column!r} of {wanted.pattern!r}",
-        f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
-        f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
-        f"Write {told}."
-        if told
-        else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
-    )
+    return " or ".join(" and ".join(way) for way in ways if len(way) == fewest)
 
 
 def _check_delimiter(

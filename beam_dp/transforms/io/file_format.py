@@ -141,6 +141,10 @@ class Format(abc.ABC):
                 of it quotes cells.
         """
 
+    def dropped(self, part: Any, wanted: Wanted) -> dict[str, int]:
+        """Return how many records of a part `rows` leaves out, by the reason: NOT PRIVATE."""
+        return {}
+
     @abc.abstractmethod
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a table, in the order of its rows; never fail, as its budget is spent.

@@ -63,6 +63,11 @@ class JsonLines(Format):
             if value is not None:
                 yield {column: _plain(value.get(column)) for column in wanted.columns}
 
+    def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
+        """Return how many lines are dropped, but for those above 1 MiB."""
+        lines = open_files.guarded(_lines(part), open_files.unreadable(part, wanted.pattern, _RULE))
+        return {"no JSON object": sum(_object(line) is None for line in lines if line.strip())}
+
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write one object per row, with numbers or null: JSON has no infinity and no NaN.
 

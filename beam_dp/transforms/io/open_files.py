@@ -1,13 +1,16 @@
 """Find and open files, and turn all errors that a file's content causes into one without content."""
 
+import concurrent.futures
 import contextlib
 import gzip
 import importlib.util
 import io
 import os
+import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
@@ -22,9 +25,13 @@ DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 LOOKED = 1 << 20
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
 START = f"its first {LOOKED >> 20} MiB"
+PATIENCE = 60.0
+"""So many seconds a file system may think, when a pipeline is built."""
+_RAISED = (Exception,)
 FEW = 100
 """One line of so many may be no row, as a remark; more show that all rows are misread."""
 _BUFFER = 1 << 16
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 _UTF_16 = "text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 does"
 _OTHERS = {
     b"\x1f\x8b": "packed by gzip: its name must end in .gz",
@@ -80,6 +87,43 @@ def matched(pattern: str) -> list[FileMetadata]:
     return [file for one in found for file in sorted(one.metadata_list, key=lambda file: file.path)]
 
 
+def answer(path: str, ask: Callable[[str], Item]) -> Item:
+    """Return what a file system says of a path.
+
+    Raises:
+        ValueError: it is not local, and cannot, or says nothing within a minute.
+    """
+    if is_local(path):
+        return ask(path)
+    made: concurrent.futures.Future[Item] = concurrent.futures.Future()
+    threading.Thread(target=_ask, args=(made, path, ask), daemon=True).start()
+    try:
+        return made.result(PATIENCE)
+    except checks.ParameterError:
+        raise
+    except TimeoutError:
+        why = f"it does not answer within {PATIENCE:.0f} s"
+    except _RAISED as error:
+        found = [*(getattr(error, "exception_details", None) or {"": error}).values()][-1]
+        why = str(getattr(found, "message", None) or found).partition("\n")[0].rstrip(".")
+    rule = "be one that can be reached, and read or written"
+    raise checks.ParameterError("ReadRows", f"path {path!r}", f"{rule}: {why}")
+
+
+def _ask(made: "concurrent.futures.Future[Any]", path: str, ask: Callable[[str], Any]) -> None:
+    try:
+        made.set_result(ask(path))
+    except _RAISED as error:
+        made.set_exception(error)
+
+
+def folders_of(path: str) -> dict[str, str | None]:
+    """Return what folders like `day=2026-11-24` say of a file, by name; None stands for null."""
+    pairs = (folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
+    texts = {unquote(name): unquote(value) for name, value in pairs}
+    return {name: None if value == _NULL else value for name, value in texts.items()}
+
+
 def size_of(pattern: str) -> int:
     """Return how many bytes the files of a pattern have.
 
@@ -109,7 +153,10 @@ def seekable(path: str) -> pa.NativeFile:
     if is_local(path):
         # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
         return pa.OSFile(path)
-    return pa.PythonFile(FileSystems.open(path), mode="r")
+    file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    if isinstance(file, io.BufferedReader):  # S3, Azure: their buffer would fetch 16 MiB for a page
+        file = io.BufferedReader(file.detach(), _BUFFER)
+    return pa.PythonFile(file, mode="r")
 
 
 def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:

@@ -32,7 +32,7 @@ FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
 
 _RULE = "a Parquet file"
-_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.uuid(): pa.string()}
 
 
 class RowGroups(NamedTuple):
@@ -91,14 +91,14 @@ def _guarded(items: Iterator[Any], path: str, wanted: Wanted) -> Iterator[Any]:
 
 
 @functools.lru_cache(_FOOTERS_KEPT)
-def footer_of(path: str, listing: str) -> pq.FileMetaData:
-    """Return the footer of a file; for the same listing of files it is kept in memory.
+def footer_of(path: str, listing: str) -> tuple[pa.Schema, pq.FileMetaData]:
+    """Return schema and footer of a file; for the same listing of files they are kept in memory.
 
     A footer lists all row groups, so that its size grows with the file: without a memory, who reads
     a large file in ranges would spend more time on its footer than on a range's rows.
     """
     with open_files.seekable(path) as source, pq.ParquetFile(source) as file:
-        return file.metadata
+        return file.schema_arrow, file.metadata
 
 
 def _ranges(path: str, footer: pq.FileMetaData, listing: str) -> list[RowGroups]:
@@ -126,16 +126,13 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _opened(path: str, listing: str, wanted: Wanted) -> tuple[pa.Schema, pq.FileMetaData]:
     """Return the schema of a file, in which each wanted column stands once, and its footer."""
-    footers = (footer_of(each, listing) for each in [path])
-    read = ((footer.schema.to_arrow_schema(), footer) for footer in footers)
-    [(schema, footer)] = _guarded(read, path, wanted)
+    [(schema, footer)] = _guarded((footer_of(each, listing) for each in [path]), path, wanted)
     return check_names(path, schema, wanted), footer
 
 
 def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     groups = range(part.first, part.last + 1)
-    metadata = footer_of(part.path, part.listing)
-    schema = metadata.schema.to_arrow_schema()
+    schema, metadata = footer_of(part.path, part.listing)
     if part.last >= metadata.num_row_groups or not set(columns) <= set(schema.names):
         raise pa.ArrowInvalid("the file is another one than when it was listed")
     rows = max(sum(metadata.row_group(group).num_rows for group in groups), 1)
@@ -176,7 +173,7 @@ def _repeats(kind: pa.DataType, size: float) -> bool:
 
 
 def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return `batch` with plain text and bytes: Arrow computes little on its view types yet."""
+    """Return `batch` with plain text and bytes: Arrow computes little on views and UUIDs yet."""
     plain = list(map(_plain, batch.columns))
     return pa.RecordBatch.from_arrays(plain, batch.schema.names)
 
@@ -184,6 +181,7 @@ def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _plain(column: pa.Array) -> pa.Array:
     if pt.is_dictionary(column.type):  # Arrow has no cast of dictionaries with views
         return pa.DictionaryArray.from_arrays(column.indices, _plain(column.dictionary))
+    column = ids.without_uuids(column)
     return column.cast(_PLAIN[column.type]) if column.type in _PLAIN else column
 
 

@@ -13,18 +13,21 @@ Files on other systems are left to the run, which reads their headers and schema
 who builds a pipeline need not have the right to read what its workers read.
 """
 
+import copy
 import dataclasses
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 
 from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
+from beam_dp.transforms.columns import written_forms
 from beam_dp.transforms.io import formats, open_files
 from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Looked, Wanted
 from beam_dp.transforms.row_queries import Query
@@ -54,6 +57,9 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     file, rows and numbers that would be misread: see the module) is refused when the pipeline is built, if the file is one of the first 100
     local ones; in any other file it fails the running job. JSON Lines have no header, so a misspelt
     column of theirs is null in every row; an `UnknownColumns` warning says so.
+
+    A wanted column may be the name of folders, `day=2026-11-24/`, as Hive, Spark, DuckDB and Delta
+    write them: it is text, and null where the folder says `__HIVE_DEFAULT_PARTITION__`.
 
     Edge cases: a pattern that matches nothing, and a file that is damaged further on, fail the
     running job, with one line that names pattern and column. CSV files of 0 bytes are refused,
@@ -129,8 +135,17 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         """Refuse local files that the run could not read; return what is known of the columns."""
         local = ",".join(filter(open_files.is_local, self.pattern.split(",")))
         found = (file.path for file in (open_files.matched(local) if local else ()))
-        paths = list(itertools.islice(filter(os.path.isfile, found), MOST))  # not pipes: read once
-        return self.format.look(paths, self._wanted)
+        # Not pipes, which are read once.
+        return self.look(list(itertools.islice(filter(os.path.isfile, found), MOST)))
+
+    def look(self, paths: Sequence[str]) -> Looked:
+        """Refuse files that could not be read, or would be misread; return what is known of them."""
+        named, wanted = self._of_folders(paths)
+        types, forms = self.format.look(paths, wanted)
+        folders = list(map(open_files.folders_of, paths))
+        texts = {name: pa.array([each[name] for each in folders], pa.string()) for name in named}
+        found = {name: written_forms.of_texts(cells) for name, cells in texts.items()}
+        return Looked({**types, **dict.fromkeys(named, pa.string())}, {**forms, **found})
 
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""
@@ -143,12 +158,64 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def _parts(self, start: bytes) -> Iterator[tuple[int, Any]]:
         """Return the parts of the files, each with its number."""
-        paths = [path for part in self.pattern.split(",") for path in matched_files(part)]
-        return enumerate(self.format.parts(paths, self._wanted))
+        return enumerate(self.format.parts(paths := self.paths(), self._of_folders(paths)[1]))
+
+    def paths(self) -> list[str]:
+        """Return the files; raises ValueError where there is none."""
+        return [path for part in self.pattern.split(",") for path in matched_files(part)]
 
     def _rows(self, numbered: tuple[int, Iterable[Any]]) -> Iterator[Any]:
         for part in numbered[1]:
-            yield from self.format.rows(part, self._wanted)
+            named, wanted = self._of_folders([getattr(part, "path", part)])
+            rows = self.format.rows(part, wanted)
+            yield from (
+                (_completed(row, named, self._wanted.columns) for row in rows) if named else rows
+            )
+
+    def of_file(self, path: str, as_text: bool = False) -> tuple[list[Any], dict[str, int]]:
+        """Return the rows of one of the files, and how many of its records are none, and why.
+
+        Args:
+            path: the file.
+            as_text: whether only the columns of numbers are read, as they are written.
+        """
+        made = copy.copy(self)
+        columns, numbers = (self.numbers, ()) if as_text else (self.columns, self.numbers)
+        made._wanted = Wanted(path, columns, numbers, self._wanted.dialect)
+        wanted = made._of_folders([path])[1]
+        rows = made._rows((0, self.format.parts([path], wanted)))
+        return list(rows), self.format.dropped(path, wanted)
+
+    def _of_folders(self, paths: Sequence[str]) -> tuple[dict[str, str | None], Wanted]:
+        """Return the wanted columns that folders name, with those of the first file, and the rest.
+
+        Raises:
+            ValueError: not all files are in folders of these names; a column of numbers is one.
+        """
+        found = [open_files.folders_of(path) for path in paths]
+        wanted = self._wanted
+        named = {name: found[0][name] for name in wanted.columns if found and name in found[0]}
+        for name in wanted.columns:
+            same = all((name in each) == (name in named) for each in found)
+            good = same and not (name in named and name in wanted.numbers)
+            rule = (
+                "be text in the names of folders, as day=1, of all files of the pattern or of none"
+            )
+            checks.require(good, "ReadRows", f"column {name!r}", rule)
+        kept = [name for name in wanted.columns if name not in named]
+        checks.require(bool(kept), "ReadRows", "columns", "name one that is in the files too")
+        return named, dataclasses.replace(wanted, columns=kept)
+
+
+def _completed(row: Any, named: Mapping[str, str | None], columns: Sequence[str]) -> Any:
+    """Return a dict, or a batch, with the columns of its file's folders."""
+    if isinstance(row, dict):
+        return {**row, **named}
+    texts = {
+        name: pa.repeat(pa.scalar(text, pa.string()), len(row)) for name, text in named.items()
+    }
+    arrays = [texts[name] if name in texts else row.column(name) for name in columns]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def reader_of(

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import hashlib
+import io
 import os
 import tempfile
 import uuid
@@ -23,7 +24,13 @@ def written(path: str) -> Iterator[BinaryIO]:
 
     It is written under another name in the same folder and renamed, which is one step on a local
     file system. If writing fails, the unfinished file is deleted and an older file is unchanged.
+    In stores of objects, which have no folders, its bytes are made first and then written at once:
+    an object appears whole, or not at all, and nothing is to be deleted.
     """
+    if not FileSystems.get_filesystem(path).has_dirs():
+        yield (content := io.BytesIO())
+        _create(path, content.getvalue())
+        return
     partial = f"{_prefix(path)}{uuid.uuid4().hex}.partial"
     try:
         with FileSystems.create(partial) as file:
@@ -32,6 +39,23 @@ def written(path: str) -> Iterator[BinaryIO]:
     finally:
         if FileSystems.exists(partial):
             FileSystems.delete([partial])
+
+
+def _create(path: str, content: bytes) -> None:
+    # One write: what a client still holds after an error, and sends when it is closed, is all.
+    with FileSystems.create(path) as file:
+        file.write(content)
+
+
+def try_out(path: str) -> None:
+    """Write a byte beside an output and delete it, if that is allowed.
+
+    Raises what file systems raise that cannot be written.
+    """
+    trial = f"{_prefix(path)}trial.partial"
+    _create(trial, b"x")
+    with contextlib.suppress(OSError):
+        FileSystems.delete([trial])
 
 
 def beside(path: str) -> str:

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import compared_values
 
 KEY = bytes(range(32))
-NOTHING = [None, math.nan, math.inf, -math.inf, b"a", [1], datetime.datetime(2020, 1, 1), 1j]
+NOTHING = [None, math.nan, math.inf, -math.inf, b"a", [1], datetime.timedelta(1), 1j]
 SAME = [
     [17, 17.0, "17", np.float32(17), np.int8(17), decimal.Decimal(17)],
     [0, 0.0, -0.0, False, "0"],

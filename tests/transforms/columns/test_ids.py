@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import uuid
+import zoneinfo
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.transforms.columns.ids import canonical, identify
+from beam_dp.transforms.columns.ids import canonical, identify, without_uuids
 
 KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -22,8 +24,18 @@ WIDE = st.integers(-(10**70), 10**70)
 DIGITS = st.from_regex(r"[-+ 0]{0,2}[0-9]{0,21}[ \n.]?", fullmatch=True)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | DIGITS
 WHOLE = st.integers(1 - (1 << 53), (1 << 53) - 1).map(float)
-IDS = INT64 | WIDE | WHOLE | st.booleans() | TEXT | st.dates() | st.uuids() | st.none()
-NO_IDS = st.floats() | st.binary() | st.datetimes() | st.lists(st.integers()) | st.complex_numbers()
+IDS = (
+    INT64
+    | WIDE
+    | WHOLE
+    | st.booleans()
+    | TEXT
+    | st.dates()
+    | st.datetimes()
+    | st.uuids()
+    | st.none()
+)
+NO_IDS = st.floats() | st.binary() | st.lists(st.integers()) | st.complex_numbers()
 
 
 def ids_of(identity: np.ndarray, valid: np.ndarray) -> list[tuple[int, int] | None]:
@@ -77,6 +89,10 @@ EQUAL = [
     (1 << 63, str(1 << 63)), (-(1 << 63), str(-(1 << 63))), ((1 << 64) - 1, np.uint64(2**64 - 1)),
     (10**50, Decimal(10**50)), (10**50, Decimal("1E+50")), (0, Decimal("0E+60")), (0, Decimal("-0")),
     (datetime.date(1, 1, 1), "0001-01-01"), (uuid.UUID(int=7), str(uuid.UUID(int=7))),
+    (datetime.datetime(2026, 11, 24), datetime.date(2026, 11, 24)), (Timestamp(86_400), "1970-01-02"),
+    (datetime.datetime(2026, 11, 24, 2, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin")), "2026-11-24 01:00:00"),
+    (datetime.datetime(2026, 11, 24, 1, tzinfo=datetime.UTC), datetime.datetime(2026, 11, 24, 1)),
+    (Timestamp(-0.5), "1969-12-31 23:59:59.500000"), (Timestamp(1, 5, 9), "1970-01-01 00:00:01"),
     ("a\0b", np.str_("a\0b")), (0, -0.0), (-7, np.float32(-7)), ((1 << 53) - 1, float((1 << 53) - 1)),
     ((1 << 24) - 1, np.float32((1 << 24) - 1)), (2047, np.float16(2047)),
 ]  # fmt: skip
@@ -87,11 +103,19 @@ def test_one_id_in_two_spellings(left: object, right: object) -> None:
     assert same(left, right)
 
 
+@given(st.lists(st.none() | st.uuids(), max_size=6), st.integers(0, 3))
+def test_uuids_of_arrow_are_their_text(values: list[uuid.UUID | None], start: int) -> None:
+    column = pa.array([value and value.bytes for value in values], pa.uuid())[start:]
+    assert without_uuids(column).to_pylist() == [value and str(value) for value in values[start:]]
+    without_uuids(column).validate(full=True)
+
+
 NOBODY = [
     None, 1.5, float("nan"), float("inf"), np.float64(-0.5), 2.0**53, -(2.0**53), 1e300, 5e-324,
     np.float32(1 << 24), np.float32("nan"), np.float16(2048), np.float16("inf"), np.longdouble(1 << 53),
     np.longdouble("nan"), np.longdouble(1) + np.finfo(np.longdouble).eps, b"1", np.bytes_(b"1"), [1], (1,), {1: 1},
-    {1}, 1j, "\ud800", "a\udfff", datetime.datetime(2020, 1, 1), datetime.timedelta(1),
+    {1}, 1j, "\ud800", "a\udfff", datetime.timedelta(1), Timestamp(1 << 40), Timestamp(-(1 << 40)),
+    datetime.datetime.max.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=1))),
     np.datetime64("2020-01-01"), np.timedelta64(1, "ns"), np.timedelta64("NaT"), Decimal("1.5"),
     Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1E+999999999"),
     Decimal("1E-999999999"), Fraction(1), 1 << 4096, 10**5000, range(3), object(), int, len,

@@ -108,9 +108,10 @@ def test_no_partition_columns() -> None:
     assert len(table) == 2 and not table.partition.any()
 
 
+NUMERIC = pa.opaque(pa.string(), "numeric", "PostgreSQL")
 BAD_SCHEMAS = [
     ("person", pa.list_(pa.float64())), ("person", pa.binary()), ("person", pa.timestamp("us", "UTC")),
-    ("day", pa.list_(pa.int64())), ("day", pa.duration("s")), ("day", pa.uuid()),
+    ("day", pa.list_(pa.int64())), ("day", pa.duration("s")), ("day", pa.timestamp("us")), ("day", NUMERIC),
     ("value", pa.string()), ("value", pa.bool_()), ("value", pa.struct([("a", pa.int64())])),
 ]  # fmt: skip
 

@@ -1,0 +1,59 @@
+"""Look at your own files before a budget is spent on them: what would be dropped, and why.
+
+    beam-dp check visits.csv --person visitor_id --partition day --public_partitions 1,2,3
+
+It prints TRUE facts of the rows: how many are dropped by which rule, cells that are no numbers, who
+has most rows, which keys occur. NOTHING OF THIS IS PRIVATE: only who may see the rows may see it. It
+takes the options of `beam-dp aggregate`, and names what mends a file, never a bound or a clip: these
+must not be chosen from the rows. No ledger is charged, and no file is written.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import beam_dp as dp
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.results.view import NOT_PRIVATE
+from beam_dp.transforms import file_checks
+from pipelines import command_line, messages, releasing, terminal
+from pipelines.description import Description
+
+HEAD = f"{NOT_PRIVATE}: true facts of the rows, for who may see them; choose no bound by them"
+_ASKED = {"metrics": ["count"], "budget": {"epsilon": 1, "delta": 1e-9}}
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Look at files; returns 0, or 1 where a run would refuse one of them."""
+    line = command_line.parser("check", __doc__)
+    line.add_argument("files", metavar="FILE", nargs="*", help="as --input")
+    options = line.parse_args(given)
+    with line.refusing():
+        described = command_line.described(options)
+        checks.require(
+            bool(options.files) != bool(described.get("input")), "release", "input", "be given once"
+        )
+        files = {"input": options.files} if options.files else {}
+        asked = Description({**_ASKED, **described, **files})
+        looks = looked(asked)
+    sys.stdout.write(said(asked, looks))
+    return int(any(each.refused for each in looks))
+
+
+def looked(asked: Description) -> list[file_checks.FileLook]:
+    """Return what the files of a release hold."""
+    reader, query = releasing.reader_of(asked), asked.query
+    parsed = None if query is None else dp.Rows(query).parsed
+    with terminal.warned():
+        return [file_checks.look(path, reader, parsed, asked.release) for path in reader.paths()]
+
+
+def said(asked: Description, looks: Sequence[file_checks.FileLook]) -> str:
+    """Return what is to say of the files."""
+    lines = map(messages.flagged, file_checks.lines(looks, asked.release))
+    refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in looks}
+    refused.pop("", None)
+    return "".join(f"{line}\n" for line in (HEAD, *lines, *refused.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

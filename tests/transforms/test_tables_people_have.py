@@ -1,0 +1,195 @@
+"""UUIDs, PostgreSQL's NUMERIC, times as keys, wide integers: counted as they are, or refused."""
+
+import datetime
+import uuid
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.utils.timestamp import Timestamp
+
+import beam_dp as dp
+from beam_dp.testing import without_noise
+
+pytestmark = pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
+PEOPLE = [uuid.UUID(int=number << 90) for number in range(4)]
+NUMERIC = pa.opaque(pa.string(), "numeric", "PostgreSQL")
+HOUR = datetime.datetime(2026, 11, 24, 13)
+DAY = datetime.date(2026, 11, 24)
+TWICE = [*PEOPLE, *PEOPLE]
+
+
+@pytest.fixture(autouse=True)
+def exact() -> Iterator[None]:
+    with without_noise():
+        yield
+
+
+def asked(partition: str = "", keys: Any = None, **options: Any) -> dict[str, Any]:
+    columns = [partition] if partition else []
+    partitions = {} if keys is None else {"partitions": dp.PublicPartitions(keys)}
+    given = {
+        "person": "who",
+        "metrics": [dp.Count(), dp.PeopleCount()],
+        "budget": dp.Budget(1, 1e-6),
+    }
+    return {**given, "partition": columns, **partitions, **options}
+
+
+def numbers(data: Any, **options: Any) -> list[dict[str, Any]]:
+    rows = dp.release(data, **asked(**options)).table.to_pylist()
+    return [
+        {name: n for name, n in row.items() if name[-4:] not in ("_low", "high")} for row in rows
+    ]
+
+
+def uuid_files(folder: Path) -> Iterator[str]:
+    """Write files with UUIDs as Arrow, as others, and as DuckDB write them."""
+    ids = pa.array([person.bytes for person in TWICE], pa.uuid())
+    table = pa.table({"who": ids, "key": ids})
+    for name, stored in (("arrow", True), ("other", False)):
+        pq.write_table(table, folder / f"{name}.parquet", store_schema=stored)
+        yield str(folder / f"{name}.parquet")
+    texts = pa.table({"u": [str(person) for person in TWICE]})
+    with duckdb.connect() as engine:
+        engine.register("texts", texts)
+        select = "SELECT u::UUID AS who, u::UUID AS key FROM texts"
+        engine.execute(f"COPY ({select}) TO '{folder}/duckdb.parquet' (FORMAT parquet)")
+    yield f"{folder}/duckdb.parquet"
+
+
+def test_uuids_are_people_and_keys(tmp_path: Path) -> None:
+    text = [str(person) for person in PEOPLE]
+    ids = pa.array([person.bytes for person in TWICE], pa.uuid())
+    tables = [pa.table({"who": ids, "key": ids}), pa.table({"who": TWICE_TEXT, "key": ids})]
+    for data in [*uuid_files(tmp_path), *tables]:
+        assert numbers(data) == [{"count": 8, "people_count": 4}]
+        found = numbers(data, partition="key", keys=text)
+        assert found == [{"key": key, "count": 2, "people_count": 1} for key in text]
+
+
+TWICE_TEXT = [str(person) for person in TWICE]
+
+
+def test_numeric_is_added_exactly_and_is_no_id() -> None:
+    cells = ["10.25", "-0.75", None, "NaN", "1e2", "x", "9" * 2000, "0.5"]
+    spent = pa.ExtensionArray.from_storage(NUMERIC, pa.array(cells, pa.string()))
+    table = pa.table({"who": list(range(8)), "spent": spent})
+    sums = {"metrics": [dp.Sum("spent", clip=1000, unit=0.25)]}
+    assert numbers(table, **sums) == [{"sum_spent": 110.0}]
+    for options in (
+        {"person": "spent"},
+        {"partition": "spent"},
+        {"metrics": [dp.DistinctCount("spent")]},
+    ):
+        with pytest.raises(
+            TypeError, match="column 'spent' must hold .* not extension<arrow.opaque"
+        ):
+            numbers(table, **options)
+
+
+def test_decimals_of_pandas_are_refused_as_numbers_and_are_ids() -> None:
+    frame = pd.DataFrame(
+        {"who": [Decimal(1), Decimal("1.00"), Decimal(2)], "spent": [Decimal("1.5")] * 3}
+    )
+    assert numbers(frame) == [{"count": 3, "people_count": 2}]
+    with pytest.raises(TypeError, match="column 'spent' must hold numbers, not large_string. Cast"):
+        numbers(frame, metrics=[dp.Sum("spent")])
+    typed = frame.astype({"spent": pd.ArrowDtype(pa.decimal128(9, 2))})
+    assert numbers(typed, metrics=[dp.Sum("spent", clip=10, unit=0.5)]) == [{"sum_spent": 4.5}]
+
+
+def check_counts(rows: list[Any], keys: list[str]) -> None:
+    """Check that three people have the first key, and one the second one."""
+    with TestPipeline() as pipeline:
+        release = dp.PrivateAggregate(**asked("at", keys))
+        out = pipeline | beam.Create(rows) | release | beam.Map(lambda row: (row.at, row.count))
+        assert_that(out, equal_to([(keys[0], 3), (keys[1], 1)]))
+
+
+BERLIN = datetime.timezone(datetime.timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("cells", "keys"),
+    [
+        ([HOUR, HOUR.replace(tzinfo=datetime.UTC), Timestamp(HOUR.replace(tzinfo=datetime.UTC).timestamp())],
+         ["2026-11-24 13:00:00", "2026-11-24 14:00:00"]),
+        ([datetime.datetime(2026, 11, 24), datetime.datetime(2026, 11, 24, 1, tzinfo=BERLIN), DAY],
+         [DAY, "2026-11-24 14:00:00"]),
+    ],
+)  # fmt: skip
+def test_times_of_dicts_are_keys(cells: list[Any], keys: list[Any]) -> None:
+    """Whatever form the instant has."""
+    rows = [{"who": person, "at": cell} for person, cell in enumerate(cells)]
+    rows.append({"who": 9, "at": HOUR + datetime.timedelta(hours=1)})
+    check_counts(rows, list(map(str, keys)))
+
+
+def test_keys_may_be_named_as_datetimes() -> None:
+    rows = [{"who": person, "at": HOUR} for person in range(3)]
+    public = dp.PublicPartitions([HOUR, HOUR.replace(hour=14)])
+    assert list(public.keys) == [("2026-11-24 13:00:00",), ("2026-11-24 14:00:00",)]
+    midnight = dp.PublicPartitions([datetime.datetime(2026, 11, 24), HOUR])
+    assert list(midnight.keys) == [("2026-11-24",), ("2026-11-24 13:00:00",)]
+    with TestPipeline() as pipeline:
+        release = dp.PrivateAggregate(**{**asked("at"), "partitions": public})
+        out = pipeline | beam.Create(rows) | release | beam.Map(lambda row: (row.at, row.count))
+        assert_that(out, equal_to([("2026-11-24 13:00:00", 3), ("2026-11-24 14:00:00", 0)]))
+
+
+class Stamped(NamedTuple):
+    who: int
+    at: Timestamp
+
+
+class Dated(NamedTuple):
+    who: int
+    at: datetime.datetime | None
+
+
+@pytest.mark.parametrize("kind", [Stamped, Dated])
+@pytest.mark.parametrize(
+    "options", [{"partition": "at"}, {"metrics": [dp.Sum("at")]}, {"person": "at"}]
+)
+def test_times_of_typed_rows_are_refused_when_the_pipeline_is_built(
+    options: dict[str, Any], kind: Any
+) -> None:
+    pipeline = beam.Pipeline()
+    rows = pipeline | beam.Create([kind(1, HOUR)]).with_output_types(kind)
+    with pytest.raises(TypeError, match=r"column 'at' must hold .*, not timestamp\[us\]. Cast it"):
+        _ = rows | dp.PrivateAggregate(**asked(**options))
+
+
+WIDE = (1 << 63) + 5
+
+
+@pytest.mark.parametrize("kind", [pa.uint64(), pa.decimal128(38, 0), None])
+def test_wide_integer_keys_are_their_text(kind: pa.DataType | None) -> None:
+    """A thousand people have each key: one is left out with a chance below 1e-12."""
+    keys = [WIDE, 7, 1 << 63, (1 << 63) - 1] * 1000
+    names = {7, (1 << 63) - 1, str(WIDE), str(1 << 63)}
+    who = list(range(4000))
+    rows: Any = [{"who": person, "key": key} for person, key in zip(who, keys, strict=True)]
+    if kind is not None:
+        rows = [
+            pa.RecordBatch.from_pylist(
+                rows[at::2], pa.schema({"who": pa.int64(), "key": kind}.items())
+            )
+            for at in (0, 1)
+        ]
+    with TestPipeline() as pipeline:
+        release = dp.PrivateAggregate(**asked("key", bounds=dp.ContributionBounds(1)))
+        read = beam.Map(lambda at: rows[at]).with_output_types(Any)  # Beam's ints have 64 bits
+        made = pipeline | beam.Create(range(len(rows))) | "Rows" >> read
+        out = made | release | beam.Map(lambda row: (row.key, row.count))
+        assert_that(out, equal_to([(name, 1000) for name in names]))
