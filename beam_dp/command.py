@@ -14,6 +14,7 @@ from pathlib import Path
 from beam_dp import __version__
 
 COMMANDS = {
+    "select": ("select", "release what one SELECT asks for: the whole release in SQL"),
     "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
     "ratio": ("ratio", "release the share of rows, or people, with a value"),
     "preprocess": ("preprocess", "release variances and others by sensitivity preprocessing"),

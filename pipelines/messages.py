@@ -63,7 +63,9 @@ def translated(text: str) -> str:
     told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
     mend = _SIGNS.sub(r'--\1 "\2"', mend)
-    if mend and (name == "query" or not _PYTHON.search(mend)):  # what mends a query is SQL
+    if mend and (
+        name in ("query", "statement") or not _PYTHON.search(mend)
+    ):  # what mends a query is SQL
         told += f". {mend}"
     elif advice:
         told += f": {advice}"

@@ -29,6 +29,7 @@ from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 from beam_dp.transforms.private_tables import AGREE, TOTAL, PrivateTables
+from beam_dp.transforms.select_statements import Statement
 
 _AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")
 RELEASE = (
@@ -91,6 +92,16 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         keep=keep_of(owner, parts.get("keep")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
     )
+
+
+def statement_of(owner: str, given: Mapping[str, Any]) -> Statement:
+    """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
+    period = [given["period"]] if given.get("period") else []
+    found = Statement.of(given["select"], (*columns_of(given["person"]), *period))
+    for name in found.mapping:
+        mend = "Leave one of the two out."
+        checks.require(given.get(name) is None, owner, name, "be said by the statement alone", mend)
+    return found
 
 
 def tables_of(
