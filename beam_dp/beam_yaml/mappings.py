@@ -76,22 +76,28 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         given: its parts, by the names of `RELEASE`.
         batches: whether the output is batches of columns, where the partitions allow that.
     """
+    options = options_of(owner, given)
+    public = isinstance(options["partitions"], PublicPartitions)
+    return PrivateAggregate(**options, batches=batches and public)
+
+
+def options_of(owner: str, given: object) -> dict[str, Any]:
+    """Return what `PrivateAggregate` is called with, for the parts of a mapping."""
     parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
     partitions = partitions_of(owner, parts.get("partitions"), columns)
     if type(parts.get("ledger_period")) in (int, datetime.date):  # what YAML makes of their text
         parts["ledger_period"] = str(parts["ledger_period"])
-    return PrivateAggregate(
-        parts["person"],
-        metrics_of(owner, parts["metrics"]),
-        budget_of(owner, parts["budget"]),
-        columns,
-        bounds_of(owner, parts.get("bounds")),
-        partitions,
-        batches=batches and isinstance(partitions, PublicPartitions),
-        keep=keep_of(owner, parts.get("keep")),
+    return {
+        "person": parts["person"],
+        "metrics": metrics_of(owner, parts["metrics"]),
+        "budget": budget_of(owner, parts["budget"]),
+        "partition": columns,
+        "bounds": bounds_of(owner, parts.get("bounds")),
+        "partitions": partitions,
+        "keep": keep_of(owner, parts.get("keep")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
-    )
+    }
 
 
 def statement_of(owner: str, given: Mapping[str, Any]) -> Statement:

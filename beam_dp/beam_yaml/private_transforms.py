@@ -6,7 +6,8 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.beam_yaml.mappings import aggregate_of
+from beam_dp.beam_yaml.mappings import aggregate_of, options_of, statement_of
+from beam_dp.beam_yaml.select import Select
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.known_columns import fields_of
 from beam_dp.transforms.stages.output_names import row_type
@@ -14,9 +15,10 @@ from beam_dp.transforms.stages.output_names import row_type
 
 def private_aggregate(
     person: Any,
-    metrics: Any,
-    budget: Any,
+    metrics: Any = None,
+    budget: Any = None,
     *,
+    select: Any = None,
     partition: Any = None,
     bounds: Any = None,
     partitions: Any = None,
@@ -32,8 +34,9 @@ def private_aggregate(
 
     Args:
         person: The column that identifies a person.
-        metrics: What to release, for example [count, {sum: spent}, {max: minutes}].
         budget: What the whole output may cost, {epsilon: 1, delta: 1e-6} or {rho: 0.1}.
+        metrics: What to release, for example [count, {sum: spent}, {max: minutes}].
+        select: One SELECT ... FROM rows, which says metrics, partition and filters.
         partition: The column, or columns, whose values name a partition.
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
@@ -50,8 +53,15 @@ def private_aggregate(
     rule = "be left out: a transform releases one table"
     mend = "Write one PrivateAggregate for each table, with its share as budget."
     checks.require(given.pop("also_by") is None, "PrivateAggregate", "also_by", rule, mend)
-    made = aggregate_of("PrivateAggregate", given)
-    return ReleasedRows(made)
+    if given.pop("select") is None:
+        return ReleasedRows(aggregate_of("PrivateAggregate", given))
+    said = statement_of("PrivateAggregate", {**given, "select": select}).mapping
+    parts = {name: said.get(name, part) for name, part in given.items()}
+    options = options_of("PrivateAggregate", parts)
+    del options["metrics"], options["partition"]
+    asked = Select(select, **options)
+    checks.require(len(asked.tables.tables) == 1, "PrivateAggregate", "select", rule, mend)
+    return ReleasedRows(asked)
 
 
 @dataclasses.dataclass(eq=False)

@@ -57,81 +57,61 @@ class ReleasedQuery:
         return made if made.computed is not None else None
 
     @functools.cached_property
-    def computed(self) -> dict[str, bool]:
-        """The columns that it computes, and whether they are numbers; all else is text.
+    def computed(self) -> list[str]:
+        """The columns that it computes: numbers.
 
         Raises:
             ValueError: for SQL that does not fit the columns.
         """
-        _, parsed = row_queries.tree_of(_OWNER, _NAME, self.text, _FORM)
-        star = parsed["statements"][0]["node"]["select_list"][0]["class"] == "STAR"
-        rule = f"be SELECT *, ... FROM {_TABLE}"
-        checks.require(star, _OWNER, _NAME, rule, _FORM)
-        known = [*self.keys, *self.numbers]
-        made, problem = self._made(pa.table({name: pa.nulls(0) for name in known}))
-        said = problem.partition("\n")[0].rstrip(".")
-        rule = f"fit the released columns {checks.listed(known)}: {said}"
-        checks.require(made is not None, _OWNER, _NAME, rule, _FORM)
-        names = [] if made is None else made.column_names
-        at = len(known) + 1
-        plain = names[:at] == [*known, _ROW] and len({*names}) == len(names)
-        rule = f"give its columns names of their own, and they are {checks.listed(names)}"
-        checks.require(plain, _OWNER, _NAME, rule, _FORM)
-        return {name: _is_number(made.schema.field(name).type) for name in names[at:]}
+        row_queries.tree_of(_OWNER, _NAME, self.text, _FORM)
+        known, names, problem = [*self.keys, *self.numbers], [], ""
+        try:
+            names = self._made(pa.table({name: pa.nulls(0) for name in known})).column_names
+        except (row_queries.duckdb().Error, pa.ArrowException) as error:
+            problem = f": {error}".partition("\n")[0].rstrip(".")
+        rule = f"fit the released columns {checks.listed(known)}{problem}"
+        checks.require(not problem, _OWNER, _NAME, rule, _FORM)
+        own = names[: len(known) + 1] == [*known, _ROW] and len({*names}) == len(names)
+        rule = f"be SELECT *, and names of their own, and it gives {checks.listed(names)}"
+        checks.require(own, _OWNER, _NAME, rule, _FORM)
+        return names[len(known) + 1 :]
 
     def run(self, table: pa.Table) -> pa.Table:
         """Return the rows of a released table that stay, in their order, with computed columns."""
         table = table_files.ordered(table)
-        made, _ = self._made(table)
-        if made is None:
-            made = pa.table(
-                {_ROW: range(len(table))} | dict.fromkeys(self.computed, pa.nulls(len(table)))
-            )
+        try:
+            made = self._made(table)
+        except (row_queries.duckdb().Error, pa.ArrowException):
+            empty = dict.fromkeys(self.computed, pa.nulls(len(table), pa.float64()))
+            made = pa.table({_ROW: range(len(table)), **empty})
         kept = table.take(made[_ROW])
-        for name, is_number in self.computed.items():
-            kept = kept.append_column(
-                name, made[name].cast(pa.float64() if is_number else pa.string())
-            )
+        for name in self.computed:
+            kept = kept.append_column(name, made[name])
         return kept
 
     def noted(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return the record of its table, which names the computed columns too."""
         of = record[run_record.COLUMNS]
-        before = [name for name in of["keys"] if name != of.get("other")]
-        text = [name for name, is_number in self.computed.items() if not is_number]
-        numbers = [[name] for name, is_number in self.computed.items() if is_number]
-        keys = [*before, *text, *of["keys"][len(before) :]]
-        columns = {**of, "keys": keys, "numbers": [*of["numbers"], *numbers]}
-        return {**record, run_record.COLUMNS: columns}
+        numbers = [*of["numbers"], *([name] for name in self.computed)]
+        return {**record, run_record.COLUMNS: {**of, "numbers": numbers}}
 
-    def _made(self, table: pa.Table) -> tuple[Any, str]:
-        """Return what the SQL makes of a table, with the number of each row; or None, and why."""
-        rows: dict[str, Any] = {}
+    def _made(self, table: pa.Table) -> pa.Table:
+        """Return what the SQL makes of a table: its columns, the place of each row, and numbers."""
+        rows = {}
         for name in (*self.keys, *self.numbers):
-            there = name in table.column_names
-            rows[name] = _plain(table[name] if there else pa.nulls(len(table)), name in self.keys)
+            cells = table[name] if name in table.column_names else pa.nulls(len(table))
+            rows[name] = cells.cast(pa.string() if name in self.keys else pa.float64())
+            if name in self.numbers:
+                rows[name] = pc.if_else(pc.is_nan(rows[name]), None, rows[name])
         engine = row_queries.connected()
-        engine.register(_TABLE, pa.table(rows | {_ROW: range(len(table))}))
-        try:
-            return engine.sql(self.text).to_arrow_table(), ""
-        except row_queries.duckdb().Error as error:
-            return None, str(error)
-
-
-def _plain(cells: Any, is_key: bool) -> Any:
-    """Return keys as text, and numbers as doubles without NaN."""
-    if is_key:
-        return pa.array(
-            (None if c is None else table_files.text(c) for c in cells.to_pylist()), pa.string()
-        )
-    numbers = cells.cast(pa.float64())
-    return pc.if_else(pc.is_nan(numbers), None, numbers)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
+        engine.register(_TABLE, pa.table({**rows, _ROW: range(len(table))}))
+        made = engine.sql(self.text).to_arrow_table()
+        text = [field.name for field in made.schema if pa.types.is_string(field.type)]
+        rule = "compute numbers: CASE WHEN ... THEN 1 ELSE 0 END"
+        checks.require({*text} <= {*self.keys}, _OWNER, _NAME, rule, _FORM)
+        kinds = [made.schema.field(name) for name in (*rows, _ROW) if name in made.column_names]
+        more = [pa.field(name, pa.float64()) for name in made.column_names[len(kinds) :]]
+        return made.cast(pa.schema([*kinds, *more]))
 
 
 @dataclasses.dataclass(eq=False)
@@ -148,15 +128,12 @@ class PostProcess(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
 
     def expand(self, released: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Apply the transform to released rows."""
-        fields = list(known_columns.fields_of(released) or ())
-        kinds = {True: float | None, False: str | None}
-        more = [
-            (output_names.field_name(name), kinds[n]) for name, n in self.query.computed.items()
-        ]
-        made = output_names.row_type([*fields, *more])
-        given = beam.pvalue.AsIter(released)
+        fields = dict(known_columns.fields_of(released) or ())
+        more = {output_names.field_name(name): float | None for name in self.query.computed}
         names = output_names.output_names(self.table.keys, self.table.metrics)
-        step = quick_steps.flat_mapped(_rows, self.query, names, fields, given)
+        given = beam.pvalue.AsIter(released)
+        step = quick_steps.flat_mapped(_rows, self.query, names, fields, [*more], given)
+        made = output_names.row_type([*(fields | more).items()])
         start = released.pipeline | "Start" >> beam.Impulse()
         return start | "PostProcess" >> step.with_output_types(made)
 
@@ -165,11 +142,11 @@ def _rows(
     _: bytes,
     query: ReleasedQuery,
     names: Sequence[str],
-    fields: Sequence[tuple[str, Any]],
+    fields: Mapping[str, Any],
+    more: Sequence[str],
     given: Iterable[Any],
 ) -> Iterator[beam.Row]:
-    cells = [tuple(getattr(row, name) for name, _ in fields) for row in given]
-    table = query.run(table_files.table_of(names, [kind for _, kind in fields], cells))
-    words = [name for name, _ in fields] + [output_names.field_name(n) for n in query.computed]
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        yield beam.Row(**dict(zip(words, row, strict=True)))
+    cells = [tuple(getattr(row, name) for name in fields) for row in given]
+    table = query.run(table_files.table_of(names, [*fields.values()], cells))
+    for row in table_files.lines(table, table_files.plain):
+        yield beam.Row(**dict(zip([*fields, *more], row, strict=True)))

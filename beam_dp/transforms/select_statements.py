@@ -65,7 +65,7 @@ _PARTS = {
 _LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
 _TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
 _ARITHMETIC = "[-+*/%^]|//|abs|sign|floor|ceil|round|trunc|exp|ln|log(2|10)?|sqrt"
-_OF_TIMES = (
+_PARTS_OF_TIMES = (
     "(iso)?year|yearweek|quarter|month|week|isodow|day(of(week|year)|name)?|monthname|hour|minute|"
     "second|epoch|last_day|date_(part|trunc|diff)|strftime"
 )
@@ -249,7 +249,7 @@ class _Reader:
             *given, share = [*upwards, *given]
             orders = orders[len(upwards) :]
             rule, hint = "give quantile_cont a share from 0 to 1", "Write quantile_cont(x, 0.9)"
-            _require(_is_number(share) and row_queries.is_literal(share), rule, hint)
+            _require(_kind(share) == "DOUBLE" and row_queries.is_literal(share), rule, hint)
             options = {"p": float(share["literal"]["text"])}
         plain = not orders and not call["distinct"] or name == "count"
         one = len(given) == (name != "count_star")
@@ -333,17 +333,13 @@ class _Reader:
     def _typed(self, tree: Tree) -> Tree:
         """Return an expression that takes columns of text as what they are compared with."""
         operands = list(_operands(tree))
-        if _called(tree, _OF_TIMES) or any(map(_is_time, operands)):
-            kind = "TIMESTAMP"
-        elif any(map(_is_number, operands)) or _called(tree, _ARITHMETIC.replace("+", "")):
-            kind = "DOUBLE"
-        else:
-            return tree
-        for operand in operands:
-            name = _name_of(operand)
-            if kind == "DOUBLE" and name and name not in self._text:
-                self._numbers[name] = None
-            elif name:  # here, in the part of the tree that is a copy
+        kind = "DOUBLE" if _called(tree, _ARITHMETIC) and not _called(tree, "[-+]") else ""
+        kind = "TIMESTAMP" if _called(tree, _PARTS_OF_TIMES) else kind
+        kind = max([kind, *map(_kind, operands)])  # a time before a number
+        for operand in filter(_name_of, operands if kind else ()):
+            if kind == "DOUBLE" and _name_of(operand) not in self._text:
+                self._numbers[_name_of(operand)] = None
+            else:  # the tree is a copy
                 operand |= _cast(dict(operand), kind)
         return tree
 
@@ -420,20 +416,17 @@ def _operands(tree: Tree) -> Iterator[Tree]:
         yield from (part for part in tree.values() if isinstance(part, dict))
     elif tree.get("type") == "COMPARE_IN":
         yield from tree["children"]
-    elif _called(tree, f"{_ARITHMETIC}|{_OF_TIMES}"):
+    elif _called(tree, f"{_ARITHMETIC}|{_PARTS_OF_TIMES}"):
         yield from (each["expression"] for each in tree["arguments"])
 
 
-def _is_number(tree: Tree) -> bool:
-    """Return whether an expression is a number, as far as its form says it."""
+def _kind(tree: Tree) -> str:
+    """Return what an expression is, as far as its form says it: a number, a time, or unknown."""
     if row_queries.is_literal(tree):
-        return tree["literal"]["kind"] in ("INTEGER", "NUMERIC")
-    is_computed = _called(tree, _ARITHMETIC) and not _is_time(tree)
-    return is_computed and any(map(_is_number, _operands(tree)))
-
-
-def _is_time(tree: Tree) -> bool:
-    """Return whether an expression is a date, a time or an interval, as its form says it."""
-    if tree["class"] == "CAST":
-        return str(tree["type_expr"]["type_name"]).upper().startswith(("DATE", "TIME", "INTERVAL"))
-    return _called(tree, _TIMES) or (_called(tree, "[+-]") and any(map(_is_time, _operands(tree))))
+        return "DOUBLE" * (tree["literal"]["kind"] in ("INTEGER", "NUMERIC"))
+    named = str(tree["type_expr"]["type_name"]).upper() if tree.get("class") == "CAST" else ""
+    if named.startswith(("DATE", "TIMESTAMP", "INTERVAL")) or _called(tree, _TIMES):
+        return "TIMESTAMP"
+    if not _called(tree, _ARITHMETIC):
+        return ""
+    return "TIMESTAMP" if "TIMESTAMP" in map(_kind, _operands(tree)) else "DOUBLE"
