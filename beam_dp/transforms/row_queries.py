@@ -295,7 +295,7 @@ def tree_of(owner: str, name: str, text: object, hint: str) -> tuple[Any, dict[s
     """
     if type(text) is not str:
         raise checks.ParameterTypeError(owner, name, f"be SQL, not {text!r}", hint)
-    engine = connected()
+    engine = _parser().cursor()
     [[tree]] = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
     parsed: dict[str, Any] = json.loads(tree)
     problem = parsed.get("error_message", "")
@@ -440,6 +440,12 @@ def connected() -> Any:
     for setting in _SETTINGS:
         connection.execute(setting)
     return connection
+
+
+@functools.cache
+def _parser() -> Any:
+    """Return the DuckDB that parses, and sees no row."""
+    return connected()
 
 
 class _Engine:

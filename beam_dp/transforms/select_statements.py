@@ -352,7 +352,8 @@ def _require(ok: bool, rule: str, hint: str) -> None:
 def _aggregates() -> frozenset[str]:
     """Return the names of all aggregates that DuckDB has."""
     asked = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type='aggregate'"
-    return frozenset(name for [name] in row_queries.connected().execute(asked).fetchall())
+    engine, _ = row_queries.tree_of(_OWNER, _NAME, "SELECT 1", "")
+    return frozenset(name for [name] in engine.execute(asked).fetchall())
 
 
 def _aggregate(tree: Tree) -> str:
