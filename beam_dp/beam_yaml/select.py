@@ -68,7 +68,7 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
     tuple of collections, the finest table first. A collection has no order: ORDER BY is for LIMIT.
 
     Attributes:
-        tables: what is released, for its plan, its cost and its record: `tables.first.plan()`.
+        tables: what is released; `tables.tables[0].record()` is the record of the finest table.
 
     Args:
         statement: the SELECT, with FROM rows.

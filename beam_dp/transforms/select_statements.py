@@ -60,8 +60,17 @@ _REFUSED = {
 }
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
-    *("having", "modifiers", "aggregate_handling", "table_name", "alias", *row_queries.PLACES),
+    *(
+        "BASE_TABLE",
+        "having",
+        "modifiers",
+        "aggregate_handling",
+        "table_name",
+        "alias",
+        *row_queries.PLACES,
+    ),
 }
+_ENDS = ("", "_low", "_high", "_rank_error")
 _LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
 _TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
 _ARITHMETIC = "[-+*/%^]|//|abs|sign|floor|ceil|round|trunc|exp|ln|log(2|10)?|sqrt"
@@ -113,11 +122,11 @@ class _Reader:
         self._engine, self._plain = row_queries.tree_of(_OWNER, _NAME, "SELECT 1 FROM rows", "")
         node = row_queries.tree_of(_OWNER, _NAME, text, _FORM)[1]["statements"][0]["node"]
         table = node["from_table"]
-        parts = {table["type"]: True, **node, **table}
-        parts |= {each["type"]: True for each in node["modifiers"] if each["type"] not in _LAST}
-        for name in [name for name, value in parts.items() if value not in row_queries.NOTHING]:
+        kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
+        parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
+        for name in [name for name, value in parts if value not in row_queries.NOTHING]:
             refused = _REFUSED.get(name, (f"have no {name.replace('_', ' ')}", _FORM))
-            _require(name in _PARTS or name == "BASE_TABLE", *refused)
+            _require(name in _PARTS or name in _LAST, *refused)
         self._input: str = table["table_name"]
         self._tables = {self._input.lower(), table["alias"].lower()}
         self._node: Tree = row_queries.rewritten(node, self._unqualified)
@@ -280,10 +289,11 @@ class _Reader:
 
     def _post_process(self) -> str:
         """Return the SQL of what is left for the released table; "" for nothing."""
-        further = []
+        further: list[Tree] = []
         for item in self._items:
             made, name = self._on_released(item), item["alias"] or _name_of(item)
             name = name or _name_of(made)
+            self._check_released(made, further)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
             if _name_of(made) != name:
                 further.append({**made, "alias": name})
@@ -296,8 +306,17 @@ class _Reader:
         star = row_queries.tree_of(_OWNER, _NAME, "SELECT * FROM released", "")[1]
         columns = [*star["statements"][0]["node"]["select_list"], *further]
         where, last = self._on_released(having), self._on_released(last)
+        self._check_released([where, last], further)
         parts = {"select_list": columns, "where_clause": where, "modifiers": last}
         return row_queries.sql_of(self._engine, star, **parts)
+
+    def _check_released(self, tree: Any, further: list[Tree]) -> None:
+        """Refuse columns that are neither released nor computed."""
+        known = {*self._keys.values(), *(each["alias"] for each in further)}
+        known |= {f"{name}{end}" for name, _ in self._metrics.values() for end in _ENDS}
+        for name in {*map(_name_of, row_queries.parts_of(tree))} - {""} - known:
+            hint = f"Write GROUP BY {name}, or sum({name})"
+            _require(False, f"have {name} in GROUP BY, or in an aggregate", hint)
 
     def _on_released(self, tree: Any) -> Any:
         """Return an expression over aggregates as one over the columns that are released."""

@@ -259,6 +259,25 @@ def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str
     check(case)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_select_costs_its_budget(seed: int) -> None:
+    """Its filters and expressions look at one row; what is left is a function of the draws."""
+    chance = Chance(seed)
+    by = ["GROUP BY ROLLUP (g, flag)", "GROUP BY g"][seed]
+    asked = f"""SELECT upper("group") AS g, count(*) AS n, sum(value * flag) AS s, avg(value > 3) AS h,
+        sum(value) FILTER (WHERE word <> 'w1') AS w, s / n AS each, count(DISTINCT person) AS people
+        FROM rows WHERE value > -2 OR 9223372036854775807 + value > 0
+        {by} HAVING n > 1 ORDER BY s DESC LIMIT 5"""
+    keys = {"g": ["G0", "G1", "G2"]} | ({"flag": [0, 1]} if seed == 0 else {})
+    options = {"person": "person", "budget": dp.Budget(8)}
+    options["partitions"] = dp.PublicPartitions.product(**keys)
+    less, more = data(chance, 4, 1)
+    release = functools.partial(dp.select, asked, show_errors=True, **options)
+    drawn = losses_between(lambda rows: release(rows=rows), less, more, seed, chance.number(-2, 2))
+    for losses, program in drawn:
+        check_losses(options["budget"], losses, program)
+
+
 @pytest.mark.parametrize("epsilon, sides", SMALL)
 def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction, sides) -> None:
     hull, window = noise_on_several_sums._hull(epsilon, sides), 7
