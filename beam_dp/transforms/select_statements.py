@@ -208,7 +208,7 @@ class _Reader:
         _require(_name_of(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
         self._column(name, tree)
-        self._text.add(_name_of(tree))
+        self._text |= {name, _name_of(tree)}
         return name
 
     def _item(self, tree: Tree) -> Tree:
