@@ -44,7 +44,7 @@ _EVERYDAY = {
     "ratio": "share of the rows with a value: clicked,equals=yes",
 }
 # An option without words is not in the help, but in the words of another, or of the docs.
-_SWITCHES = {
+SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
     "nonnegative": "",
@@ -202,7 +202,7 @@ def parser(
     made = alone(program, description, usage)
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
-    for name, says in _SWITCHES.items():
+    for name, says in SWITCHES.items():
         made.add_argument(f"--{name}", action="store_true", help=says or argparse.SUPPRESS)
     for name, (metavar, says) in _VALUES.items():
         kind = _pairs_of if metavar.startswith("NAME=") else str

@@ -10,13 +10,14 @@ agree. What is computed of aggregates costs nothing: DuckDB runs it on the relea
 says what each part became, --show_mapping prints it for --config. Each run spends.
 """
 
+import itertools
 import re
 import sys
 from collections.abc import Sequence
 
 from pipelines import command_line, releasing
 
-_STATEMENT = re.compile(r"\s*(select|from|with|\(|--|/\*)\s", re.IGNORECASE)
+_STATEMENT = re.compile(r"\s*(select|from|with|--|/\*)\s", re.IGNORECASE)
 _SAID = ("query", "numbers", "partition", "also_by", "config")
 
 
@@ -30,7 +31,11 @@ def parser() -> command_line.Parser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
     words = sys.argv[1:] if given is None else given
-    flags = [f"--select={word}" if _STATEMENT.match(word) else word for word in words]
+    flags = []
+    for before, word in itertools.pairwise(["", *words]):
+        is_value = before.startswith("--") and before[2:] not in command_line.SWITCHES
+        is_statement = _STATEMENT.match(word) and (not is_value or "=" in before)
+        flags.append(f"--select={word}" if is_statement else word)
     return releasing.run(parser(), flags)
 
 

@@ -8,7 +8,6 @@ is the one of the Python call. Numbers are the decimals that were written: 0.1 i
 import contextlib
 import dataclasses
 import datetime
-import difflib
 import itertools
 import math
 import pkgutil
@@ -38,7 +37,6 @@ RELEASE = (
 )
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
-_ALIKE = 0.6
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "person_epsilon"),
@@ -63,8 +61,7 @@ def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str
     known = list(known)
     for word in given:
         if word not in known:
-            near = difflib.get_close_matches(word, known, 3, _ALIKE)
-            mend = f"Did you mean {' or '.join(near)}?" if near else f"It has {', '.join(known)}."
+            mend = checks.near(word, known) or f"It has {', '.join(known)}."
             raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
 
 

@@ -1,6 +1,6 @@
 """`select` and `Select`: one SELECT is a whole release, of a file or table, or inside a pipeline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -18,13 +18,7 @@ _OWNER = "Select"
 
 
 def select(
-    statement: str,
-    *,
-    person: str | Sequence[str],
-    budget: Budget,
-    rows: Any = None,
-    period: str | None = None,
-    **options: Any,
+    statement: str, *, person: str | Sequence[str], budget: Budget, rows: Any = None, **options: Any
 ) -> Released:
     """Release what a SELECT asks for, of a file or a table of this process (extra: sql).
 
@@ -41,20 +35,20 @@ def select(
 
     Args:
         statement: the SELECT, which names its files in FROM, or is FROM rows.
-        person, budget, period: as in `PrivateAggregate`.
+        person, budget: as in `PrivateAggregate`.
         rows: the table that FROM rows means, as for `release`.
-        options: further options of `release`, as `partitions`, `bounds` or `ledger`.
+        options: further options of `release`, as `partitions`, `period` or `ledger`.
 
     Raises:
         TypeError, ValueError, RunFailed: as `release`; the message names the part of the statement.
     """
-    parts = _parts(statement, person, period)
+    parts = _parts(statement, person, options)
     data = parts.pop("input", None)
     rule = "be given where FROM names no files, and left out where it does"
     mend = "Write FROM 'visits.csv', or rows=df with FROM rows."
     checks.require((data is None) != (rows is None), _OWNER, "rows", rule, mend)
     given = rows if data is None else data
-    return release(given, person=person, budget=budget, period=period, **parts, **options)
+    return release(given, person=person, budget=budget, **parts, **options)
 
 
 class Select(beam.PTransform[beam.PCollection[Any], Any]):
@@ -72,30 +66,23 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
 
     Args:
         statement: the SELECT, with FROM rows.
-        person, budget, period: as in `PrivateAggregate`.
-        totals: as in `PrivateTables`.
-        options: further options of `PrivateAggregate`, as `partitions` or `bounds`.
+        person, budget: as in `PrivateAggregate`.
+        options: further options of `PrivateAggregate`, as `partitions` or `period`; and `totals`.
 
     Raises:
         TypeError, ValueError: when built; the message names the part of the statement.
     """
 
     def __init__(
-        self,
-        statement: str,
-        *,
-        person: str | Sequence[str],
-        budget: Budget,
-        period: str | None = None,
-        totals: str = AGREE,
-        **options: Any,
+        self, statement: str, *, person: str | Sequence[str], budget: Budget, **options: Any
     ) -> None:
         super().__init__()
-        parts = _parts(statement, person, period)
+        totals = options.pop("totals", AGREE)
+        parts = _parts(statement, person, options)
         checks.require("input" not in parts, _OWNER, "statement", "be FROM rows in a pipeline")
         self._query = Rows(parts["query"]) if "query" in parts else None
         asked = parts["metrics"], budget, parts["partition"]
-        first = PrivateAggregate(person, *asked, period=period, **options)
+        first = PrivateAggregate(person, *asked, **options)
         self.tables = PrivateTables(first, parts.get("also_by", ()), totals)
         self._after = ReleasedQuery.of(parts.get("post_process"), self.tables)
 
@@ -112,9 +99,9 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
         return released[0] if len(released) == 1 else released
 
 
-def _parts(statement: str, person: Any, period: str | None) -> dict[str, Any]:
-    """Return what a statement says, in the words of `release`."""
-    given = {"select": statement, "person": person, "period": period}
+def _parts(statement: str, person: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a statement says, in the words of `release`; refuse what the options say too."""
+    given = {**options, "select": statement, "person": person}
     made = dict(statement_of(_OWNER, given).mapping)
     metrics = metrics_of(_OWNER, made["metrics"])
     return {**made, "metrics": metrics, "partition": columns_of(made.get("partition"))}

@@ -81,7 +81,7 @@ class ReleasedQuery:
         table = table_files.ordered(table)
         try:
             made = self._made(table)
-        except (row_queries.duckdb().Error, pa.ArrowException):
+        except (row_queries.duckdb().Error, pa.ArrowException, checks.ParameterError):
             empty = dict.fromkeys(self.computed, pa.nulls(len(table), pa.float64()))
             made = pa.table({_ROW: range(len(table)), **empty})
         kept = table.take(made[_ROW])

@@ -91,6 +91,19 @@ def test_a_wrong_statement_is_one_line(statement: str, tmp_path: Path, capfd) ->
     assert WRONG[statement] in said.err
 
 
+def test_a_misspelt_column_names_its_neighbour(refused: Callable[..., str], visits: str) -> None:
+    words = [*WORDS, "--output", f"{visits}.csv"]
+    said = refused(select, *words, f"SELECT sum(spend) FROM '{visits}'")
+    assert "column 'spend' must stand once" in said and said.endswith("Did you mean spent?\n")
+
+
+def test_a_title_is_no_statement(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+    words = [*WORDS[:4], "--output", f"{visits}.csv", "--report", f"{visits}.html", "--plan"]
+    asked = f"SELECT sum(spent) FROM '{visits}'"
+    assert select.main([*words, asked, "--title", "From Monday to Sunday"]) == 0
+    assert select.main([*words, "--title=With love", asked]) == 0
+
+
 def test_what_the_statement_says_is_not_said_again(
     refused: Callable[..., str], visits: str
 ) -> None:
