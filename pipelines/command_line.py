@@ -44,7 +44,7 @@ _EVERYDAY = {
     "ratio": "share of the rows with a value: clicked,equals=yes",
 }
 # An option without words is not in the help, but in the words of another, or of the docs.
-SWITCHES = {
+_SWITCHES = {
     "overwrite": "replace an output and a page that exist",
     "plan": "print costs and errors; read no row",
     "nonnegative": "",
@@ -100,17 +100,8 @@ _LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
-    *(
-        "select",
-        "query",
-        "delimiter",
-        "decimal",
-        "thousands",
-        "encoding",
-        "also_by",
-        "totals",
-        *_UNIT,
-    ),
+    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", "totals", *_UNIT),
+    "select",
 )
 
 
@@ -186,7 +177,6 @@ def parser(
     program: str,
     description: str | None,
     suits: Callable[[type[Metric]], bool] = lambda kind: True,
-    without: Sequence[str] = (),
     **fixed: str,
 ) -> Parser:
     """Return a parser of a job that releases.
@@ -195,22 +185,20 @@ def parser(
         program: its name.
         description: what it does.
         suits: which metrics have a flag.
-        without: which further flags are not in the help.
         fixed: options that each metric has, unless its flag says others.
     """
     usage = "[--config FILE] --input FILES --output FILE ... [options of Beam]"
     made = alone(program, description, usage)
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
-    for name, says in SWITCHES.items():
+    for name, says in _SWITCHES.items():
         made.add_argument(f"--{name}", action="store_true", help=says or argparse.SUPPRESS)
     for name, (metavar, says) in _VALUES.items():
         kind = _pairs_of if metavar.startswith("NAME=") else str
-        says = (name not in without and says) or argparse.SUPPRESS
+        says = says or argparse.SUPPRESS
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
     made.add_argument("--keep", metavar="RULE", help=_KEEP, action="append", type=_rule_of)
-    about = argparse.SUPPRESS if "also_by" in without else _ALSO_BY
-    made.add_argument("--also_by", metavar="COLUMN", help=about, action="append", type=_columns)
+    made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
     if not words:

@@ -10,20 +10,18 @@ agree. What is computed of aggregates costs nothing: DuckDB runs it on the relea
 says what each part became, --show_mapping prints it for --config. Each run spends.
 """
 
-import itertools
 import re
 import sys
 from collections.abc import Sequence
 
 from pipelines import command_line, releasing
 
-_STATEMENT = re.compile(r"\s*(select|from|with|--|/\*)\s", re.IGNORECASE)
-_SAID = ("query", "numbers", "partition", "also_by", "config")
+_STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | re.DOTALL)
 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command_line.parser("select", __doc__, lambda kind: False, _SAID)
+    made = command_line.parser("select", __doc__, lambda kind: False)
     made.usage = "%(prog)s --person COLUMN --output FILE --epsilon E 'SELECT ...' [options of Beam]"
     return made
 
@@ -31,11 +29,7 @@ def parser() -> command_line.Parser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
     words = sys.argv[1:] if given is None else given
-    flags = []
-    for before, word in itertools.pairwise(["", *words]):
-        is_value = before.startswith("--") and before[2:] not in command_line.SWITCHES
-        is_statement = _STATEMENT.match(word) and (not is_value or "=" in before)
-        flags.append(f"--select={word}" if is_statement else word)
+    flags = [f"--select={word}" if _STATEMENT.match(word) else word for word in words]
     return releasing.run(parser(), flags)
 
 

@@ -22,7 +22,7 @@ from beam_dp.transforms.private_tables import PrivateTables
 from beam_dp.transforms.stages import output_names, quick_steps
 
 _OWNER, _NAME = "release", "post_process"
-_FORM = "Write SELECT *, spent / visits AS each FROM released WHERE people >= 100 ORDER BY visits."
+_FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
 _TABLE, _ROW = "released", "row of the released table"
 
 

@@ -28,15 +28,9 @@ from beam_dp.transforms import row_queries
 from beam_dp.transforms.io import formats
 
 _OWNER, _NAME = "Select", "statement"
-_FORM = (
-    "Write SELECT store, sum(spent) AS spent FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
-)
-_METRICS = {name: name for name in ("sum", "mean", "min", "max", "median")} | {
-    "avg": "mean",
-    "quantile_cont": "quantile",
-    "var_pop": "variance",
-    "stddev_pop": "standard_deviation",
-}
+_FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
+_NAMED = {"quantile_cont": "quantile", "var_pop": "variance", "stddev_pop": "standard_deviation"}
+_METRICS = {n: n for n in ("sum", "mean", "min", "max", "median")} | {"avg": "mean"} | _NAMED
 """Aggregates of numbers, and the metrics that they are."""
 _COUNTS = ("count_star", "count", "count_if", "countif")
 _INSTEAD = {
@@ -56,7 +50,6 @@ _REFUSED = {
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
     "TABLE_FUNCTION": ("call no function in FROM", "Write FROM 'visits.csv'"),
     "EMPTY": ("have FROM", "Write FROM 'visits.csv'"),
-    "DISTINCT_MODIFIER": ("not have DISTINCT before its columns", "Write GROUP BY"),
 }
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
@@ -70,7 +63,6 @@ _PARTS = {
         *row_queries.PLACES,
     ),
 }
-_ENDS = ("", "_low", "_high", "_rank_error")
 _LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
 _TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
 _ARITHMETIC = "[-+*/%^]|//|abs|sign|floor|ceil|round|trunc|exp|ln|log(2|10)?|sqrt"
@@ -144,24 +136,21 @@ class _Reader:
     def statement(self) -> Statement:
         """Return what the statement asks for."""
         is_file = any(self._input.endswith(end) for end in formats.READ)
-        made: dict[str, Any] = {"input": self._input} if is_file else {}
         where = self._node["where_clause"]
         self._say("WHERE", where, "which rows count, each by itself")
         by, *also = self._tables_by()
-        for item in self._items:
-            if _aggregate(item):
-                self._metric(item, item["alias"])
+        for item in filter(_aggregate, self._items):
+            self._metric(item, item["alias"])
         after = self._post_process()
         _require(bool(self._metrics), "ask for an aggregate", "Write count(*), or sum(spent)")
-        made |= {"partition": by} if by else {}
-        made |= {"also_by": also} if also else {}
-        made["metrics"] = [mapping for _, mapping in self._metrics.values()]
-        if where or any(_name_of(tree) != name for name, tree in self._outputs.items()):
-            made["query"] = self._query(where)
-        made |= {"numbers": [*self._numbers]} if self._numbers else {}
-        made |= {"post_process": after} if after else {}
-        numbers = [f"{', '.join(self._numbers)}: read as numbers where cells are text"]
-        return Statement(made, (*self._became, *(numbers if self._numbers else [])))
+        as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
+        parts = {"input": self._input if is_file else "", "partition": by, "also_by": also}
+        parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
+        parts["query"] = "" if as_they_are and where is None else self._query(where)
+        parts |= {"numbers": [*self._numbers], "post_process": after}
+        if self._numbers:
+            self._became.append(f"{', '.join(self._numbers)}: read as numbers where cells are text")
+        return Statement({name: part for name, part in parts.items() if part}, (*self._became,))
 
     def _say(self, part: str, tree: Tree | None, became: str) -> None:
         if tree is not None:
@@ -290,12 +279,12 @@ class _Reader:
     def _post_process(self) -> str:
         """Return the SQL of what is left for the released table; "" for nothing."""
         further: list[Tree] = []
+        released = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
         for item in self._items:
             made, name = self._on_released(item), item["alias"] or _name_of(item)
             name = name or _name_of(made)
-            self._check_released(made, further)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
-            if _name_of(made) != name:
+            if _name_of(made) != name or name not in released:
                 further.append({**made, "alias": name})
                 self._say("", item, f"{name}, computed of what is released")
         having, last = self._node["having"], self._node["modifiers"]
@@ -306,17 +295,8 @@ class _Reader:
         star = row_queries.tree_of(_OWNER, _NAME, "SELECT * FROM released", "")[1]
         columns = [*star["statements"][0]["node"]["select_list"], *further]
         where, last = self._on_released(having), self._on_released(last)
-        self._check_released([where, last], further)
         parts = {"select_list": columns, "where_clause": where, "modifiers": last}
         return row_queries.sql_of(self._engine, star, **parts)
-
-    def _check_released(self, tree: Any, further: list[Tree]) -> None:
-        """Refuse columns that are neither released nor computed."""
-        known = {*self._keys.values(), *(each["alias"] for each in further)}
-        known |= {f"{name}{end}" for name, _ in self._metrics.values() for end in _ENDS}
-        for name in {*map(_name_of, row_queries.parts_of(tree))} - {""} - known:
-            hint = f"Write GROUP BY {name}, or sum({name})"
-            _require(False, f"have {name} in GROUP BY, or in an aggregate", hint)
 
     def _on_released(self, tree: Any) -> Any:
         """Return an expression over aggregates as one over the columns that are released."""

@@ -75,7 +75,7 @@ WRONG = {
     "SELECT count(*) FROM a JOIN b USING (c)": "statement must not have JOIN. Join before",
     "SELECT variance(x) AS v FROM rows": "not call variance: no metric is that. Write var_pop(x)",
     "SELECT sum(spent + 1) FROM rows": "Write SELECT sum((spent + 1)) AS name",
-    "SELECT store, count(*) FROM rows": "Write GROUP BY store, or sum(store)",
+    "SELECT store, count(*) FROM rows": "post_process must fit the released columns",
     "SELECT sum(random()) AS n FROM rows": "query must not call random: it changes by itself",
     "SELECT count(*), 'a' AS word FROM rows": "post_process must compute numbers: CASE WHEN",
 }
