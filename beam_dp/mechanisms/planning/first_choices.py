@@ -1,8 +1,8 @@
-"""What is chosen privately before anything is summarised: the bound on partitions, and centres.
+"""What is chosen privately before anything is summarised: bounds on partitions, and centres.
 
-Both are chosen from the lines of whole people. Each person has one vote in every choice: for one
-step of the ladder of partitions (`histogram_choice.partition_bound`), and for one candidate of each
-centre.
+All are chosen from the lines of whole people. Each person has one vote in every choice: for one
+step of the ladder of partitions (`histogram_choice.partition_bound`), for one candidate of each
+centre, and for how many of their partitions count where these are selected (`CapChoice`).
 
 *A centre* (`metrics.mean`) is the median of people's own means of a column, over all their rows in
 all partitions that the ladder leaves. For means over people it is the median of people's mean
@@ -28,6 +28,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
+from beam_dp.mechanisms.noise.partition_selection import MOST, CapChoice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
@@ -44,11 +45,13 @@ class Chosen:
         bound: the bound on partitions; None: it was given, or nothing needs one.
         centres: the centre of each request, in its order, in units; None: too few people.
         partitions: how many partitions were selected; None: they are public, or not yet selected.
+        cap: how many partitions of a person count for the selection; None: it was not chosen.
     """
 
     bound: BoundChoice | None = None
     centres: tuple[int | None, ...] = ()
     partitions: int | None = None
+    cap: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,17 +140,20 @@ class FirstVotes:
     Attributes:
         edges: the steps of the ladder; of one step there is nothing to choose.
         centres: how the centres are chosen.
+        cap: how the cap of the selection is chosen; None: it is not.
     """
 
     edges: tuple[int, ...]
     centres: tuple[Centre, ...]
+    cap: CapChoice | None = None
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
-        """Return the votes of whole people: one measure for the ladder, and one for each centre."""
+        """Return the votes of whole people: for the ladder, each centre, and the cap."""
         found = partition_bound.partitions_of(table)
         parts = [np.searchsorted(self.edges, found)]
         fields = bounder.reduced_fields(table) if self.centres else []
         parts += [centre.votes(table, fields) for centre in self.centres]
+        parts += [np.minimum(found, MOST)]
         lines = [np.unique(part, return_counts=True) for part in parts]
         measures = np.repeat(np.arange(len(lines)), [len(buckets) for buckets, _ in lines])
         buckets, people = (np.concatenate(column) for column in zip(*lines, strict=True))
@@ -156,12 +162,12 @@ class FirstVotes:
 
     def merged(self, votes: Sequence[Summary]) -> Summary:
         """Return the votes of several groups of people as those of one."""
-        measures = [Measure(PEOPLE)] * (1 + len(self.centres))
+        measures = [Measure(PEOPLE)] * (2 + len(self.centres))
         return histograms.reduce(concatenate([Summary.nothing(), *votes]), measures)
 
     def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the different votes, and how many people have each."""
-        wanted = [votes.measure == measure for measure in range(1 + len(self.centres))]
+        wanted = [votes.measure == measure for measure in range(2 + len(self.centres))]
         return [(votes.bucket[lines], votes.people[lines]) for lines in wanted]
 
     def people_per_step(self, votes: Summary) -> np.ndarray:

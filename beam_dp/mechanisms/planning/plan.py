@@ -20,7 +20,7 @@ from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.program import SELECTION, Program, costs_per_partition
+from beam_dp.mechanisms.planning.program import CAP, SELECTION, Program, costs_per_partition
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 
 Record = dict[str, Any]
@@ -29,6 +29,7 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
+_CAPS = "where one counts, fewer people are needed, each of whom is in one partition or two"
 _KNOWN = (
     "The search costs nothing if you know a bound without the data, as 3: "
     "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "
@@ -232,6 +233,9 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         )
         for request, cost in program.centre_costs.items()
     ]
+    if program.chooses_cap and program.cap is None:
+        spent = _spent(program, CAP)
+        rows.append(PlanRow(f"({CAP})", "noisy vote of people", *spent, reason=_CAPS))
     if program.selection is not None:
         found, error = program.selection, program.selection.certainty
         spent = _spent(program, SELECTION)

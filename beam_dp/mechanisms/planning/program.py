@@ -4,7 +4,8 @@ All that a run must know is fixed here, by public parameters and what was releas
 first (`first_choices`) is part of what the whole budget pays for:
 
 * partitions are selected first, where they are private; what is released of them is then clipped
-  by what people have in the selected ones;
+  by what people have in the selected ones. How many partitions of a person count for that, one or
+  up to 64, is chosen before where no bound is given (`CapChoice`);
 * where some metric pays for every partition of a person, the search for a bound on these spends a
   part of the whole budget on its histogram; a given bound is a ladder of one step, and costs
   nothing;
@@ -41,6 +42,7 @@ from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, draw_together
 from beam_dp.mechanisms.metrics.released import Profiler, Released
 from beam_dp.mechanisms.noise.partition_selection import (
     MOST,
+    CapChoice,
     Selection,
     WeightedThreshold,
     best_selection,
@@ -67,6 +69,10 @@ SEARCH = "partitions per person"
 """The name of the cost of the search for the bound."""
 SEARCH_SHARE = Fraction(2, 25)
 """The part of the whole budget that the search for the bound costs."""
+CAP = "partitions that count for the selection"
+"""The name of the cost of the choice of the selection's cap."""
+CAP_SHARE = Fraction(1, 50)
+"""The part of the whole budget that this choice costs."""
 _NOTHING = Fraction(0)
 
 
@@ -88,6 +94,7 @@ class Program:
         others: the columns of further owners, where rows have several.
         partitions: how many partitions there are; None: they are not yet selected.
         centres: the centres that were chosen, in units; none, or None: 0 stands for each.
+        cap: how many partitions of a person count for the selection, if it was chosen.
         chosen: how `reach` was chosen privately; None: it was given, or is not chosen yet.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
@@ -108,6 +115,7 @@ class Program:
     others: tuple[str, ...] = ()
     partitions: int | None = None
     centres: tuple[int | None, ...] = ()
+    cap: int | None = None
     chosen: BoundChoice | None = dataclasses.field(default=None, compare=False)
 
     columns: tuple[Column, ...] = dataclasses.field(init=False, compare=False)
@@ -132,13 +140,14 @@ class Program:
         reach = self.reach if chosen.bound is None else chosen.bound.bound
         partitions = self.partitions if chosen.partitions is None else max(1, chosen.partitions)
         reach = min(reach, partitions or reach)  # of what was selected, nobody has more
-        key = reach, chosen.centres, partitions
+        key = reach, chosen.centres, partitions, chosen.cap
         if key not in self._made:
             made = self._made[key] = dataclasses.replace(
                 self,
                 reach=reach,
                 centres=chosen.centres,
                 partitions=partitions,
+                cap=chosen.cap,
                 chosen=chosen.bound,
             )
             # What is collected before anything is chosen is read by what follows.
@@ -198,9 +207,21 @@ class Program:
         return several and delta and not any(part.wants_delta for part in parts)
 
     @property
+    def caps(self) -> tuple[int, ...]:
+        """How many partitions of a person may count for the selection: one of these numbers."""
+        if self.selecting is None:
+            return ()
+        return (1, MOST) if self.bound is None else (min(MOST, self.bound),)
+
+    @property
     def counted(self) -> int:
         """How many partitions of a person count for the selection."""
-        return min(MOST, self.bound or MOST)
+        return self.cap or self.caps[-1]
+
+    @property
+    def chooses_cap(self) -> bool:
+        """Whether the cap of the selection is chosen."""
+        return len(self.caps) > 1
 
     @property
     def keep_rows(self) -> bool:
@@ -222,7 +243,8 @@ class Program:
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the indexes of the partitions that may be named, by the summary of weights."""
         assert self.selection is not None
-        people, weights = (column[:, 0] for column in view.histogram(0, 1))
+        sums = view.histogram(self.caps.index(self.counted), 1)
+        people, weights = (column[:, 0] for column in sums)
         return np.flatnonzero(self.selection.keep(people, noise, weights))
 
     def release(
@@ -279,7 +301,7 @@ class Program:
     @property
     def chooses(self) -> bool:
         """Whether anything is chosen first."""
-        return self.searches or bool(self._centre_shares)
+        return self.searches or self.chooses_cap or bool(self._centre_shares)
 
     @functools.cached_property
     def whole(self) -> Budget:
@@ -319,7 +341,16 @@ class Program:
         """What is counted for the choices."""
         costs = self.centre_costs.items()
         centres = (centre_of(*item, self.fields, self.columns) for item in costs)
-        return FirstVotes(self.edges, tuple(centres))
+        return FirstVotes(self.edges, tuple(centres), self.cap_choice)
+
+    @property
+    def cap_choice(self) -> CapChoice | None:
+        """How the cap of the selection is chosen; None: it is not."""
+        if not self.chooses_cap:
+            return None
+        one, several = (dataclasses.replace(self, cap=cap).selection for cap in self.caps)
+        assert one is not None and several is not None
+        return CapChoice(self.cost(CAP_SHARE), one, several)
 
     @property
     def search_cost(self) -> Budget:
@@ -329,7 +360,8 @@ class Program:
     @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
-        spent = SEARCH_SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        spent = SEARCH_SHARE * self.searches + CAP_SHARE * self.chooses_cap
+        spent += sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)
 
@@ -347,21 +379,24 @@ class Program:
         return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
 
     def choose(self, summary: Summary, noise: Noise) -> Chosen:
-        """Draw the centres, and the histogram that chooses the bound.
+        """Draw the centres, the cap of the selection, and the histogram that chooses the bound.
 
         Args:
             summary: the votes of everybody.
             noise: the randomness.
         """
         votes = self.votes
-        pairs = zip(votes.centres, votes.counted(summary)[1:], strict=True)
-        centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
+        _, *counted, found = votes.counted(summary)
+        pairs = zip(votes.centres, counted, strict=True)
+        centres = tuple(centre.choose(*each, noise) for centre, each in pairs)
+        cap = None if votes.cap is None else votes.cap.choose(*found, noise)
         if not self.searches:
-            return Chosen(None, centres)
+            return Chosen(None, centres, cap=cap)
         choice = ClipChoice(self.search_cost, self.edges)
         noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
         noises = list(map(self.noise_at, self.edges))
-        return Chosen(partition_bound.choose(choice, noisy, noises, self.partitions), centres)
+        bound = partition_bound.choose(choice, noisy, noises, self.partitions)
+        return Chosen(bound, centres, cap=cap)
 
 
 def costs_per_partition(step: Step) -> list[Budget]:
@@ -403,6 +438,7 @@ def _compiled(asked: Program) -> dict[str, object]:
     entries += of_steps
     check_total(composed, entries)
     first = [(SEARCH, asked.search_cost, 1)] if asked.searches else []
+    first += [(CAP, asked.cost(CAP_SHARE), 1)] if asked.chooses_cap else []
     first += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     return {
         "columns": context.columns,

@@ -27,7 +27,7 @@ from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, protected, record_of
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.program import CAP_SHARE, Program, compile_program
 from beam_dp.mechanisms.planning.shown_tables import text_table
 from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
@@ -290,7 +290,8 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     unit = "rho" if program.composed.is_zcdp else "epsilon"
     spent = sum(Fraction(entry[unit]) * entry["times"] for entry in record["spent"])
     delta = sum(Fraction(entry["delta"]) * entry["times"] for entry in record["spent"])
-    assert spent == program.composed.amount
+    first = CAP_SHARE * program.whole.amount * program.chooses_cap
+    assert spent == program.composed.amount + first
     assert delta == program.composed.delta
     assert record["budget"]["delta"] == str(budget.delta)
     assert json.loads(json.dumps(record, allow_nan=False)) == record

@@ -38,7 +38,14 @@ from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import build, columns_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import SEARCH, SEARCH_SHARE, Program, compile_program
+from beam_dp.mechanisms.planning.program import (
+    CAP,
+    CAP_SHARE,
+    SEARCH,
+    SEARCH_SHARE,
+    Program,
+    compile_program,
+)
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
@@ -78,6 +85,8 @@ BUDGETS = [
     Budget.zcdp(Fraction(1, 7), 1e-7),
 ]
 SELECTIONS = [None, SelectionRequest(Fraction(1), 1), SelectionRequest(Fraction(2, 5), 10)]
+FIRST = ("centre", CAP)
+"""What is chosen before."""
 PLACES = [(1, 1), (3, None), (1000, None), (5, 5)]
 """Bounds on partitions per person, and public numbers of partitions."""
 TABLE = [
@@ -116,7 +125,7 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
             METRICS[name], budget, places[0], depth=depth, selection=selection, partitions=places[1]
         )
         whole = program.composed
-        entries = [entry for entry in program.entries if not entry[0].startswith("centre")]
+        entries = [entry for entry in program.entries if not entry[0].startswith(FIRST)]
         assert sum(counted(whole, cost) * times for _, cost, times in entries) == whole.amount
         spent = sum(cost.delta * times for _, cost, times in entries)
         # Half of a delta is kept for Gaussian noise, even where nothing adds up.
@@ -130,6 +139,13 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
         check_whole(program, selection)
         check_selection(program, selection)
         check_gaussian(program)
+
+
+def first_of(program: Program) -> Fraction:
+    """Return what centres and the cap of the selection cost."""
+    costs = [cost.amount for label, cost, _ in program.entries if label.startswith(FIRST)]
+    assert (CAP_SHARE * program.whole.amount in costs) == (program.chooses_cap)
+    return sum(costs, Fraction(0))
 
 
 def check_gaussian(program: Program) -> None:
@@ -146,17 +162,17 @@ def check_gaussian(program: Program) -> None:
 
 
 def check_whole(program: Program, selection: SelectionRequest | None) -> None:
-    """Centres and the rest cost the budget, or a zCDP budget that is proved to be within it."""
+    """Centres, a cap and the rest cost the budget, or a zCDP budget that is proved to be within it."""
     budget, whole = program.budget, program.composed
-    centres = sum(cost.amount for cost in program.centre_costs.values())
+    first = first_of(program)
     if whole.is_zcdp == budget.is_zcdp:
-        assert whole.amount + centres == budget.amount and whole.delta == budget.delta
+        assert whole.amount + first == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0 and program.gaussian == program.steps
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
     together = program.whole.is_zcdp  # else the centres are counted in epsilon
-    most = zcdp_rho(budget.epsilon - centres * (not together), budget.delta - whole.delta)
-    assert whole.rho + centres * together <= most
+    most = zcdp_rho(budget.epsilon - first * (not together), budget.delta - whole.delta)
+    assert whole.rho + first * together <= most
 
 
 def check_selection(program: Program, selection: SelectionRequest | None) -> None:
@@ -195,7 +211,9 @@ def test_weights_share_the_budget():
 
 def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
-    program = compile_program([sums.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
+    program = compile_program(
+        [sums.PeopleCount()], Budget(3.0, 1e-9), 1, bound=1, selection=request
+    )
     assert not program.composed.is_zcdp
     amounts = [(label[0], cost.epsilon) for label, cost, _ in program.entries]
     assert sum(amount for first, amount in amounts if first == "0") == 2
@@ -396,13 +414,12 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, rea
         kept = budget.delta / 2 if selection else 0
         assert whole == Budget(budget.amount, budget.delta - kept).to_zcdp().amount
         assert program.composed.is_zcdp
-    centres = sum(cost.amount for cost in program.centre_costs.values())
-    left = whole * (1 - SEARCH_SHARE) - centres
+    left = whole * (1 - SEARCH_SHARE) - first_of(program)
     if program.composed.is_zcdp and not search.is_zcdp:
         kept = budget.delta / 2 if selection else 0
         left = Budget(left, budget.delta - kept).to_zcdp().amount
     spent = sum(
-        cost.amount * times for label, cost, times in entries if not label.startswith("centre")
+        cost.amount * times for label, cost, times in entries if not label.startswith(FIRST)
     )
     assert spent == left == program.composed.amount
     assert sum(cost.delta * times for _, cost, times in entries) <= budget.delta
