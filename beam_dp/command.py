@@ -14,8 +14,8 @@ from pathlib import Path
 from beam_dp import __version__
 
 COMMANDS = {
-    "select": ("select", "release what one SELECT asks for: the whole release in SQL"),
     "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
+    "select": ("select", "release what one SELECT asks for: the whole release in SQL"),
     "ratio": ("ratio", "release the share of rows, or people, with a value"),
     "preprocess": ("preprocess", "release variances and others by sensitivity preprocessing"),
     "search": ("shifted_inverse", "release extremes and others by a search among candidates"),

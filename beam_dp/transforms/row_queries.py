@@ -368,6 +368,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
 
 
 def literal(kind: str, text: str) -> dict[str, Any]:
+    """Return the tree of a literal."""
     made = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": ""}
     return {**made, "literal": {"kind": kind, "text": text}}
 
