@@ -49,7 +49,7 @@ _SWITCHES = {
     "plan": "print costs and errors; read no row",
     "nonnegative": "",
     "quiet": "name no stages; warnings and errors are still shown",
-    "show_mapping": "print the mapping that this makes, for --config; read no row",
+    "show_mapping": "",
     "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
 _VALUES = {

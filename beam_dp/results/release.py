@@ -279,7 +279,7 @@ def write_of(
     if after is not None:
         record = record | f"Columns of {path}" >> beam.Map(after.noted)
     if aggregate.batches:
-        return WriteRows(path, names, overwrite, record, query=after)
+        return WriteRows(path, names, overwrite, record, post_process=after)
     return WriteRows(path, field_names(*named), overwrite, record, names, after)
 
 

@@ -316,9 +316,10 @@ class _Reader:
 
     def _column(self, name: str, tree: Tree) -> None:
         """Take note of a column that the query must make."""
-        known = self._outputs.setdefault(name, tree)
+        known = tree if name in self._people[1:] else self._outputs.get(name, tree)
         rule, hint = f"mean one thing by {name}", "Give the expression another name after AS"
         _require(_same(known) == _same(tree), rule, hint)
+        self._outputs[name] = tree
 
     def _query(self, where: Tree | None) -> str:
         """Return the SQL that makes the rows."""

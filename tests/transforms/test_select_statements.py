@@ -312,3 +312,6 @@ def test_what_each_part_became_is_said_line_by_line() -> None:
 def test_the_period_goes_with_the_person() -> None:
     made = Statement.of("SELECT sum(x * 2) AS y FROM rows", ("who", "day")).mapping
     assert made["query"].startswith('SELECT who, "day", ')
+    asked = "SELECT CAST(at_time AS DATE) AS day, count(*) AS n FROM rows GROUP BY day"
+    made = Statement.of(asked, ("who", "day")).mapping
+    assert made["query"].startswith('SELECT who, CAST(at_time AS DATE) AS "day" FROM')

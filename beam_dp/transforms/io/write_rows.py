@@ -39,7 +39,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
         path: the file, local or on any file system that Beam knows.
         columns: the columns to write, in order; None: all of the rows' schema, or of the batches.
         header: their names in the file; None: the same.
-        query: SQL on the table, which says the rows' order too; None: none.
+        post_process: SQL on the table, which says the rows' order too; None: none.
         overwrite: whether a file of that name, and its record, may be replaced.
         record: a collection of one dict of plain values, `release.record()`; None: no such file.
 
@@ -58,7 +58,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     overwrite: bool = False
     record: beam.PCollection[dict[str, Any]] | None = None
     header: Sequence[str] | None = None
-    query: ReleasedQuery | None = None
+    post_process: ReleasedQuery | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             kinds = [schema.get(name) for name in columns]
         record = None if self.record is None else beam.pvalue.AsSingleton(self.record)
         given = beam.pvalue.AsIter(parts)
-        how = self.path, self._format, names, kinds, self.query
+        how = self.path, self._format, names, kinds, self.post_process
         write = quick_steps.mapped(_write, *how, given, record)
         start = rows.pipeline | "Start" >> beam.Impulse()
         return start | "WriteFile" >> write.with_output_types(str)
