@@ -26,6 +26,8 @@ __version__ = "0.1.0"
 
 if typing.TYPE_CHECKING:
     from beam_dp import testing as testing
+    from beam_dp.beam_yaml.select import Select as Select
+    from beam_dp.beam_yaml.select import select as select
     from beam_dp.mechanisms.accounting.budget import Budget as Budget
     from beam_dp.mechanisms.bounding.contribution_bounds import (
         ContributionBounds as ContributionBounds,

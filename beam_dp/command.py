@@ -15,6 +15,7 @@ from beam_dp import __version__
 
 COMMANDS = {
     "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
+    "select": ("select", "release what one SELECT asks for: the whole release in SQL"),
     "ratio": ("ratio", "release the share of rows, or people, with a value"),
     "preprocess": ("preprocess", "release variances and others by sensitivity preprocessing"),
     "search": ("shifted_inverse", "release extremes and others by a search among candidates"),

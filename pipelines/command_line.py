@@ -20,7 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.beam_yaml.mappings import keys_of, number
+from beam_dp.beam_yaml.mappings import keys_of, number, statement_of
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.formats import FORMATS
@@ -50,9 +50,11 @@ _SWITCHES = {
     "plan": "print costs and errors; read no row",
     "nonnegative": "",
     "quiet": "name no stages; warnings and errors are still shown",
+    "show_mapping": "",
     "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
 _VALUES = {
+    "select": ("SQL", ""),
     "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "query": (
@@ -100,6 +102,7 @@ _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
     *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", "totals", *_UNIT),
+    "select",
 )
 
 
@@ -202,6 +205,8 @@ def parser(
     made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
+    if not words:
+        return made
     others = ", ".join(word for word in words if word not in _EVERYDAY)
     about = f"with their options, as --sum spent,clip=100. Also {others}"
     title, about = "metrics, in the order of the output", textwrap.fill(about, _WIDTH - 2)
@@ -264,7 +269,11 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
     made = _of_flags(vars(options))
     for name in made.keys() & in_file.keys():
         raise ValueError(f"{name} stands in {options.config} too: leave one of the two out")
-    return {**in_file, **made}
+    both = {**in_file, **made}
+    if {"select", "person"} <= {*both} and options.public_partitions is not None:
+        by = statement_of("release", both).mapping.get("partition", [""])
+        both["partitions"] = _keys_of(options.public_partitions, len(by))
+    return both
 
 
 def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,8 +284,7 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
             made[name] = _columns(given[name])
     keys = given["public_partitions"]
     if keys is not None:
-        parts = len(_listed(given["partition"] or ""))
-        made["partitions"] = {"files": keys[1:]} if keys[:1] == "@" else keys_of(keys, parts)
+        made["partitions"] = _keys_of(keys, len(_listed(given["partition"] or "")))
     if given["keep"]:
         made["keep"] = {name: part for rule in given["keep"] for name, part in rule.items()}
         least = [rule["at_least"] for rule in given["keep"] if "at_least" in rule]
@@ -292,6 +300,11 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     elif limit:
         raise ValueError("--total_epsilon and --total_delta need --ledger FILE")
     return made
+
+
+def _keys_of(text: str, parts: int) -> Any:
+    """Return public keys, each of so many parts, or the file that has them."""
+    return {"files": text[1:]} if text[:1] == "@" else keys_of(text, parts)
 
 
 def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:

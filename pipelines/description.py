@@ -4,7 +4,9 @@ Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite
 which files; title and number_style how the page is written; quotes, delimiter, decimal,
 thousands and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
-also_by: [store, total] which further tables, totals: apart whether they agree; ledger: {path: FILE, limit: {epsilon: 3}} who pays.
+also_by: [store, total] which further tables, totals: apart whether they agree; post_process: SQL on
+each released table; ledger: {path: FILE, limit: {epsilon: 3}} who pays. select: one SELECT, which
+says metrics, partition and others of these.
 """
 
 import os
@@ -25,6 +27,7 @@ from beam_dp.results import report
 from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
 from beam_dp.transforms.private_tables import AGREE, APART
+from beam_dp.transforms.released_queries import ReleasedQuery
 from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
@@ -33,7 +36,8 @@ from pipelines.tables import tables_of
 DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
 FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
-KEYS = (*FILES, *mappings.RELEASE, "also_by", "totals", "top_partitions", "ledger")
+TABLES = ("also_by", "totals", "top_partitions", "post_process")
+KEYS = ("select", *FILES, *mappings.RELEASE, *TABLES, "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -44,6 +48,8 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "number_style": (str, "text, as '1.234,5'"),
     "overwrite": (bool, "true or false"),
     "query": (str, "SQL"),
+    "select": (str, "SQL"),
+    "post_process": (str, "SQL"),
     "numbers": ((str, list), "a column, or a list of them"),
 }
 
@@ -107,6 +113,8 @@ class Description:
         run: what the run releases.
         tables: its tables: the first one alone, or with those of `also_by`.
         together: what to say of several tables; "" for one.
+        became: what each part of a SELECT became.
+        after: SQL on each released table; None: none.
 
     Args:
         given: the mapping; of its names all are known, or it is refused.
@@ -117,11 +125,16 @@ class Description:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         mappings.check_words(_OWNER, "the description", given, KEYS)
-        for name in ("person", "metrics", "budget"):
-            checks.require(name in given, _OWNER, name, "be given")
         for name, (kinds, rule) in _KINDS.items():
             if name in given and not isinstance(given[name], kinds):
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
+        checks.require("person" in given, _OWNER, "person", "be given")
+        self.became: tuple[str, ...] = ()
+        if "select" in given:
+            statement = mappings.statement_of(_OWNER, given)
+            given, self.became = {**given, **statement.mapping}, statement.became
+        for name in ("metrics", "budget"):
+            checks.require(name in given, _OWNER, name, "be given")
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
@@ -143,6 +156,7 @@ class Description:
             query = Query.of(self.query)
             for release in (self.release, *(table.release for table in self.tables)):
                 release.reads(query)
+        self.after = ReleasedQuery.of(given.get("post_process"), self.run)
         self.together = self.run.said
         self.ledger = self._ledger()
 

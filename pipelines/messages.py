@@ -68,7 +68,8 @@ def translated(text: str) -> str:
     told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
     mend = flagged(mend)
-    if mend and (name == "query" or not _PYTHON.search(mend)):  # what mends a query is SQL
+    is_sql = name in ("query", "statement")
+    if mend and (is_sql or not _PYTHON.search(mend)):
         told += f". {mend}"
     elif advice:
         told += f": {advice}"

@@ -3,12 +3,15 @@
 import dataclasses
 import functools
 import itertools
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import apache_beam as beam
+import yaml
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
@@ -54,6 +57,8 @@ def pipeline(
     made = beam.Pipeline(options=beam_options)
     guards.warn_of_unusual("PrivateAggregate", asked.release.budget)
     job = {"program": program, **without_folders({**given, "input": asked.input})}
+    if "select" in given and given.get("input"):  # its text names the files too
+        job["select"] = given["select"].replace(given["input"], job["input"])
     if asked.together:
         job["tables"] = asked.together
     rows, ready = rows_of(asked, made), []
@@ -62,7 +67,7 @@ def pipeline(
         if asked.top is not None:
             by, k = asked.top
             released = released | f"Top{table.ending}" >> dp.TopPartitions(k, field_name(by))
-        write = write_of(table.release, output, job, given.get("overwrite", False))
+        write = write_of(table.release, output, job, given.get("overwrite", False), asked.after)
         _ = released | f"Write{table.ending}" >> write
         ready.append(released)
     if not quiet and running.is_here(made):
@@ -101,6 +106,9 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     balance: Balance | None = None
     with line.refusing():
         asked = Description(command_line.described(options))
+        if options.show_mapping:
+            sys.stdout.write(shown_mapping(asked.given))
+            return 0
         plans = plans_of(asked)
         name = label(re.split(r"[. ]", line.prog)[-1], asked.output or "no output")
         if options.plan:
@@ -141,7 +149,16 @@ def plans_of(asked: Description) -> str:
         texts = [f"{t.title}:\n{text}\n" for t, text in zip(asked.tables, texts, strict=True)]
         unusual = [f"Warning: {line}" for line in cautions(asked.release.budget)]
         texts += [wrapped(line, columns) for line in (asked.together, *unusual)]
+    texts += [wrapped(line, columns) for line in asked.became]
     return "".join(f"{text}\n" for text in texts)
+
+
+def shown_mapping(given: Mapping[str, Any]) -> str:
+    """Return a mapping as a file of `--config` has it, in the words that its SELECT became."""
+    plain = {name: part for name, part in given.items() if name != "select"}
+    plain = json.loads(json.dumps(plain, default=float))  # the fractions of a budget
+    text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
+    return text
 
 
 def show(

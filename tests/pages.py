@@ -35,7 +35,7 @@ FENCE = re.compile(
 )
 READ = re.compile(
     r"--input (\S+)|^input: (\S+)|ReadFrom\w+\n +config:\n +path: (\S+)"
-    r"|(?:dp\.release\(|ReadRows\(|Create\(\[)\s*\"(\S+?)\"",
+    r"|FROM '(\S+?\.\w+)'|(?:dp\.release\(|ReadRows\(|Create\(\[)\s*\"(\S+?)\"",
     re.MULTILINE,
 )
 MARKER = re.compile(r"<!-- not run: (.+) -->\n\s*$")
@@ -131,7 +131,7 @@ class Shell:
                 patch.setattr(sys, "argv", [module, *words])
                 runpy.run_module(module, run_name="__main__")
             return
-        plans = module in ("pipelines.aggregate", "pipelines.ratio", "pipelines.preprocess")
+        plans = module.partition(".")[2] in ("aggregate", "select", "ratio", "preprocess")
         further = ["--plan"] if plans and not self.whole and "--plan" not in words else []
         main: Callable[[list[str]], int | None] = importlib.import_module(module).main
         assert main([*words, *further]) in (0, None), (module, words)

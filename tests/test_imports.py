@@ -20,7 +20,7 @@ MAY_IMPORT = {
         *("apache_beam", "pyarrow", "jinja2", "markupsafe", "yaml"),
     },
     "beam_dp/beam_yaml": {
-        *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml"),
+        *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml", "beam_dp.results"),
         *("apache_beam", "numpy"),
     },
     "pipelines": {"beam_dp", "apache_beam", "numpy", "pyarrow", "pipelines", "yaml"},

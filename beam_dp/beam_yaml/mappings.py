@@ -8,7 +8,6 @@ is the one of the Python call. Numbers are the decimals that were written: 0.1 i
 import contextlib
 import dataclasses
 import datetime
-import difflib
 import itertools
 import math
 import pkgutil
@@ -29,6 +28,7 @@ from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 from beam_dp.transforms.private_tables import AGREE, TOTAL, PrivateTables
+from beam_dp.transforms.select_statements import Statement
 
 _AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")
 RELEASE = (
@@ -37,7 +37,6 @@ RELEASE = (
 )
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
-_ALIKE = 0.6
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "person_epsilon"),
@@ -62,8 +61,7 @@ def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str
     known = list(known)
     for word in given:
         if word not in known:
-            near = difflib.get_close_matches(word, known, 3, _ALIKE)
-            mend = f"Did you mean {' or '.join(near)}?" if near else f"It has {', '.join(known)}."
+            mend = checks.near(word, known) or f"It has {', '.join(known)}."
             raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
 
 
@@ -75,22 +73,38 @@ def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAgg
         given: its parts, by the names of `RELEASE`.
         batches: whether the output is batches of columns, where the partitions allow that.
     """
+    options = options_of(owner, given)
+    public = isinstance(options["partitions"], PublicPartitions)
+    return PrivateAggregate(**options, batches=batches and public)
+
+
+def options_of(owner: str, given: object) -> dict[str, Any]:
+    """Return what `PrivateAggregate` is called with, for the parts of a mapping."""
     parts = mapping_of(owner, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
     partitions = partitions_of(owner, parts.get("partitions"), columns)
     if type(parts.get("ledger_period")) in (int, datetime.date):  # what YAML makes of their text
         parts["ledger_period"] = str(parts["ledger_period"])
-    return PrivateAggregate(
-        parts["person"],
-        metrics_of(owner, parts["metrics"]),
-        budget_of(owner, parts["budget"]),
-        columns,
-        bounds_of(owner, parts.get("bounds")),
-        partitions,
-        batches=batches and isinstance(partitions, PublicPartitions),
-        keep=keep_of(owner, parts.get("keep")),
+    return {
+        "person": parts["person"],
+        "metrics": metrics_of(owner, parts["metrics"]),
+        "budget": budget_of(owner, parts["budget"]),
+        "partition": columns,
+        "bounds": bounds_of(owner, parts.get("bounds")),
+        "partitions": partitions,
+        "keep": keep_of(owner, parts.get("keep")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
-    )
+    }
+
+
+def statement_of(owner: str, given: Mapping[str, Any]) -> Statement:
+    """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
+    period = [given["period"]] if given.get("period") else []
+    found = Statement.of(given["select"], (*columns_of(given["person"]), *period))
+    for name in found.mapping:
+        mend = "Leave one of the two out."
+        checks.require(given.get(name) is None, owner, name, "be said by the statement alone", mend)
+    return found
 
 
 def tables_of(

@@ -7,16 +7,19 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.beam_yaml import mappings
+from beam_dp.beam_yaml.select import Select
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.known_columns import fields_of
-from beam_dp.transforms.private_tables import AGREE, PrivateTables
+from beam_dp.transforms.private_tables import AGREE
 from beam_dp.transforms.stages.output_names import OTHER, row_type
 
 
 def private_aggregate(
     person: Any,
-    metrics: Any,
-    budget: Any,
+    metrics: Any = None,
+    budget: Any = None,
     *,
+    select: Any = None,
     partition: Any = None,
     bounds: Any = None,
     partitions: Any = None,
@@ -33,8 +36,9 @@ def private_aggregate(
 
     Args:
         person: The column that identifies a person.
-        metrics: What to release, for example [count, {sum: spent}, {max: minutes}].
         budget: What the whole output may cost, {epsilon: 1, delta: 1e-6} or {rho: 0.1}.
+        metrics: What to release, for example [count, {sum: spent}, {max: minutes}].
+        select: One SELECT ... FROM rows, which says metrics, partition and filters.
         partition: The column, or columns, whose values name a partition.
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
@@ -50,9 +54,17 @@ def private_aggregate(
     """
     given = {**locals(), **unknown}
     del given["unknown"]
-    further = given.pop("also_by"), given.pop("totals")
-    first = mappings.aggregate_of("PrivateAggregate", given)
-    return ReleasedRows(mappings.tables_of("PrivateAggregate", first, *further))
+    owner, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
+    if given.pop("select") is None:
+        run = mappings.tables_of(owner, mappings.aggregate_of(owner, given), *further)
+        return ReleasedRows(run, run.endings)
+    rule, mend = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
+    checks.require(not further[0], owner, "also_by", rule, mend)
+    said = mappings.statement_of(owner, {**given, "select": select}).mapping
+    options = mappings.options_of(owner, {name: said.get(name, given[name]) for name in given})
+    del options["metrics"], options["partition"]
+    asked = Select(select, totals=further[1], **options)
+    return ReleasedRows(asked, asked.tables.endings)
 
 
 @dataclasses.dataclass(eq=False)
@@ -62,14 +74,18 @@ class ReleasedRows(beam.PTransform[Any, Any]):
     Keys of private partitions, whose types are those of the data, become text.
 
     Attributes:
-        run: the tables.
+        run: the release.
+        endings: those of the names of its tables, the first table's first.
     """
 
-    run: PrivateTables
+    run: beam.PTransform[Any, Any]
+    endings: Sequence[str]
 
     def expand(self, pcoll: beam.PCollection[Any]) -> Any:
         """Release, then name the types of the keys."""
-        released = zip(self.run.endings, pcoll | "Release" >> self.run, strict=True)
+        tables = pcoll | "Release" >> self.run
+        tables = (tables,) if isinstance(tables, beam.PCollection) else tables
+        released = zip(self.endings, tables, strict=True)
         out = {ending.strip("_") or "first": _typed(rows, ending) for ending, rows in released}
         return out if len(out) > 1 else out["first"]
 

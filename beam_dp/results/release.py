@@ -36,6 +36,7 @@ from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
+from beam_dp.transforms.released_queries import ReleasedQuery
 from beam_dp.transforms.row_queries import Query, Rows
 from beam_dp.transforms.stages.output_names import field_names, output_names
 
@@ -151,6 +152,7 @@ def release(
     show_errors: bool = False,
     also_by: Sequence[Any] = (),
     totals: str = AGREE,
+    post_process: str | None = None,
 ) -> Released:
     """Release statistics about people per partition, from a file or a table of this process.
 
@@ -183,6 +185,9 @@ def release(
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
         also_by, totals: further tables of the same budget, as in `PrivateTables`; they are the
             `others` of what is returned.
+        post_process: SQL on each released table, as
+            `SELECT *, spent / visits AS each FROM released WHERE people >= 100 ORDER BY visits`: a
+            function of what was released, which costs nothing.
 
     Raises:
         TypeError, ValueError: before a row is read, for a wrong call; the message says what to
@@ -208,6 +213,7 @@ def release(
         raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
     owners = aggregate.people_columns
     parsed = None if query is None else Query.of(query)
+    after = ReleasedQuery.of(post_process, tables)
     with contextlib.ExitStack() as stack:
         if isinstance(data, (str, os.PathLike)):
             pattern = os.fspath(data)
@@ -241,16 +247,21 @@ def release(
         name = pattern or type(data).__name__
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
         job |= {} if query is None else {"query": query}
+        job |= {} if after is None else {"post_process": after.text}
         job |= {"tables": tables.said} if tables.said else {}
         for part, table, path in zip(released, tables.tables, paths, strict=True):
-            _ = part | f"Write {path[len(folder) :]}" >> write_of(table, path, job)
+            _ = part | f"Write {path[len(folder) :]}" >> write_of(table, path, job, after=after)
         run(made, show_errors)
         first, *others = map(Released.read, paths)
         return dataclasses.replace(first, others=tuple(others))
 
 
 def write_of(
-    aggregate: PrivateAggregate, path: str, job: dict[str, Any], overwrite: bool = False
+    aggregate: PrivateAggregate,
+    path: str,
+    job: dict[str, Any],
+    overwrite: bool = False,
+    after: ReleasedQuery | None = None,
 ) -> WriteRows:
     """Return what writes a release to a file, and its record beside it.
 
@@ -261,12 +272,15 @@ def write_of(
         path: the file.
         job: further public parameters of the record.
         overwrite: whether a file that exists is replaced.
+        after: SQL on the released table; None: none.
     """
     named = aggregate.keys, aggregate.metrics
     names, record = output_names(*named), aggregate.record(job)
+    if after is not None:
+        record = record | f"Columns of {path}" >> beam.Map(after.noted)
     if aggregate.batches:
-        return WriteRows(path, names, overwrite, record)
-    return WriteRows(path, field_names(*named), overwrite, record, names)
+        return WriteRows(path, names, overwrite, record, post_process=after)
+    return WriteRows(path, field_names(*named), overwrite, record, names, after)
 
 
 def _read_of(

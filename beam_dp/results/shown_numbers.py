@@ -121,6 +121,18 @@ class ShownNumber:
         return text if known or exponent >= 0 else text.rstrip("0").rstrip(".")
 
 
+class ComputedNumber(ShownNumber):
+    """A number that is computed of released ones: nothing is stated of its truth."""
+
+    @functools.cached_property
+    def is_doubtful(self) -> bool:
+        """Whether it is missing."""
+        return self.value is None
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def shown(
     value: object, low: object = None, high: object = None, rank: float | None = None, **known: Any
 ) -> ShownNumber:

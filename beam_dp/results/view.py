@@ -16,7 +16,7 @@ import pyarrow as pa
 from beam_dp.mechanisms.consistency.tables import interval_of_sum
 from beam_dp.mechanisms.planning.plan import protected
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
-from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown
+from beam_dp.results.shown_numbers import MARK, UNKNOWN, ComputedNumber, ShownNumber, plain, shown
 from beam_dp.transforms.run_record import COLUMNS, SUMS
 from beam_dp.transforms.run_record import said as said_of
 
@@ -77,8 +77,10 @@ class View:
     def of(cls, table: pa.Table, record: dict[str, Any]) -> "View":
         """Return the view of a table."""
         by = tuple(record[COLUMNS]["keys"])
-        parts = (table[name].to_pylist() for name in by)
-        keys = tuple(zip(*parts, strict=True)) if by else ((),) * len(table)
+        parts = (["" if key is None else key for key in table[name].to_pylist()] for name in by)
+        keys: tuple[tuple[Any, ...], ...] = (
+            tuple(zip(*parts, strict=True)) if by else ((),) * len(table)
+        )
         others: frozenset[int] = frozenset()
         if "other" in record[COLUMNS]:
             others = frozenset(at for at, key in enumerate(keys) if str(key[-1]).lower() == "true")
@@ -291,6 +293,7 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
     names = record[COLUMNS]["numbers"]
     parameters = record.get("parameters", {})
     asked = parameters.get("metrics") or [parameters.get("statistic", {})]
+    asked = [*asked, *({} for each in names if len(each) == 1)]
     asked = asked if len(asked) == len(names) else [{}] * len(names)
     walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(_WALK))
     passed = {each["metric"]: each["shift_T"] for each in walks}
@@ -301,6 +304,10 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
 def _of_metric(
     table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: dict[str, int]
 ) -> Iterator[Series]:
+    if len(names) == 1:  # computed of the others
+        computed = tuple(map(ComputedNumber, table[names[0]].to_pylist()))
+        yield Series(names[0], "", "", names[0], "", computed)
+        return
     kind = said.get("type", "")
     size = 2 if len(names) > 1 and names[1].endswith(_RANKED) else 3
     metric = os.path.commonprefix(names[::size]).rstrip("_") if len(names) > size else names[0]

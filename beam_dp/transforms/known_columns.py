@@ -145,6 +145,7 @@ def _compare(owner: str, wanted: Sequence[str], there: Sequence[str], whose: str
             owner,
             f"column {name!r}",
             f"be one of the columns {whose}: {checks.listed(there)}",
+            checks.near(name, there),
         )
 
 

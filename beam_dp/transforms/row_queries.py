@@ -36,7 +36,7 @@ import re
 import threading
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -120,8 +120,8 @@ _TYPES = {
 _DECIMAL = "DECIMAL_TYPE_INFO"
 _LONGEST = 1 << 16  # bytes of a cell of text
 _AT_ONCE = 1 << 24  # bytes of text in one execution
-_PLACES = ("query_location", "query_location_length", "qualified_name")
-_NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
+PLACES = ("query_location", "query_location_length", "qualified_name")
+NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
 _OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
 _RAISED = (BaseException,)
 _INTEGERS = range(-(2**63), 2**63)
@@ -213,25 +213,16 @@ class Query:
         Raises:
             ValueError, TypeError: names what is refused; no data is known here.
         """
-        if type(text) is not str:
-            raise checks.ParameterTypeError(_OWNER, "query", f"be SQL, not {text!r}", _FORM)
-        engine = _connected()
-        [[tree]] = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
-        parsed = json.loads(tree)
-        problem = parsed.get("error_message", "")
-        _require(not parsed["error"], f"be one SELECT that can be read: {problem}")
-        _require(len(parsed["statements"]) == 1, "be one SELECT")
-        [statement] = parsed["statements"]
-        node = statement["node"]
-        _require(node["type"] == "SELECT_NODE", "be one SELECT without UNION")
+        engine, parsed = tree_of(_OWNER, "query", text, _FORM)
+        node = parsed["statements"][0]["node"]
         _only(node, "type", "select_list", "from_table", "where_clause")
         table = node["from_table"]
         is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == _TABLE
         _require(is_table, "be FROM rows, and from nothing else")
-        _only(table, "type", "table_name", *_PLACES)
+        _only(table, "type", "table_name", *PLACES)
         stars = [item for item in node["select_list"] if item["class"] == "STAR"]
         for star in stars:
-            _only(star, "class", "type", *_PLACES)
+            _only(star, "class", "type", *PLACES)
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
         computed: dict[str, str] = {}
@@ -250,7 +241,7 @@ class Query:
             named[name] = found[0] if plain else None
             if not plain:
                 alone = not aliases & {*found}
-                computed[name] = _value(engine, parsed, item) if alone else ""
+                computed[name] = value_of(engine, parsed, item) if alone else ""
                 mixed |= set() if alone and len({*found}) < 2 else {name}
             aliases |= {name} - {*found}
             used += found
@@ -261,8 +252,8 @@ class Query:
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         _told_apart(needs)
         _check_patterns(engine, parsed)
-        strict = {name: _strict(node[name]) for name in ("select_list", "where_clause")}
-        text = _sql(engine, parsed, **strict)
+        strict = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
+        text = sql_of(engine, parsed, **strict)
         return cls(text, needs, bool(stars), named, computed, frozenset(mixed))
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -290,6 +281,33 @@ class Query:
         return source
 
 
+def tree_of(owner: str, name: str, text: object, hint: str) -> tuple[Any, dict[str, Any]]:
+    """Return a DuckDB, and the tree that its parser gives of one SELECT.
+
+    Args:
+        owner: the name that errors begin with.
+        name: what the SELECT is called in errors.
+        text: the SELECT.
+        hint: what errors say to write.
+
+    Raises:
+        ValueError, TypeError: for what is no SELECT, for several, and for a UNION.
+    """
+    if type(text) is not str:
+        raise checks.ParameterTypeError(owner, name, f"be SQL, not {text!r}", hint)
+    engine = _parser().cursor()
+    [[tree]] = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
+    parsed: dict[str, Any] = json.loads(tree)
+    problem = parsed.get("error_message", "")
+    rule = f"be one SELECT that can be read: {problem}"
+    checks.require(not parsed["error"], owner, name, rule, hint)
+    statements = parsed["statements"]
+    checks.require(len(statements) == 1, owner, name, "be one SELECT", hint)
+    plain = statements[0]["node"]["type"] == "SELECT_NODE"
+    checks.require(plain, owner, name, "be one SELECT without UNION", hint)
+    return engine, parsed
+
+
 _made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
 
 
@@ -314,12 +332,12 @@ def _told_apart(names: Iterable[str]) -> None:
 def _only(node: Mapping[str, Any], *parts: str) -> None:
     """Refuse a part of a query that has more than these parts."""
     for name, value in node.items():
-        _require(name in parts or value in _NOTHING, f"not have {name.replace('_', ' ')}")
+        _require(name in parts or value in NOTHING, f"not have {name.replace('_', ' ')}")
 
 
 def _columns(tree: Any) -> Iterator[str]:
     """Yield the columns that an expression names; refuse what is not on the list."""
-    for part in _parts(tree):
+    for part in parts_of(tree):
         kind = part.get("class", "CONSTANT")
         rule = f"look at one row: it may not have a {kind.lower()}"
         _require(kind in _CLASSES and part.get("type") != "SELECT_NODE", rule)
@@ -343,41 +361,46 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
     called = "LIKE" if "~~" in name else name
     rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
-    _require(all(map(_is_literal, given[_FUNCTIONS[name]])), rule)
+    _require(all(map(is_literal, given[_FUNCTIONS[name]])), rule)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
     rule = "have regexp_replace replace one match: the work for all may grow faster than a cell"
     checks.require(not every, _OWNER, "query", rule, "Write replace(), or translate()")
 
 
-def _literal(kind: str, text: str) -> dict[str, Any]:
+def literal(kind: str, text: str) -> dict[str, Any]:
+    """Return the tree of a literal."""
     made = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": ""}
     return {**made, "literal": {"kind": kind, "text": text}}
 
 
-def _is_literal(tree: Any) -> bool:
+def is_literal(tree: Any) -> bool:
     return bool(tree["class"] == "CONSTANT")
 
 
-def _strict(tree: Any) -> Any:
+def rewritten(tree: Any, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return a tree of which each part was changed, those inside it first."""
+    if isinstance(tree, list):
+        return [rewritten(part, change) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return change({name: rewritten(part, change) for name, part in tree.items()})
+
+
+def _strict(made: dict[str, Any]) -> dict[str, Any]:
     """Return an expression of which casts of columns are null where they fail.
 
     AND and OR, as the side of a comparison, are computed from both their sides for every row.
     """
-    if isinstance(tree, list):
-        return list(map(_strict, tree))
-    if not isinstance(tree, dict):
-        return tree
-    made = {name: _strict(part) for name, part in tree.items()}
     kind = made.get("class")
-    if kind == "CAST" and not _is_literal(made["child"]):
+    if kind == "CAST" and not is_literal(made["child"]):
         return {**made, "try_cast": True}
     if kind == "CONJUNCTION":
         equal = {"class": "COMPARISON", "type": "COMPARE_EQUAL", "alias": made["alias"]}
-        return {**equal, "left": {**made, "alias": ""}, "right": _literal("BOOLEAN", "true")}
+        return {**equal, "left": {**made, "alias": ""}, "right": literal("BOOLEAN", "true")}
     return made
 
 
-def _sql(engine: Any, parsed: Mapping[str, Any], **parts: Any) -> str:
+def sql_of(engine: Any, parsed: Mapping[str, Any], **parts: Any) -> str:
     """Return the SQL of a query that has these parts instead of its own."""
     [statement] = parsed["statements"]
     made = {**statement, "node": {**statement["node"], **parts}}
@@ -388,42 +411,49 @@ def _sql(engine: Any, parsed: Mapping[str, Any], **parts: Any) -> str:
 
 def _check_patterns(engine: Any, parsed: Mapping[str, Any]) -> None:
     """Refuse regular expressions that are none, and what they should be replaced by."""
-    for call in _parts(parsed):
+    for call in parts_of(parsed):
         if call.get("function_name", "").lower().startswith("regexp"):
-            empty = {"name": "", "expression": _literal("STRING", "")}
+            empty = {"name": "", "expression": literal("STRING", "")}
             given = [empty, *call["arguments"][1:]]
             try:
-                engine.execute(f"SELECT {_value(engine, parsed, {**call, 'arguments': given})}")
-            except _duckdb().Error as error:
+                engine.execute(f"SELECT {value_of(engine, parsed, {**call, 'arguments': given})}")
+            except duckdb().Error as error:
                 _require(False, f"have patterns that can be read: {error}".partition("\n")[0])
 
 
-def _value(engine: Any, parsed: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+def value_of(engine: Any, parsed: Mapping[str, Any], item: Mapping[str, Any]) -> str:
     """Return the SQL of one expression."""
     nothing = {"type": "EMPTY", "alias": "", "sample": None}
     parts = {"select_list": [{**item, "alias": ""}], "from_table": nothing, "where_clause": None}
-    return _sql(engine, parsed, **parts).removeprefix("SELECT ")
+    return sql_of(engine, parsed, **parts).removeprefix("SELECT ")
 
 
-def _duckdb() -> Any:
+def duckdb() -> Any:
+    """Return the library; refuse where it is not installed."""
     found = importlib.util.find_spec("duckdb") is not None
     checks.require(found, _OWNER, "duckdb", "be installed", "Write: pip install duckdb.")
     return importlib.import_module("duckdb")  # here, for it comes with an extra
 
 
-def _connected() -> Any:
+def connected() -> Any:
     """Return a DuckDB of its own that reaches nothing."""
-    connection = _duckdb().connect(":memory:", config=_CONFIG)
+    connection = duckdb().connect(":memory:", config=_CONFIG)
     for setting in _SETTINGS:
         connection.execute(setting)
     return connection
+
+
+@functools.cache
+def _parser() -> Any:
+    """Return the DuckDB that parses, and sees no row."""
+    return connected()
 
 
 class _Engine:
     """Runs a query on batches."""
 
     def __init__(self, query: Query) -> None:
-        self._query, self._connection, self._planner = query, _connected(), _connected()
+        self._query, self._connection, self._planner = query, connected(), connected()
         self.bound = functools.lru_cache(self._bound)
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -439,9 +469,9 @@ class _Engine:
             plain = _plain(batch)
             plain.validate(full=True)  # text that is no UTF-8 is not for DuckDB
             made = self._run(_short(plain)).to_batches()
-        except (pa.ArrowException, _duckdb().Error) as error:
-            if isinstance(error, (_duckdb().FatalException, _duckdb().InternalException)):
-                self._connection = _connected()  # the old one refuses everything from now on
+        except (pa.ArrowException, duckdb().Error) as error:
+            if isinstance(error, (duckdb().FatalException, duckdb().InternalException)):
+                self._connection = connected()  # the old one refuses everything from now on
             made = None
         if made is not None:
             yield from made
@@ -495,7 +525,7 @@ class _Engine:
             empty = _plain(pa.RecordBatch.from_arrays(none, schema=schema))
             self._check_plan(empty)
             made = self._run(empty).schema
-        except (pa.ArrowException, _duckdb().Error) as error:
+        except (pa.ArrowException, duckdb().Error) as error:
             problem = str(error)
         mend = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
         said = problem.partition("\n")[0].rstrip(".")
@@ -514,8 +544,8 @@ class _Engine:
         [[plan]] = engine.execute(f"SELECT json_serialize_plan('{text}')").fetchall()
         bound = json.loads(plan)
         if bound["error"]:
-            raise _duckdb().BinderException(bound["error_message"])
-        for part in _parts(bound):
+            raise duckdb().BinderException(bound["error_message"])
+        for part in parts_of(bound):
             if "type_info" in part:
                 info = part["type_info"] or {}
                 plain = part["id"] in _TYPES and info.get("type", _DECIMAL) == _DECIMAL
@@ -526,13 +556,13 @@ class _Engine:
                 _check_implicit(engine, part)
 
 
-def _parts(tree: Any) -> Iterator[dict[str, Any]]:
+def parts_of(tree: Any) -> Iterator[dict[str, Any]]:
     """Yield all mappings of a tree."""
     if isinstance(tree, dict):
         yield tree
     for part in tree.values() if isinstance(tree, dict) else tree or ():
         if isinstance(part, (dict, list)):
-            yield from _parts(part)
+            yield from parts_of(part)
 
 
 def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:

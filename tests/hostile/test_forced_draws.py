@@ -25,6 +25,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import program as programs
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms
+from beam_dp.transforms import row_queries
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
 from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
@@ -297,6 +298,36 @@ def test_a_cost_that_is_counted_once_for_two_tables_is_caught(
     monkeypatch.setattr(dp.PrivateTables, "_further", _whole_budget_again)
     with pytest.raises(Fault, match="are spent"):
         check(tables_of(1, ["total"]))
+
+
+def check_select(seed: int) -> None:
+    """Raise `Fault` where a SELECT is not private: a row with a value above 500 fails in it."""
+    chance = Chance(seed)
+    by = ["GROUP BY ROLLUP (g, flag)", "GROUP BY g"][seed]
+    asked = f"""SELECT upper("group") AS g, count(*) AS n, sum(value * flag) AS s, avg(value > 3) AS h,
+        sum(value) FILTER (WHERE word <> 'w1') AS w, s / n AS each, count(DISTINCT person) AS people
+        FROM rows WHERE value > -2 OR 9223372036854775307 + value > 0
+        {by} HAVING n > 1 ORDER BY s DESC LIMIT 5"""
+    keys = {"g": ["G0", "G1", "G2"]} | ({"flag": [0, 1]} if seed == 0 else {})
+    options = {"person": "person", "budget": dp.Budget(8)}
+    options["partitions"] = dp.PublicPartitions.product(**keys)
+    less, more = data(chance, 4, 1)
+    release = functools.partial(dp.select, asked, show_errors=True, **options)
+    drawn = losses_between(lambda rows: release(rows=rows), less, more, seed, chance.number(-2, 2))
+    for losses, program in drawn:
+        check_losses(options["budget"], losses, program)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_select_costs_its_budget(seed: int) -> None:
+    """Its filters and expressions look at one row; what is left is a function of the draws."""
+    check_select(seed)
+
+
+def test_a_select_whose_failing_rows_drop_others_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_queries._Engine, "_halves", lambda self, batch: iter(()))
+    with pytest.raises(Fault):
+        check_select(1)
 
 
 @pytest.mark.parametrize("epsilon, sides", SMALL)

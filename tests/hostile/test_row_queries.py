@@ -20,10 +20,10 @@ from beam_dp.transforms.row_queries import (
     _LONGEST,
     _OPERATORS,
     Query,
-    _connected,
     _Engine,
-    _parts,
     _Run,
+    connected,
+    parts_of,
 )
 from tests.hostile.inserted import columns_of_arrow, python_rows
 from tests.hostile.inserted.layouts import NAMES
@@ -234,11 +234,11 @@ def test_every_function_gives_each_row_what_it_gives_it_alone(asked: str) -> Non
 
 
 def test_every_function_of_the_list_is_tried() -> None:
-    engine = _connected()
+    engine = connected()
     called, forms, kinds = set(), set(), set()
     for asked in ASKED:
         [[tree]] = engine.execute("SELECT json_serialize_sql(?)", [f"SELECT {asked}"]).fetchall()
-        for part in _parts(json.loads(tree)):
+        for part in parts_of(json.loads(tree)):
             called |= {part["function_name"]} if "function_name" in part else set()
             forms |= {part["type"]} if part.get("class") == "OPERATOR" else set()
             kinds |= {part["class"]} if "class" in part else set()

@@ -73,7 +73,8 @@ def test_a_missing_column_is_one_line(
     words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
     line = refused(aggregate, *words, *RUN)
     said = f"error: column 'spnet' must stand once in every file of '{source}'; it has "
-    assert line.endswith(f"{said}'visitor', 'day', 'minutes', 'spent'\n")
+    there = "'visitor', 'day', 'minutes', 'spent'"
+    assert line.endswith(f"{said}{there}. Did you mean spent?\n")
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -163,7 +164,7 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     called += [dp.Released.report, dp.PrivateTables]
     parameters = {name for each in called for name in inspect.signature(each).parameters}
     words = {*description.KEYS} - parameters
-    assert words == {"input", "output", "report", "query", "top_partitions", "ledger"}
+    assert words == {"input", "output", "report", "query", "select", "top_partitions", "ledger"}
     assert {"Rows", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 

@@ -8,6 +8,7 @@ Options that have no effect beside another option are refused, not ignored (`ref
 """
 
 import dataclasses
+import difflib
 import math
 import numbers
 import reprlib
@@ -22,6 +23,7 @@ _REAL = (numbers.Rational, np.integer, float, np.floating)
 _NOT_REAL = (bool, np.bool_, np.timedelta64)  # numpy has timedelta64 among its integers
 
 _NAMES = 20
+_ALIKE = 0.6
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 80
 
@@ -38,6 +40,13 @@ def listed(names: Sequence[str]) -> str:
     """Return names as a message shows them: each as Python writes it, and only the first 20."""
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return (", ".join(map(shown, names[:_NAMES])) or "none") + more
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return what a message says of names that a misspelt one may stand for; "" for none."""
+    known = {each.lower(): each for each in names}
+    found = difflib.get_close_matches(name.lower(), known, 3, _ALIKE)
+    return f"Did you mean {' or '.join(known[each] for each in found)}?" if found else ""
 
 
 class _OfParameter(Exception):

@@ -229,7 +229,7 @@ def _header(
     for column in wanted.columns:
         if names.count(column) != 1:
             shown = checks.listed(names) if known else _NO_HEADER.format(delimiter)
-            raise open_files.absent(path, wanted.pattern, column, shown)
+            raise open_files.absent(path, wanted.pattern, column, shown, names if known else ())
     return names, rest
 
 

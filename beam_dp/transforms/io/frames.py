@@ -118,7 +118,8 @@ def _check_names(owner: str, there: Sequence[object], wanted: Sequence[str]) -> 
     known = [name for name in there if isinstance(name, str)]
     for name in wanted:
         rule = f"be one of the columns of data, once: {checks.listed(known)}"
-        checks.require(known.count(name) == 1, owner, f"column {name!r}", rule)
+        near = checks.near(name, known)
+        checks.require(known.count(name) == 1, owner, f"column {name!r}", rule, near)
 
 
 @contextlib.contextmanager

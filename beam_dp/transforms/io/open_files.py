@@ -226,7 +226,9 @@ def unreadable(path: str, pattern: str, rule: str) -> str:
     return f"ReadRows: every file of {pattern!r} must be {rule}; {which} cannot be read."
 
 
-def absent(path: str, pattern: str, column: str, there: str) -> checks.ParameterError:
+def absent(
+    path: str, pattern: str, column: str, there: str, names: Iterable[str] = ()
+) -> checks.ParameterError:
     """Return the error for a file that lacks a wanted column, or has it twice.
 
     Args:
@@ -234,6 +236,7 @@ def absent(path: str, pattern: str, column: str, there: str) -> checks.Parameter
         pattern: the files.
         column: what is wanted.
         there: what the file has, in words without data.
+        names: the columns of the file, where they may be shown.
     """
     rule = f"stand once in every file of {pattern!r}; {named(path, pattern)} has {there}"
-    return checks.ParameterError("ReadRows", f"column {column!r}", rule)
+    return checks.ParameterError("ReadRows", f"column {column!r}", rule, checks.near(column, names))

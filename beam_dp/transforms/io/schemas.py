@@ -22,7 +22,8 @@ def check_names(path: str, schema: pa.Schema, wanted: Wanted) -> pa.Schema:
     """Return the schema of a file, in which each wanted column stands once."""
     for column in wanted.columns:
         if schema.names.count(column) != 1:
-            raise open_files.absent(path, wanted.pattern, column, checks.listed(schema.names))
+            shown = checks.listed(schema.names), schema.names
+            raise open_files.absent(path, wanted.pattern, column, *shown)
     return schema
 
 

@@ -13,6 +13,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import formats, table_files, whole_files
 from beam_dp.transforms.io.file_format import Format
+from beam_dp.transforms.released_queries import ReleasedQuery
 from beam_dp.transforms.stages import quick_steps, threads_and_memory
 
 
@@ -38,6 +39,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
         path: the file, local or on any file system that Beam knows.
         columns: the columns to write, in order; None: all of the rows' schema, or of the batches.
         header: their names in the file; None: the same.
+        post_process: SQL on the table, which says the rows' order too; None: none.
         overwrite: whether a file of that name, and its record, may be replaced.
         record: a collection of one dict of plain values, `release.record()`; None: no such file.
 
@@ -56,6 +58,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     overwrite: bool = False
     record: beam.PCollection[dict[str, Any]] | None = None
     header: Sequence[str] | None = None
+    post_process: ReleasedQuery | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -92,7 +95,8 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             kinds = [schema.get(name) for name in columns]
         record = None if self.record is None else beam.pvalue.AsSingleton(self.record)
         given = beam.pvalue.AsIter(parts)
-        write = quick_steps.mapped(_write, self.path, self._format, names, kinds, given, record)
+        how = self.path, self._format, names, kinds, self.post_process
+        write = quick_steps.mapped(_write, *how, given, record)
         start = rows.pipeline | "Start" >> beam.Impulse()
         return start | "WriteFile" >> write.with_output_types(str)
 
@@ -103,6 +107,7 @@ def _write(
     form: Format,
     names: Sequence[str] | None,
     kinds: Sequence[Any] | None,
+    query: ReleasedQuery | None,
     given: Iterable[Any],
     record: dict[str, Any] | None,
 ) -> str:
@@ -114,6 +119,7 @@ def _write(
         form: its format.
         names: its columns; None: those of the batches.
         kinds: the types of the rows, None where unknown; None: these are batches.
+        query: SQL on the table, or none.
         given: the rows, or batches.
         record: takes its name when the file is complete, and before the file does.
     """
@@ -126,7 +132,7 @@ def _write(
     else:
         table = pa.table({name: pa.nulls(0) for name in names or ()})
     with whole_files.written(path) as file:
-        form.write(file, table_files.ordered(table))
+        form.write(file, table_files.ordered(table) if query is None else query.run(table))
         if record is not None:
             with whole_files.written(whole_files.beside(path)) as noted:
                 noted.write(json.dumps(record, indent=1, allow_nan=False).encode())

@@ -1,0 +1,152 @@
+"""SQL on a released table: a function of what was released, so it costs nothing.
+
+DuckDB runs it where the table is written, or handed on, with no file, no network and no setting in
+its reach (Dwork, Roth, 2014, Proposition 2.1: post-processing). Columns that were released keep
+their numbers; the SQL says which rows stay, in which order, and which columns are computed.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms import known_columns, row_queries, run_record
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.io import table_files
+from beam_dp.transforms.private_tables import PrivateTables
+from beam_dp.transforms.stages import output_names, quick_steps
+
+_OWNER, _NAME = "release", "post_process"
+_FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
+_TABLE, _ROW = "released", "row of the released table"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReleasedQuery:
+    """SQL on a released table.
+
+    `SELECT *, expressions FROM released`, with all that SQL has for one table behind it. NaN is
+    null. Where the SQL fails on what was released (as a number beyond all types), all rows stay, in
+    the order of their cells, and computed columns are empty: the table is paid for.
+
+    Attributes:
+        text: the SQL.
+        keys: the columns of keys that it may name; a table that lacks one has nulls there.
+        numbers: the columns of released numbers.
+    """
+
+    text: str
+    keys: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str | None, tables: PrivateTables) -> "ReleasedQuery | None":
+        """Return SQL on each of some tables; None where there is none.
+
+        Raises:
+            TypeError, ValueError: for SQL that does not fit the columns.
+        """
+        if text is None:
+            return None
+        made = cls(text, tables.columns, output_names.output_names((), tables.first.metrics))
+        return made if made.computed is not None else None
+
+    @functools.cached_property
+    def computed(self) -> list[str]:
+        """The columns that it computes: numbers.
+
+        Raises:
+            ValueError: for SQL that does not fit the columns.
+        """
+        row_queries.tree_of(_OWNER, _NAME, self.text, _FORM)
+        known, names, problem = [*self.keys, *self.numbers], [], ""
+        try:
+            names = self._made(pa.table({name: pa.nulls(0) for name in known})).column_names
+        except (row_queries.duckdb().Error, pa.ArrowException) as error:
+            problem = f": {error}".partition("\n")[0].rstrip(".")
+        rule = f"fit the released columns {checks.listed(known)}{problem}"
+        checks.require(not problem, _OWNER, _NAME, rule, _FORM)
+        own = names[: len(known) + 1] == [*known, _ROW] and len({*names}) == len(names)
+        rule = f"be SELECT *, and names of their own, and it gives {checks.listed(names)}"
+        checks.require(own, _OWNER, _NAME, rule, _FORM)
+        return names[len(known) + 1 :]
+
+    def run(self, table: pa.Table) -> pa.Table:
+        """Return the rows of a released table that stay, in their order, with computed columns."""
+        table = table_files.ordered(table)
+        try:
+            made = self._made(table)
+        except (row_queries.duckdb().Error, pa.ArrowException, checks.ParameterError):
+            empty = dict.fromkeys(self.computed, pa.nulls(len(table), pa.float64()))
+            made = pa.table({_ROW: range(len(table)), **empty})
+        kept = table.take(made[_ROW])
+        for name in self.computed:
+            kept = kept.append_column(name, made[name])
+        return kept
+
+    def noted(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the record of its table, which names the computed columns too."""
+        of = record[run_record.COLUMNS]
+        numbers = [*of["numbers"], *([name] for name in self.computed)]
+        return {**record, run_record.COLUMNS: {**of, "numbers": numbers}}
+
+    def _made(self, table: pa.Table) -> pa.Table:
+        """Return what the SQL makes of a table: its columns, the place of each row, and numbers."""
+        rows = {}
+        for name in (*self.keys, *self.numbers):
+            cells = table[name] if name in table.column_names else pa.nulls(len(table))
+            rows[name] = cells.cast(pa.string() if name in self.keys else pa.float64())
+            if name in self.numbers:
+                rows[name] = pc.if_else(pc.is_nan(rows[name]), None, rows[name])
+        engine = row_queries.connected()
+        engine.register(_TABLE, pa.table({**rows, _ROW: range(len(table))}))
+        made = engine.sql(self.text).to_arrow_table()
+        text = [field.name for field in made.schema if pa.types.is_string(field.type)]
+        rule = "compute numbers: CASE WHEN ... THEN 1 ELSE 0 END"
+        checks.require({*text} <= {*self.keys}, _OWNER, _NAME, rule, _FORM)
+        kinds = [made.schema.field(name) for name in (*rows, _ROW) if name in made.column_names]
+        more = [pa.field(name, pa.float64()) for name in made.column_names[len(kinds) :]]
+        return made.cast(pa.schema([*kinds, *more]))
+
+
+@dataclasses.dataclass(eq=False)
+class PostProcess(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+    """Run SQL on released rows, all in one place.
+
+    Args:
+        query: the SQL.
+        table: what released the rows.
+    """
+
+    query: ReleasedQuery
+    table: PrivateAggregate
+
+    def expand(self, released: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
+        """Apply the transform to released rows."""
+        fields = dict(known_columns.fields_of(released) or ())
+        more = {output_names.field_name(name): float | None for name in self.query.computed}
+        names = output_names.output_names(self.table.keys, self.table.metrics)
+        given = beam.pvalue.AsIter(released)
+        step = quick_steps.flat_mapped(_rows, self.query, names, fields, [*more], given)
+        made = output_names.row_type([*(fields | more).items()])
+        start = released.pipeline | "Start" >> beam.Impulse()
+        return start | "PostProcess" >> step.with_output_types(made)
+
+
+def _rows(
+    _: bytes,
+    query: ReleasedQuery,
+    names: Sequence[str],
+    fields: Mapping[str, Any],
+    more: Sequence[str],
+    given: Iterable[Any],
+) -> Iterator[beam.Row]:
+    cells = [tuple(getattr(row, name) for name in fields) for row in given]
+    table = query.run(table_files.table_of(names, [*fields.values()], cells))
+    for row in table_files.lines(table, table_files.plain):
+        yield beam.Row(**dict(zip([*fields, *more], row, strict=True)))

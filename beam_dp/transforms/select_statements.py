@@ -1,0 +1,433 @@
+"""One SELECT is a whole release: the mapping that it stands for, a function of its text alone.
+
+Each part of a statement goes to one of three places, and none of them is new:
+
+* WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query` of the
+  mapping, and `row_queries` has the list of what may stand there.
+* Aggregates become metrics, ROLLUP, CUBE and GROUPING SETS become `also_by`. Only they cost.
+* HAVING, expressions of aggregates, ORDER BY and LIMIT become `post_process`: DuckDB runs them on
+  the released table, so they cost nothing (Dwork, Roth, 2014, Proposition 2.1).
+
+What the mapping cannot say is refused, with one line that names the part and what to write.
+
+*Cells of text.* A column that is compared with a number, or computed with, becomes one of `numbers`:
+in CSV it is read as a number. Where its text is needed too (of a key, of values that are counted),
+the expression casts it. A column that is compared with a date or a time, or given to a function of
+times, is cast to TIMESTAMP.
+"""
+
+import dataclasses
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms import row_queries
+from beam_dp.transforms.io import formats
+
+_OWNER, _NAME = "Select", "statement"
+_FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
+_NAMED = {"quantile_cont": "quantile", "var_pop": "variance", "stddev_pop": "standard_deviation"}
+_METRICS = {n: n for n in ("sum", "mean", "min", "max", "median")} | {"avg": "mean"} | _NAMED
+"""Aggregates of numbers, and the metrics that they are."""
+_COUNTS = ("count_star", "count", "count_if", "countif")
+_INSTEAD = {
+    "var.*": "Write var_pop(x)",
+    "stddev.*|sem": "Write stddev_pop(x)",
+    ".*quantile.*": "Write quantile_cont(x, 0.9)",
+    "approx_count.*": "Write count(DISTINCT x)",
+    "bool_.*": "Write count_if(c), or avg(c) for the share",
+    ".*": f"Write one of count, count_if, {', '.join(_METRICS)}",
+}
+"""What to write instead of aggregates that no metric is."""
+_REFUSED = {
+    "cte_map": ("not have WITH", "Compute its rows before, and name their file in FROM"),
+    "qualify": ("not have QUALIFY", "Write HAVING, or ORDER BY and LIMIT"),
+    "sample": ("not have a sample", "Leave it out: intervals say how sure numbers are"),
+    "JOIN": ("not have JOIN", "Join before: a row must have its columns already"),
+    "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
+    "TABLE_FUNCTION": ("call no function in FROM", "Write FROM 'visits.csv'"),
+    "EMPTY": ("have FROM", "Write FROM 'visits.csv'"),
+}
+_PARTS = {
+    *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
+    *(
+        "BASE_TABLE",
+        "having",
+        "modifiers",
+        "aggregate_handling",
+        "table_name",
+        "alias",
+        *row_queries.PLACES,
+    ),
+}
+_LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
+_TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
+_ARITHMETIC = "[-+*/%^]|//|abs|sign|floor|ceil|round|trunc|exp|ln|log(2|10)?|sqrt"
+_PARTS_OF_TIMES = (
+    "(iso)?year|yearweek|quarter|month|week|isodow|day(of(week|year)|name)?|monthname|hour|minute|"
+    "second|epoch|last_day|date_(part|trunc|diff)|strftime"
+)
+_TIMES = "to_.*s|date_trunc|last_day|try_strptime"
+
+Tree = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """What a SELECT asks for.
+
+    Attributes:
+        mapping: the parts of the mapping that it says: `metrics`, and of `input`, `partition`,
+            `also_by`, `query`, `numbers` and `post_process` those that it needs.
+        became: for each part of the statement what it became.
+    """
+
+    mapping: Mapping[str, Any]
+    became: tuple[str, ...]
+
+    @classmethod
+    @functools.lru_cache(16)
+    def of(cls, text: str, people: tuple[str, ...]) -> "Statement":
+        """Return what a statement asks for.
+
+        Args:
+            text: the SELECT.
+            people: the column of the person, or those of several owners; then that of the period.
+
+        Raises:
+            ValueError, TypeError: names the part that cannot be said, and says what to write.
+        """
+        try:
+            return _Reader(text, people).statement()
+        except RecursionError:
+            rule = "be less deep"
+        raise checks.ParameterError(_OWNER, _NAME, rule, "Take its parentheses apart.")
+
+
+class _Reader:
+    """Reads one statement."""
+
+    def __init__(self, text: str, people: tuple[str, ...]) -> None:
+        self._engine, self._plain = row_queries.tree_of(_OWNER, _NAME, "SELECT 1 FROM rows", "")
+        node = row_queries.tree_of(_OWNER, _NAME, text, _FORM)[1]["statements"][0]["node"]
+        table = node["from_table"]
+        kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
+        parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
+        for name in [name for name, value in parts if value not in row_queries.NOTHING]:
+            refused = _REFUSED.get(name, (f"have no {name.replace('_', ' ')}", _FORM))
+            _require(name in _PARTS or name in _LAST, *refused)
+        self._input: str = table["table_name"]
+        self._tables = {self._input.lower(), table["alias"].lower()}
+        self._node: Tree = row_queries.rewritten(node, self._unqualified)
+        self._items: list[Tree] = self._node["select_list"]
+        of_rows = [self._items, self._node["where_clause"]]
+        self._read = {*map(_name_of, row_queries.parts_of(of_rows)), *people}
+        self._people = people
+        self._outputs = {name: _reference(name) for name in people}  # the columns of the query
+        self._text = {*people}  # columns whose cells are needed as they are written
+        self._numbers: dict[str, None] = {}
+        self._keys: dict[str, str] = {}  # by their expressions
+        self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
+        self._became: list[str] = []
+
+    def statement(self) -> Statement:
+        """Return what the statement asks for."""
+        is_file = any(self._input.endswith(end) for end in formats.READ)
+        where = self._node["where_clause"]
+        self._say("WHERE", where, "which rows count, each by itself")
+        by, *also = self._tables_by()
+        for item in filter(_aggregate, self._items):
+            self._metric(item, item["alias"])
+        after = self._post_process()
+        _require(bool(self._metrics), "ask for an aggregate", "Write count(*), or sum(spent)")
+        as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
+        parts = {"input": self._input if is_file else "", "partition": by, "also_by": also}
+        parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
+        parts["query"] = "" if as_they_are and where is None else self._query(where)
+        parts |= {"numbers": [*self._numbers], "post_process": after}
+        if self._numbers:
+            self._became.append(f"{', '.join(self._numbers)}: read as numbers where cells are text")
+        return Statement({name: part for name, part in parts.items() if part}, (*self._became,))
+
+    def _say(self, part: str, tree: Tree | None, became: str) -> None:
+        if tree is not None:
+            self._became.append(f"{part} {self._sql(tree)}: {became}".lstrip())
+
+    def _sql(self, tree: Tree) -> str:
+        text = row_queries.value_of(self._engine, self._plain, tree)
+        return text.replace("count_star()", "count(*)")
+
+    def _unqualified(self, tree: Tree) -> Tree:
+        """Return a part of the tree without places, and a column without its table."""
+        made = {name: part for name, part in tree.items() if name not in row_queries.PLACES}
+        if made.get("class") == "COLUMN_REF":
+            names = made["column_names"]
+            made["column_names"] = names[len(names) > 1 and names[0].lower() in self._tables :]
+            rule = f"name columns of its rows, and {'.'.join(names)} is none"
+            _require(len(made["column_names"]) == 1, rule, "Write spent, or rows.spent")
+        return made
+
+    def _tables_by(self) -> list[Any]:
+        """Return the columns of the finest table, and an entry of `also_by` for each other one."""
+        node = self._node
+        given = node["group_expressions"]
+        if node["aggregate_handling"] == "FORCE_AGGREGATES":  # GROUP BY ALL
+            parts = row_queries.parts_of
+            given = [each for each in self._items if not any(map(_aggregate, parts(each)))]
+        names = list(map(self._key, given))
+        sets = node["group_sets"] or [range(len(names))]
+        tables = [list(dict.fromkeys(names[at] for at in sorted(each))) for each in sets]
+        tables.sort(key=len, reverse=True)
+        for each in tables if names else ():
+            self._became.append(f"GROUP BY {', '.join(each) or '()'}: a table")
+        return [tables[0], *(each or "total" for each in tables[1:])]
+
+    def _key(self, tree: Tree) -> str:
+        """Return the name of a column of GROUP BY: that of SELECT, where it stands there too."""
+        tree = self._item(tree)
+        alias = next((item["alias"] for item in self._items if _same(item) == _same(tree)), "")
+        name: str = tree["alias"] or alias or _name_of(tree)
+        hint = f"Write SELECT {self._sql(tree)} AS day, ... GROUP BY day"
+        _require(bool(name), "name each expression of GROUP BY", hint)
+        read = {*map(_name_of, row_queries.parts_of(tree))}
+        rule = f"give {self._sql(tree)} another name than {name}, which it reads"
+        _require(_name_of(tree) == name or name not in read, rule, hint)
+        self._keys[_same(tree)] = name
+        self._column(name, tree)
+        self._text |= {name, _name_of(tree)}
+        return name
+
+    def _item(self, tree: Tree) -> Tree:
+        """Return what a number, or the name of a column of SELECT, means in GROUP BY or ORDER BY."""
+        names = {item["alias"]: item for item in self._items if item["alias"]}
+        literal = tree.get("literal") or {}
+        if literal.get("kind") == "INTEGER":
+            at = int(literal["text"])
+            rule = f"have numbers of its {len(self._items)} columns in GROUP BY and ORDER BY"
+            _require(0 < at <= len(self._items), rule, f"Write a name instead of {at}")
+            return self._items[at - 1]
+        return names.get(_name_of(tree), tree)
+
+    def _metric(self, call: Tree, alias: str = "") -> str:
+        """Return the name of the metric that an aggregate is, which is released too."""
+        word, tree, options = self._asked(call)
+        plain = _name_of(tree or {})
+        asked = json.dumps([word, tree, options])
+        if asked in self._metrics:
+            return self._metrics[asked][0]
+        rule = "name each aggregate of an expression, also those of HAVING and ORDER BY"
+        hint = f"Write SELECT {self._sql(call)} AS name"
+        _require(bool(alias or plain) or tree is None, rule, hint)
+        column = None
+        if tree is not None:
+            known = (made for made, other in self._outputs.items() if _same(other) == _same(tree))
+            named = self._sql(tree) if alias in self._read else alias
+            column = plain or next(known, named)
+            self._column(column, tree)
+            self._text |= {plain} if word in ("distinct_count", "ratio") else set()
+        name = alias or "_".join(filter(None, [word, column]))
+        self._metrics[asked] = name, {word: column, **options, "name": name}
+        self._say("", call, f"{name}, the metric {word}{f' of {column}' if column else ''}")
+        return name
+
+    def _asked(self, call: Tree) -> tuple[str, Tree | None, dict[str, Any]]:
+        """Return the metric of an aggregate, what it is taken of, and its options."""
+        name, kept = _aggregate(call), call["filter"]
+        hint = next(hint for names, hint in _INSTEAD.items() if re.fullmatch(names, name))
+        known = name in _METRICS or name in _COUNTS
+        _require(known, f"not call {name}: no metric is that", hint)
+        given = [each["expression"] for each in call["arguments"]]
+        orders = call["order_bys"]["orders"]
+        options: dict[str, Any] = {}
+        if name == "quantile_cont":
+            upwards = [each["expression"] for each in orders if each["type"] != "DESCENDING"]
+            *given, share = [*upwards, *given]
+            orders = orders[len(upwards) :]
+            rule, hint = "give quantile_cont a share from 0 to 1", "Write quantile_cont(x, 0.9)"
+            _require(_kind(share) == "DOUBLE" and row_queries.is_literal(share), rule, hint)
+            options = {"p": float(share["literal"]["text"])}
+        plain = not orders and not call["distinct"] or name == "count"
+        one = len(given) == (name != "count_star")
+        _require(
+            plain and one, f"call {name} plainly", f"Write {name}(x)".replace("_star(x)", "(*)")
+        )
+        tree = given[0] if given else row_queries.literal("INTEGER", "1")
+        is_person = _name_of(tree) in self._people[:1]
+        if call["distinct"] and is_person:
+            _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
+            return "people_count", None, {}
+        if call["distinct"]:
+            return "distinct_count", _where(kept, tree), {}
+        always = row_queries.is_literal(tree) or is_person
+        if name in ("count", "count_star") and always and kept is None:
+            return "count", None, {}
+        if name == "count":
+            exists = {"class": "OPERATOR", "type": "OPERATOR_IS_NOT_NULL", "alias": ""}
+            tree = {**exists, "children": [tree]}
+        if name in _COUNTS or (name == "sum" and _is_condition(tree)):
+            tree = tree if name == "count_star" else _where(tree, _number(1), _number(0))
+            return "sum", _where(kept, tree, _number(0)), {}
+        if name in ("avg", "mean"):
+            if _is_condition(tree):
+                return "ratio", _where(kept, tree), {}
+            options = {} if kept is None else {"own_count": True}
+        return _METRICS[name], _where(kept, tree), options
+
+    def _post_process(self) -> str:
+        """Return the SQL of what is left for the released table; "" for nothing."""
+        further: list[Tree] = []
+        released = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
+        for item in self._items:
+            made, name = self._on_released(item), item["alias"] or _name_of(item)
+            name = name or _name_of(made)
+            _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
+            if _name_of(made) != name or name not in released:
+                further.append({**made, "alias": name})
+                self._say("", item, f"{name}, computed of what is released")
+        having, last = self._node["having"], self._node["modifiers"]
+        self._say("HAVING", having, "which released rows are kept")
+        self._became += [f"{_LAST[each['type']]}: of released rows" for each in last]
+        if not further and having is None and not last:
+            return ""
+        star = row_queries.tree_of(_OWNER, _NAME, "SELECT * FROM released", "")[1]
+        columns = [*star["statements"][0]["node"]["select_list"], *further]
+        where, last = self._on_released(having), self._on_released(last)
+        parts = {"select_list": columns, "where_clause": where, "modifiers": last}
+        return row_queries.sql_of(self._engine, star, **parts)
+
+    def _on_released(self, tree: Any) -> Any:
+        """Return an expression over aggregates as one over the columns that are released."""
+        if isinstance(tree, list):
+            return list(map(self._on_released, tree))
+        if not isinstance(tree, dict):
+            return tree
+        kind = tree.get("class")
+        _require(kind not in ("SUBQUERY", "STAR"), f"have no {kind} there", "Name columns")
+        if "null_order" in tree:
+            tree = {**tree, "expression": self._item(tree["expression"])}
+        if kind is not None and _same(tree) in self._keys:
+            return _reference(self._keys[_same(tree)])
+        if _aggregate(tree):
+            return _reference(self._metric(tree))
+        return {name: self._on_released(part) for name, part in tree.items()}
+
+    def _column(self, name: str, tree: Tree) -> None:
+        """Take note of a column that the query must make."""
+        known = tree if name in self._people[1:] else self._outputs.get(name, tree)
+        rule, hint = f"mean one thing by {name}", "Give the expression another name after AS"
+        _require(_same(known) == _same(tree), rule, hint)
+        self._outputs[name] = tree
+
+    def _query(self, where: Tree | None) -> str:
+        """Return the SQL that makes the rows."""
+        items = [
+            {**row_queries.rewritten(tree, self._typed), "alias": name * (_name_of(tree) != name)}
+            for name, tree in self._outputs.items()
+        ]
+        parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
+        return row_queries.sql_of(self._engine, self._plain, **parts)
+
+    def _typed(self, tree: Tree) -> Tree:
+        """Return an expression that takes columns of text as what they are compared with."""
+        operands = list(_operands(tree))
+        kind = "DOUBLE" if _called(tree, _ARITHMETIC) and not _called(tree, "[-+]") else ""
+        kind = "TIMESTAMP" if _called(tree, _PARTS_OF_TIMES) else kind
+        kind = max([kind, *map(_kind, operands)])  # a time before a number
+        for operand in filter(_name_of, operands if kind else ()):
+            if kind == "DOUBLE" and _name_of(operand) not in self._text:
+                self._numbers[_name_of(operand)] = None
+            else:  # the tree is a copy
+                operand |= _cast(dict(operand), kind)
+        return tree
+
+
+def _require(ok: bool, rule: str, hint: str) -> None:
+    checks.require(ok, _OWNER, _NAME, rule, hint)
+
+
+@functools.cache
+def _aggregates() -> frozenset[str]:
+    """Return the names of all aggregates that DuckDB has."""
+    asked = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type='aggregate'"
+    engine, _ = row_queries.tree_of(_OWNER, _NAME, "SELECT 1", "")
+    return frozenset(name for [name] in engine.execute(asked).fetchall())
+
+
+def _aggregate(tree: Tree) -> str:
+    """Return the name of the aggregate that an expression is; "" for none."""
+    name: str = tree["function_name"].lower() if tree.get("class") == "FUNCTION" else ""
+    return name if name in _aggregates() else ""
+
+
+def _called(tree: Tree, names: str) -> bool:
+    """Return whether an expression is a call of one of some functions."""
+    is_call = tree.get("class") == "FUNCTION"
+    return is_call and re.fullmatch(names, tree["function_name"].lower()) is not None
+
+
+def _same(tree: Tree) -> str:
+    """Return what two expressions have in common that mean the same."""
+    return json.dumps({**tree, "alias": ""}, sort_keys=True)
+
+
+def _name_of(tree: Tree) -> str:
+    """Return the name of the column that an expression is; "" for others."""
+    return tree["column_names"][0] if tree.get("class") == "COLUMN_REF" else ""
+
+
+def _reference(name: str) -> Tree:
+    return {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name]}
+
+
+def _number(value: int) -> Tree:
+    return row_queries.literal("INTEGER", str(value))
+
+
+def _where(condition: Tree | None, tree: Tree, other: Tree | None = None) -> Tree:
+    """Return an expression where a condition holds, and something else (null) where it does not."""
+    if condition is None:
+        return tree
+    made = {"class": "CASE", "type": "CASE_EXPR", "alias": ""}
+    checked = {"when_expr": condition, "then_expr": {**tree, "alias": ""}}
+    other = other or row_queries.literal("NULL_LITERAL", "")
+    return {**made, "case_checks": [checked], "else_expr": other}
+
+
+def _cast(tree: Tree, kind: str) -> Tree:
+    made = {"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "child": {**tree, "alias": ""}}
+    named = {"class": "TYPE", "type": "TYPE", "alias": "", "type_name": kind, "children": []}
+    return {**made, "type_expr": named, "try_cast": False}
+
+
+def _is_condition(tree: Tree) -> bool:
+    """Return whether an expression is true or false, as far as its form says it."""
+    if tree["class"] == "CAST":
+        return str(tree["type_expr"]["type_name"]).upper().startswith("BOOL")
+    if tree["class"] == "OPERATOR":
+        return bool(tree["type"] != "OPERATOR_COALESCE")
+    return tree["class"] in ("COMPARISON", "CONJUNCTION", "BETWEEN") or _called(tree, _TESTS)
+
+
+def _operands(tree: Tree) -> Iterator[Tree]:
+    """Yield the expressions that a comparison, or a call, takes as values of one kind."""
+    if tree.get("class") in ("COMPARISON", "BETWEEN"):
+        yield from (part for part in tree.values() if isinstance(part, dict))
+    elif tree.get("type") == "COMPARE_IN":
+        yield from tree["children"]
+    elif _called(tree, f"{_ARITHMETIC}|{_PARTS_OF_TIMES}"):
+        yield from (each["expression"] for each in tree["arguments"])
+
+
+def _kind(tree: Tree) -> str:
+    """Return what an expression is, as far as its form says it: a number, a time, or unknown."""
+    if row_queries.is_literal(tree):
+        return "DOUBLE" * (tree["literal"]["kind"] in ("INTEGER", "NUMERIC"))
+    named = str(tree["type_expr"]["type_name"]).upper() if tree.get("class") == "CAST" else ""
+    if named.startswith(("DATE", "TIMESTAMP", "INTERVAL")) or _called(tree, _TIMES):
+        return "TIMESTAMP"
+    if not _called(tree, _ARITHMETIC):
+        return ""
+    return "TIMESTAMP" if "TIMESTAMP" in map(_kind, _operands(tree)) else "DOUBLE"

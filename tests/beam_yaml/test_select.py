@@ -1,0 +1,160 @@
+"""A SELECT is released as its SQL says: without noise, its numbers are those of DuckDB."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import duckdb
+import pyarrow as pa
+import pytest
+from apache_beam.testing.util import assert_that
+
+import beam_dp as dp
+from beam_dp.beam_yaml import private_transforms
+from beam_dp.testing import NotPrivate, without_noise
+
+ROWS = pa.table({
+    "who": [f"p{row % 30}" for row in range(600)],
+    "store": ["abc"[row % 3] for row in range(600)],
+    "day": [1 + row % 4 for row in range(600)],
+    "spent": [float(row % 7) for row in range(600)],
+    "n": [row % 5 for row in range(600)],
+    "kind": [None if row % 6 == 0 else "xy"[row % 2] for row in range(600)],
+})  # fmt: skip
+PARTITIONS = {"partitions": dp.PublicPartitions(["a", "b", "c"])}
+SAME = [
+    "SELECT count(*) AS c, sum(spent) AS s, count(DISTINCT who) AS p FROM rows",
+    "SELECT count(kind) AS c, count_if(spent > 3) AS m, sum(kind = 'x') AS x FROM rows",
+    "SELECT count(*) FILTER (WHERE n > 2) AS c, sum(spent) FILTER (WHERE kind = 'x') AS s FROM rows",
+    "SELECT sum(spent * n) AS s FROM rows WHERE spent BETWEEN 2 AND 5 AND kind IS NOT NULL",
+    "SELECT avg(spent) FILTER (WHERE kind = 'x') AS a, sum(spent) AS s, count(*) AS c FROM rows",
+    "SELECT sum(spent) / count(*) AS each, sum(spent) AS s, count(*) AS c FROM rows",
+    "SELECT store, count(*) AS c, sum(spent) AS s FROM rows GROUP BY store ORDER BY s DESC",
+    "SELECT store, sum(n) AS s FROM rows WHERE day < 3 GROUP BY store ORDER BY s, store LIMIT 2",
+    "SELECT store, sum(n) AS s, s * 2 AS d FROM rows GROUP BY store HAVING sum(n) > 390 ORDER BY 1",
+    "SELECT store, sum(n) AS s, sum(n * 2) AS s2, s2 - s AS d FROM rows GROUP BY store ORDER BY d, store",
+]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivate)
+        yield
+
+
+def exact(statement: str, **options: Any) -> dp.Released:
+    """Return what a statement releases without noise."""
+    with without_noise():
+        return dp.select(statement, rows=ROWS, person="who", budget=dp.Budget(1.0), **options)
+
+
+@pytest.mark.parametrize("statement", SAME)
+def test_without_noise_a_select_is_that_of_sql(statement: str) -> None:
+    by = PARTITIONS if "GROUP BY" in statement else {}
+    found = exact(statement, **by).table
+    engine = duckdb.connect()
+    engine.register("rows", ROWS)
+    expected = engine.sql(statement).to_arrow_table()
+    for name in expected.column_names:
+        assert found[name].to_pylist() == pytest.approx(expected[name].to_pylist()), name
+
+
+def test_shares_and_distinct_values_and_totals() -> None:
+    keys = {"partitions": dp.PublicPartitions.product(store=["a", "b", "c"], day=[1, 2, 3, 4])}
+    asked = "SELECT store, day, count(*) AS c, sum(n) AS s FROM rows GROUP BY ROLLUP (store, day)"
+    released = exact(asked, **keys)
+    tables = [released, *released.others]
+    assert [len(each.table) for each in tables] == [12, 3, 1]
+    assert [sum(each.table["s"].to_pylist()) for each in tables] == [1200] * 3
+    shares = exact("SELECT avg(spent > 3) AS high, count(DISTINCT n) AS ns FROM rows").table
+    assert shares["high"].to_pylist()[0] == pytest.approx(256 / 600)
+    assert shares["ns"].to_pylist() == [5]
+
+
+def test_the_record_and_the_page_say_what_was_computed() -> None:
+    asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING s > 0"
+    released = exact(asked, **PARTITIONS)
+    assert released.record["job"]["post_process"].startswith("SELECT *, (s / 2) AS half FROM")
+    assert released.record["columns"]["numbers"] == [["s", "s_low", "s_high"], ["half"]]
+    assert "half" in repr(released) and "half" in released.report()
+    assert "rows that the query drops" not in repr(exact("SELECT sum(n) AS s FROM rows"))
+
+
+def test_what_fails_on_released_numbers_leaves_the_table_as_it_is() -> None:
+    asked = "SELECT store, sum(n) AS s, CAST(s AS TINYINT) AS small FROM rows GROUP BY store"
+    asked += " HAVING small > 0 ORDER BY s"
+    released = exact(asked, **PARTITIONS).table
+    assert released["store"].to_pylist() == ["a", "b", "c"]
+    assert released["small"].to_pylist() == [None] * 3
+
+
+def test_text_is_taken_as_what_it_is_compared_with(tmp_path: Any) -> None:
+    """In CSV files all cells are text."""
+    (tmp_path / "in.csv").write_text(
+        "who,at_time,spent,day\n"
+        + "".join(f"p{n},2026-11-0{n % 9 + 1} 10:00,{n % 4}.5,{n % 3}\n" for n in range(90))
+    )
+    asked = f"""SELECT dayname(at_time) AS name, count(*) AS c, sum(spent) AS s
+        FROM '{tmp_path}/in.csv' WHERE at_time < DATE '2026-11-04' AND spent > 1 AND day <= 2
+        GROUP BY name"""
+    with without_noise():
+        keys = dp.PublicPartitions(["Sunday", "Monday", "Tuesday"])
+        found = dp.select(asked, person="who", budget=dp.Budget(1.0), partitions=keys)
+    engine = duckdb.connect()
+    expected = dict(engine.sql(f"SELECT name, c FROM ({asked})").fetchall())
+    assert (
+        dict(zip(*found.table.select(["name", "c"]).to_pydict().values(), strict=True)) == expected
+    )
+
+
+def by_store(rows: list[Any]) -> None:
+    assert [(row.store, row.half) for row in rows] == [("a", 200.0)]
+
+
+def spent(records: list[Any]) -> None:
+    assert records[0]["budget"]["epsilon"] == "1"
+
+
+def test_a_transform_of_rows_and_its_record() -> None:
+    asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING store = 'a'"
+    with without_noise():
+        select = dp.Select(asked, person="who", budget=dp.Budget(1.0), **PARTITIONS)
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            assert_that(pipeline | beam.Create([ROWS]) | select, by_store)
+            assert_that(select.tables.tables[0].record(), spent, label="Spent")
+
+
+def alike(sums: list[float]) -> None:
+    assert len(sums) == 2 and len({*sums}) == 1
+
+
+def test_beam_yaml_takes_a_select() -> None:
+    asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING store = 'a'"
+    options = {"budget": {"epsilon": 1}, "partitions": ["a", "b", "c"], "select": asked}
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        rows = pipeline | beam.Create([ROWS])
+        assert_that(rows | private_transforms.private_aggregate("who", **options), by_store)
+    rolled = {**options, "select": "SELECT store, sum(n) AS s FROM rows GROUP BY ROLLUP (store)"}
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        rows = pipeline | beam.Create([ROWS])
+        tables = rows | private_transforms.private_aggregate("who", **rolled)
+        assert list(tables) == ["first", "total"]
+        sums = [tables[name] | f"Sums {name}" >> beam.Map(lambda row: row.s) for name in tables]
+        total = sums[0] | beam.CombineGlobally(sum)
+        assert_that((total, sums[1]) | beam.Flatten(), alike)
+    with pytest.raises(ValueError, match="also_by must be left out beside select"):
+        private_transforms.private_aggregate("who", **rolled, also_by="total")
+
+
+def test_rows_stand_in_one_place() -> None:
+    budget = dp.Budget(1.0)
+    with pytest.raises(ValueError, match="statement must be FROM rows"):
+        dp.Select("SELECT count(*) FROM 'visits.csv'", person="who", budget=budget)
+    for statement, rows in (
+        ("SELECT count(*) FROM 'a.csv'", ROWS),
+        ("SELECT count(*) FROM rows", None),
+    ):
+        with pytest.raises(ValueError, match="rows must be given where FROM names no files"):
+            dp.select(statement, person="who", budget=budget, rows=rows)

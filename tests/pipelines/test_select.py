@@ -1,0 +1,112 @@
+"""The job `select`, and `select:` in a mapping: one statement is the whole call."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+import beam_dp as dp
+from pipelines import aggregate, select
+
+STATEMENT = """
+    SELECT store, day, count(*) AS n, sum(spent) AS spent, sum(spent) / count(*) AS each
+    FROM '{}' WHERE minutes > 5 GROUP BY ROLLUP (store, day)
+    HAVING count(*) >= 100 ORDER BY n DESC"""
+WORDS = ["--person", "who", "--epsilon", "60", "--runner", "FnApiRunner", "--quiet"]
+KEYS = ["--public_partitions", "a/1,a/2,b/1,b/2,c/1,c/2"]
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> str:
+    """4,000 people with one row each: 2,000 have 10 minutes, of which 1,000 are in store a."""
+    stores = "aaaabbb" + "c" * 1
+    lines = [
+        f"p{n},{stores[n // 2 % 8]},{n // 16 % 2 + 1},1.5,{10 * (n % 2)}" for n in range(4_000)
+    ]
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(["who,store,day,spent,minutes", *lines]) + "\n")
+    return str(path)
+
+
+def test_one_statement_is_a_release(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The noise of a count has a scale below 1 at epsilon 20: it is above 50 in fewer than 1e-12."""
+    out = visits.replace("visits.csv", "out.csv")
+    asked = STATEMENT.format(visits)
+    assert select.main([*WORDS, *KEYS, asked, "--output", out]) == 0
+    by_both, by_store, total = map(
+        dp.Released.read,
+        (out, out.replace(".csv", "_by_store.csv"), out.replace(".csv", "_total.csv")),
+    )
+    rows = by_store.table.to_pylist()
+    assert [row["store"] for row in rows] == ["a", "b", "c"]  # the largest number first
+    truth = {"a": 1_000, "b": 750, "c": 250}
+    assert all(abs(row["n"] - truth[row["store"]]) < 50 for row in rows)
+    assert all(abs(row["each"] - row["spent"] / row["n"]) < 1e-9 for row in rows)
+    counts = [sum(each.table["n"].to_pylist()) for each in (by_both, by_store, total)]
+    assert counts[1] == counts[2]
+    assert by_both.record["job"]["select"] == STATEMENT.format("visits.csv")
+    assert str(Path(visits).parent) not in Path(f"{out}.json").read_text()
+    assert by_both.record["job"]["post_process"].startswith("SELECT *, ")
+    assert "each" in capfd.readouterr().out
+
+
+def test_its_mapping_makes_the_same_plan(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+    asked, folder = STATEMENT.format(visits), Path(visits).parent
+    words = [*WORDS[:4], *KEYS, "--output", str(folder / "out.csv")]
+    assert select.main([*words, asked, "--show_mapping"]) == 0
+    mapping = yaml.safe_load(capfd.readouterr().out)
+    assert mapping["also_by"] == [["store"], "total"] and mapping["numbers"] == ["minutes"]
+    (folder / "made.yaml").write_text(yaml.safe_dump(mapping))
+    assert aggregate.main(["--config", str(folder / "made.yaml"), "--plan"]) == 0
+    plan = capfd.readouterr().out
+    assert select.main([*words, asked, "--plan"]) == 0
+    said = capfd.readouterr().out
+    assert said.startswith(plan)
+    assert "HAVING (count(*) >= 100): which released rows are kept" in said.removeprefix(plan)
+    (folder / "said.yaml").write_text(yaml.safe_dump({"select": asked, "person": "who"}))
+    more = ["--config", str(folder / "said.yaml"), "--epsilon", "60", "--plan", *KEYS]
+    assert aggregate.main([*more, "--output", str(folder / "out.csv")]) == 0
+    assert capfd.readouterr().out == said
+
+
+WRONG = {
+    "SELECT count(*) FROM a JOIN b USING (c)": "statement must not have JOIN. Join before",
+    "SELECT variance(x) AS v FROM rows": "not call variance: no metric is that. Write var_pop(x)",
+    "SELECT sum(spent + 1) FROM rows": "Write SELECT sum((spent + 1)) AS name",
+    "SELECT store, count(*) FROM rows": "post_process must fit the released columns",
+    "SELECT sum(random()) AS n FROM rows": "query must not call random: it changes by itself",
+    "SELECT count(*), 'a' AS word FROM rows": "post_process must compute numbers: CASE WHEN",
+}
+
+
+@pytest.mark.parametrize("statement", WRONG)
+def test_a_wrong_statement_is_one_line(statement: str, tmp_path: Path, capfd) -> None:
+    words = [*WORDS, "--input", "a.csv", "--output", str(tmp_path / "o.csv")]
+    with pytest.raises(SystemExit) as stopped:
+        select.main([*words, statement])
+    said = capfd.readouterr()
+    assert stopped.value.code == 2 and said.out == "" and said.err.count("\n") == 1
+    assert WRONG[statement] in said.err
+
+
+def test_a_misspelt_column_names_its_neighbour(refused: Callable[..., str], visits: str) -> None:
+    words = [*WORDS, "--output", f"{visits}.csv"]
+    said = refused(select, *words, f"SELECT sum(spend) FROM '{visits}'")
+    assert "column 'spend' must stand once" in said and said.endswith("Did you mean spent?\n")
+
+
+def test_a_title_is_no_statement(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+    words = [*WORDS[:4], "--output", f"{visits}.csv", "--report", f"{visits}.html", "--plan"]
+    asked = f"SELECT sum(spent) FROM '{visits}'"
+    assert select.main([*words, asked, "--title", "From Monday to Sunday"]) == 0
+    assert select.main([*words, "--title=With love", asked]) == 0
+
+
+def test_what_the_statement_says_is_not_said_again(
+    refused: Callable[..., str], visits: str
+) -> None:
+    words = [*WORDS, "--output", f"{visits}.csv", "--input", visits]
+    said = refused(select, *words, f"SELECT count(*) FROM '{visits}'")
+    assert "input must be said by the statement alone. Leave one of the two out" in said
+    assert "person must be given" in refused(select, "--epsilon", "1", "SELECT count(*) FROM rows")
