@@ -336,7 +336,13 @@ def test_rows_without_a_type_fail_no_release_of_them(columns: list[str]) -> None
     release = dp.PrivateAggregate("who", metrics, dp.Budget(1), ["key"], partitions=public)
     with testing.without_noise(), beam.Pipeline(runner="FnApiRunner") as pipeline:
         read = support.start(pipeline, [*bad, *good])
-        seen = support.keep(read | dp.Rows("SELECT who, key, v FROM rows") | release)
+        rows = read | dp.Rows("SELECT who, key, v FROM rows")
+        seen = support.keep(rows | release)
+    bound = dp.BoundContributions("who", ["key"], dp.ContributionBounds(1, 1), ["v"])
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        read = support.start(pipeline, [*bad, *good])
+        kept = support.keep(read | dp.Rows("SELECT who, key, v FROM rows") | bound)
+    assert {f"good {number}" for number in range(1, 9)} <= {each.who for each in kept}
     [row] = seen
     assert row.key == "a" and row.count >= 9 and row.sum_v >= 18
 
