@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.search.common import bounded_range
 from benchmarks import draws, relations, tables
 from benchmarks.draws import middle

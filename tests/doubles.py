@@ -3,7 +3,6 @@
 import numpy as np
 
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.planning.builder import clips_of
 from beam_dp.mechanisms.planning.program import Program
 
 
@@ -70,7 +69,7 @@ class Asked(ZeroNoise):
 def choices(program: Program, index: int) -> tuple[np.ndarray, ...]:
     """Return histograms by which every shared clip of a program is the one of that index."""
     found = []
-    for choice in (chooser.choice for chooser in clips_of(program._every)):
+    for choice in (chooser.choice for chooser in program.choosers):
         noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
         noisy[:, 0, min(index, len(choice.thresholds) - 1)] = 10**12  # people, all in its bucket
         found.append(choice.draw(noisy, ZeroNoise()))

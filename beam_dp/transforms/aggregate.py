@@ -13,8 +13,9 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.text.plan import Plan, Record, cost, describe, protected
 from beam_dp.transforms import keep_reliable, run_record
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import (
@@ -95,7 +96,7 @@ class PrivateAggregate(RowsOfPeople):
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
     Source: the module docstrings of `bounding.bounder`, `summaries.histograms`,
-    `metrics.clipped_sum` and `planning.program`.
+    `metrics.clipped_sum` and `planning.request`.
     """
 
     person: str | Sequence[str]
@@ -197,7 +198,7 @@ class PrivateAggregate(RowsOfPeople):
             self.shards,
         )
         private = program.selection is not None
-        if program.chooses or private:
+        if program.request.chooses or private:
             how = program, noise, draws
             select = draw_once.SelectFirst(*how, places.buckets) if private else None
             summarise.first = First(program, draw_once.ChooseFirst(*how), select)

@@ -31,14 +31,15 @@ from beam_dp.mechanisms.consistency.tables import nested
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import total_of
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.text.plan import total_of
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import adapted
 from beam_dp.transforms.stages.draw_once import BLOCK_ROWS, Block
 
 AGREE, APART = "agree", "apart"
@@ -339,7 +340,7 @@ def _gathered(
 ) -> tuple[np.ndarray, DrawnTable]:
     """Return the keys of a table, in a public order, and what was drawn for them."""
     every = list(blocks) or [Block.of(draw_once.listed([]), [_NOTHING] * len(program.steps))]
-    program = program.at(every[0].chosen)
+    program = adapted(program, every[0].chosen)
     keys = np.concatenate([block.keys for block in every])
     order = np.argsort(keys, kind="stable") if keys.dtype != object else _order(keys)
     numbers = [np.concatenate(column)[order] for column in zip(*(b.numbers for b in every))]

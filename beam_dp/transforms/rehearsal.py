@@ -18,8 +18,8 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import takes
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.program import Chosen, Program
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.stages import draw_once, noise_off
@@ -31,7 +31,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     ReduceShards,
     Selected,
     Settle,
-    completed,
+    adapted,
     open_bucket,
 )
 from beam_dp.transforms.stages.draws_folder import Barriers
@@ -85,7 +85,7 @@ class _Rehearsal:
         self.settled: dict[Any, dict[int, list[bytes]]] = {}
         collected = _bundle(Collect(self.layout, self.bounder, 1), held)
         self.people: list[Any] = [(0, [lines for _, lines in collected])]
-        self.first = program.chooses or program.selection is not None
+        self.first = program.request.chooses or program.selection is not None
         if self.first:
             found = list(_bundle(ReduceShards(self.bounder, program, 1), self.people))
             self.votes = [_bare(each) for each in found if getattr(each, "tag", "") == VOTES]
@@ -98,7 +98,7 @@ class _Rehearsal:
         made, how, chosen = self.program, self.how, None
         selected: list[Selected] = []
         clips: tuple[Any, ...] = ()
-        if made.chooses:
+        if made.request.chooses:
             _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how)[1]]
@@ -107,7 +107,7 @@ class _Rehearsal:
             selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
         buckets = self._summaries(*choices)
-        if made.at(completed(*choices)).shared_measures:
+        if adapted(made, *choices).shared_measures:
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, *choices)
         further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, *choices
         blocks = [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
@@ -117,9 +117,9 @@ class _Rehearsal:
 
     def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
-        program = self.program.at(completed(chosen, selected))
+        program = adapted(self.program, chosen, selected)
         names = [each.identities.tobytes() for each in selected]
-        choice = program.reach, program.centres, program.partitions, *names
+        choice = program.reach, chosen and chosen.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures

@@ -38,7 +38,8 @@ from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval
-from beam_dp.mechanisms.planning.program import SELECTION, Program
+from beam_dp.mechanisms.planning.compile import SELECTION
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
 from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk

@@ -30,10 +30,12 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric, WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import hashing, integers
-from beam_dp.mechanisms.planning import allocation, program
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning import budget_split
+from beam_dp.mechanisms.planning import compile as compiling
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest
+from beam_dp.mechanisms.planning.compile import compile_program, compiled
+from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -178,7 +180,7 @@ def one_draw_covers_what_a_person_moves() -> bool:
 def a_centre_is_entered() -> bool:
     """The account holds the choice of the centre: its entries add up to the budget."""
     made = compile_program([Mean("x")], Budget(1), (1,))
-    entries = made.at(Chosen(None, (7,))).entries
+    entries = compiled(made.request, Chosen(None, (7,))).entries
     return sum(cost.amount * times for _, cost, times in entries) == 1
 
 
@@ -370,8 +372,8 @@ def _undoubled_alarm(self):
 
 
 SUM, SETTLE, KEEP = sums.clipped_sum, Bounder.settle, TruncatedGeometric.keep
-SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
-BEST_SELECTION = program.best_selection
+SHARE_OUT, ADD = budget_split.share_out, AdditiveNoise.add
+BEST_SELECTION = compiling.best_selection
 PEOPLE = histograms.summarise_people
 
 BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
@@ -391,13 +393,13 @@ BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "20 threshold for noise, at twice delta": (WeightedThreshold, "threshold", property(_undoubled_alarm), noise_names_one_person_as_rarely_as_delta_says),
     "20 weights that are not normalised": (histograms, "weights_of", _unweighted, weights_of_a_person_are_one_in_l2),
     "21 rows for people": (PartitionView, "histogram", _rows, selection_counts_people),
-    "23 epsilon spent twice": (program, "share_out", _whole_for_each, the_whole_is_spent_once),
-    "24 delta not divided": (program, "best_selection", _undivided_delta, delta_is_shared_among_partitions),
+    "23 epsilon spent twice": (compiling, "share_out", _whole_for_each, the_whole_is_spent_once),
+    "24 delta not divided": (compiling, "best_selection", _undivided_delta, delta_is_shared_among_partitions),
     "25 float sums": (account, "check_total", _float_sums, the_ledger_adds_without_rounding),
     "a person counts in every partition": (histograms, "summarise_people", _per_partition, a_person_counts_once_for_a_shared_clip),
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),
     "one draw for clips that are one too small": (Pool, "add", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
-    "the centre of a mean is not entered": (Program, "centre_costs", property(lambda self: {}), a_centre_is_entered),
+    "the centre of a mean is not entered": (Request, "centre_costs", property(lambda self: {}), a_centre_is_entered),
     "the choice of the clip is not taken from the noise": (sums, "clipped_sum", _whole_noise_after_the_clip, the_whole_is_spent_once),
 }  # fmt: skip
 """What is replaced in which owner, by what, and the check that must notice."""
@@ -424,7 +426,7 @@ def test_every_mutant_is_noticed(name, unwatched, monkeypatch):
     owner, attribute, broken, check = BROKEN[name]
     monkeypatch.setattr(owner, attribute, broken)
     if unwatched:  # the account, which would refuse it, is taken away as well
-        monkeypatch.setattr(program, "check_total", lambda *_: None)
+        monkeypatch.setattr(compiling, "check_total", lambda *_: None)
     try:
         assert not check()
     except ValueError as refusal:

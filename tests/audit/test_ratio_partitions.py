@@ -13,7 +13,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.metrics.ratio import RatioRelease
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from tests.audit.test_ratio_audit import distribution, people
 
 PURE = ["kulesza_suresh_wang", "naive"]

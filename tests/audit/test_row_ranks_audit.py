@@ -16,7 +16,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import quantiles
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.search.quantiles import end_quantile
 from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch

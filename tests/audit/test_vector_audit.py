@@ -23,9 +23,8 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool, grid_of
-from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program, compiled
+from beam_dp.mechanisms.planning.program import Chosen, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -87,7 +86,7 @@ def program_of(name: str, budget: dp.Budget, partitions: int) -> Program:
     """Return the program for an asking, about its centre."""
     asked = ASKED[name]
     made = compile_program([asked.metric], budget, partitions, partitions=partitions)
-    return made.at(Chosen(None, asked.centres))
+    return compiled(made.request, Chosen(None, asked.centres))
 
 
 def table(program: Program, people: Sequence[Person], selected: Sequence[int] = ()) -> Table:

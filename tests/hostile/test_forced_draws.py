@@ -21,7 +21,7 @@ from beam_dp.mechanisms.metrics import clipped_sum, sums
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning import program as programs
+from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
@@ -206,7 +206,7 @@ def check(case: Case) -> None:
 def check_losses(budget: Budget, losses: dict[str, Loss], program: Program) -> None:
     """Raise `Fault` where the losses of one pair exceed the budget."""
     whole, delta = sum(losses.values(), Loss()), budget.delta
-    chosen = Loss() if program.whole.is_zcdp else losses.get("first", Loss())
+    chosen = Loss() if program.request.whole.is_zcdp else losses.get("first", Loss())
     spent, most = abs(whole.pure), budget.amount
     if budget.is_zcdp:
         spent = whole.rho
@@ -392,7 +392,7 @@ def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     case = case_of(seed, families)
     with monkeypatch.context() as planted:
         planted.setattr(owner, attribute, broken)
-        planted.setattr(programs, "check_total", lambda *_: None)
+        planted.setattr(compiling, "check_total", lambda *_: None)
         with pytest.raises(Fault, match=fault):
             check(case)
     check(case)

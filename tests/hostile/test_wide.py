@@ -29,7 +29,8 @@ from beam_dp.mechanisms.metrics import (
 )
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

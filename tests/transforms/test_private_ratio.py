@@ -11,7 +11,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from tests.hostile import support
 
 ROWS = [

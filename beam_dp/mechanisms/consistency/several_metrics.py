@@ -79,8 +79,9 @@ class NoiseSize(NamedTuple):
 
 def adds_up(metric: Metric, program: Program) -> bool:
     """Return whether a metric of a table is the sum of that of its parts."""
-    free = program.bound is None and program.depth is None and not program.others
-    free = free and program.limit in (None, program.partitions)
+    asked = program.request
+    free = asked.max_partitions is None and asked.max_rows_per_partition is None
+    free = free and not asked.others and program.limit in (None, program.partitions)
     return free and isinstance(metric, (Count, Sum)) and metric.is_plain
 
 

@@ -8,7 +8,7 @@ here as a question with a default answer, so that nobody has to know which metri
 
 *Parts* are what metrics are made of: one number per partition, before any budget is known. A part
 is a frozen record. Two metrics whose parts are equal share one release, which is paid once. The
-planner (`planning.builder`) lets each part build its release from its share of the budget and the
+planner (`planning.compile`) lets each part build its release from its share of the budget and the
 `Context` of the pipeline. Most metrics are one part: themselves, without name and weight.
 """
 

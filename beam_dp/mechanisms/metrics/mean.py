@@ -4,7 +4,7 @@ People add to a sum S and to a number N of rows (or people). The mean of the row
 c + (S - c N) / N for every c. A person whose values are near c moves the sum of the distances from
 c, S - c N, by little: it has a small clip and little noise. S has neither where values are far from
 0, as years or ratings are. c is a median of people's own means, chosen privately
-(`planning.first_choices`). The middle of public ends would cost nothing, but errs more: by 2.5
+(`planning.adaptive`). The middle of public ends would cost nothing, but errs more: by 2.5
 times for ratings, and by 6 for clicks, which are far from the middle of 0 and 1.
 
 Whatever c is, the release is private and c costs nothing more than its choice; a c that is far off

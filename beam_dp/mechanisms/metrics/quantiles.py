@@ -621,6 +621,8 @@ class ExtremeRelease(Release):
         candidates: the public outputs, mirrored where the numbers are.
     """
 
+    one_sided: ClassVar[bool] = True
+
     measure: Measure
     search: TailSearch
     candidates: Candidates

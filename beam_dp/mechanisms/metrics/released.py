@@ -9,7 +9,7 @@ import abc
 import dataclasses
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -221,6 +221,9 @@ class Profiler(Protocol):
 
 class Release(abc.ABC):
     """The base of all releases, which are frozen records of public parameters."""
+
+    one_sided: ClassVar[bool] = False
+    """Whether up to `shift` people may be beyond a released number, on a side that stays open."""
 
     @property
     @abc.abstractmethod

@@ -24,12 +24,13 @@ from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.plan import record_of
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning import adaptive
+from beam_dp.mechanisms.planning.compile import compile_program, compiled, program_at
+from beam_dp.mechanisms.planning.program import Chosen, Program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.text.plan import record_of
 from tests.doubles import choices
 from tests.mechanisms.metrics.test_clipped_sum import chosen
 from tests.reference import Row, table_of
@@ -92,7 +93,7 @@ def programs_of(metrics, budget=None, edges=(1,)) -> Program:
 def votes_of(programs: Program, rows: list[Row]) -> list[dict[int, int]]:
     bounder = Bounder(ContributionBounds(4), programs.fields, b"key")
     reduced = bounder.reduce(bounder.prepare(table_of(rows)))
-    votes = programs.votes
+    votes = adaptive.votes_of(programs)
     counted = votes.counted(votes.merged([votes.of(reduced, bounder)]))
     return [dict(zip(*map(np.ndarray.tolist, each), strict=True)) for each in counted]
 
@@ -121,8 +122,8 @@ def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str)
 @pytest.mark.parametrize("edges", [(1,), (1, 2, 4)])
 def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> None:
     programs = programs_of([dp.Mean("x"), dp.PeopleCount()], budget, edges)
-    [centre] = programs.votes.centres
-    program = programs.at_bound(edges[-1])
+    [centre] = adaptive.votes_of(programs).centres
+    program = program_at(programs.request, edges[-1])
     [entered] = [entry for entry in program.entries if entry[0] == "centre of x"]
     assert entered == ("centre of x", centre.budget, 1)
     assert centre.budget.amount == CENTRE / 2 * budget.amount
@@ -130,7 +131,7 @@ def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> No
 
 
 def test_a_centre_is_between_known_ends() -> None:
-    [centre] = programs_of([dp.Mean("x", unit=1, low=10, high=31)]).votes.centres
+    [centre] = adaptive.votes_of(programs_of([dp.Mean("x", unit=1, low=10, high=31)])).centres
     assert (centre.candidates[0], centre.candidates[-1]) == (10, 31)
     nobody = np.zeros(0, np.int64)
     drawn = [centre.choose(nobody, nobody, Noise()) for _ in range(8)]
@@ -154,8 +155,10 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
     """Three values of 4, none above 5, are a total of 12; no value below 0 is one below 0."""
     low, high = ends
     people = dp.Mean("x", unit=1, low=low, high=high, per="person")
-    [centre] = programs_of([people]).votes.centres
-    wide = programs_of([dp.Mean("x", unit=1, per="person")]).votes.centres[0].candidates
+    [centre] = adaptive.votes_of(programs_of([people])).centres
+    wide = (
+        adaptive.votes_of(programs_of([dp.Mean("x", unit=1, per="person")])).centres[0].candidates
+    )
     least, most = centre.candidates[0], centre.candidates[-1]
     assert least == (wide[0] if reach[0] is None else reach[0])
     assert most == (wide[-1] if reach[1] is None else reach[1])
@@ -170,7 +173,7 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
 
 def test_the_record_holds_the_centre_and_the_plan_shows_it() -> None:
     programs = programs_of([dp.Mean("x", unit=1)])
-    program = programs.at(Chosen(None, (1990,)))
+    program = compiled(programs.request, Chosen(None, (1990,)))
     record = record_of(program, choices(program, 3), [[(1.0, 2.0)]] * len(program.steps))
     assert [release.get("centre") for release in record["releases"]] == [1990.0, None]
     assert record["spent"][0]["on"] == "centre of x"

@@ -27,8 +27,7 @@ from beam_dp.mechanisms.metrics.profiled import (
     TwoPhaseDistinct,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.builder import columns_of
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import columns_of, compile_program
 from beam_dp.mechanisms.profiles.from_summaries import MostFrequentItem, RowsOfSeveralOwners
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed import by_price

@@ -18,7 +18,7 @@ from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary

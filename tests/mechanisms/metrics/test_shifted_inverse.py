@@ -19,7 +19,8 @@ from beam_dp.mechanisms.candidates.candidates import Candidates, RoundedGrid
 from beam_dp.mechanisms.metrics import quantiles, values
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.quantiles.node import increments

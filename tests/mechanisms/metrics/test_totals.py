@@ -12,7 +12,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import as_released, compile_program
+from beam_dp.mechanisms.planning.compile import as_released, compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 

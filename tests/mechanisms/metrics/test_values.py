@@ -7,7 +7,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import values
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from tests.doubles import ZeroNoise, choices
 from tests.relations import Row, as_dicts, views
 

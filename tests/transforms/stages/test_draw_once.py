@@ -18,7 +18,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import draw_once, guards, quick_steps

@@ -13,6 +13,7 @@ what follows is private for any centre. Where people are too few, it is the midd
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -26,29 +27,17 @@ from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
-from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.compile import program_at
+from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
-
-
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """What was chosen: all of it released.
-
-    Attributes:
-        bound: the bound on partitions; None: it was given, or nothing needs one.
-        centres: the centre of each request, in its order, in units; None: too few people.
-        partitions: how many partitions were selected; None: they are public, or not yet selected.
-    """
-
-    bound: BoundChoice | None = None
-    centres: tuple[int | None, ...] = ()
-    partitions: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,3 +157,47 @@ class FirstVotes:
         """Return how many people stand on each step of the ladder."""
         buckets, people = self.counted(votes)[0]
         return np.bincount(buckets, people, len(self.edges) + 1).astype(np.int64)
+
+
+def votes_of(program: Program) -> FirstVotes:
+    """Return what is counted for the choices."""
+    costs = program.request.centre_costs.items()
+    centres = (centre_of(*item, program.fields, program.columns) for item in costs)
+    return FirstVotes(program.request.ladder, tuple(centres))
+
+
+def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
+    """Draw the centres, and the histogram that chooses the bound.
+
+    Args:
+        program: the program for which nothing was chosen yet.
+        summary: the votes of everybody.
+        noise: the randomness.
+    """
+    votes, request = votes_of(program), program.request
+    pairs = zip(votes.centres, votes.counted(summary)[1:], strict=True)
+    centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
+    if not request.searches:
+        return Chosen(None, centres)
+    choice = ClipChoice(request.search_cost, request.ladder)
+    noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
+    noises = [noise_at(request, bound) for bound in request.ladder]
+    return Chosen(partition_bound.choose(choice, noisy, noises, request.partitions), centres)
+
+
+def noise_at(request: Request, reach: int) -> float:
+    """Return the mean absolute noise per partition and unit at a bound on partitions.
+
+    It is that of the costs per partition; what is spent once needs no bound.
+    """
+    program = program_at(request, reach)
+    paid = [step.costs_per_partition for step in program.steps if step.costs_per_partition]
+    mean = sum(map(_scale, paid)) / len(paid)
+    return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
+
+
+def _scale(costs: Sequence[Budget]) -> float:
+    """Return the scale of noise that costs so much: Gauss's if any part is counted in rho."""
+    rho = sum(float(cost.amount) for cost in costs if cost.is_zcdp)
+    epsilon = sum(float(cost.amount) for cost in costs if not cost.is_zcdp)
+    return math.sqrt(1 / (2 * rho)) if rho else 1 / epsilon

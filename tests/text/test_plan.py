@@ -25,13 +25,14 @@ from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
 from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, protected, record_of
-from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.planning.shown_tables import text_table
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest
+from beam_dp.mechanisms.planning.compile import compile_program, program_at
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.text.plan import SEARCHED, Plan, describe, protected, record_of
+from beam_dp.text.text_tables import text_table
 from beam_dp.transforms.aggregate import PrivateAggregate
 
 ASKED = [
@@ -64,7 +65,7 @@ def test_the_rows_add_up_to_the_whole(budget, selected):
     if selected and not budget.delta:
         return
     found = plan(budget, selected=selected)
-    whole = program_of(budget, selected=selected).whole
+    whole = program_of(budget, selected=selected).request.whole
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
@@ -220,7 +221,7 @@ def test_figures_are_those_of_one_bound(limit, shown):
     last = 1024 if limit is None else limit
     assert f"counts one person in at most 1 to {last}, chosen privately" in made.total
     assert f"the figures are for {shown} of them" in made.total
-    said = question.at_bound(shown).steps[0].release.describe()
+    said = program_at(question.request, shown).steps[0].release.describe()
     assert (made.rows[1].noise_scale, made.rows[1].expected_error) == (
         said.noise_scale,
         said.expected_error,
@@ -303,7 +304,8 @@ def test_what_is_spent_as_zcdp_is_worth_the_whole_budget(metric: Any, limit: int
     edges = (limit,) if limit else edges_up_to(None)
     asked = [metric, dp.Median("v")]  # which pays for each partition
     whole, selection = Budget(1, 1e-6), REQUEST if limit else None
-    made = compile_program(asked, whole, edges, selection=selection, partitions=99).at_bound(16)
+    request = compile_program(asked, whole, edges, selection=selection, partitions=99).request
+    made = program_at(request, 16)
     said = recorded(made)["composition"]
     epsilon, rho = re.search(r"spent as (?:epsilon (\S+) and )?rho (\S+) by zCDP", said).groups()
     left = Fraction(1) - Fraction(epsilon or 0)
