@@ -16,7 +16,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.accounting.periods import PERSON, first_to_last, in_unit, meant
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.planning.compile import SELECTION, program_at
 from beam_dp.mechanisms.planning.program import Program, Step
@@ -312,9 +311,9 @@ def record_of(
             said["note"] = row.reason
         if step.part.asked_centre is not None:
             said["centre"] = step.release.origin
-        chooser = step.release.chooser
-        if isinstance(chooser, ClippedSum) and step.shared is not None:
-            said["clip"] = chooser.told(choices[step.shared], taken)
+        clip = step.release.clip
+        if clip is not None and not clip.borrowed and step.shared is not None:
+            said["clip"] = clip.told(choices[step.shared], taken, step.release.noise_cost)
         releases.append(said)
     budget, selection = program.request.budget, program.selection
     bound = program.chosen.bound

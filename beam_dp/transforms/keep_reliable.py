@@ -101,8 +101,9 @@ def step_of(
         return None
     open_ones = (step.users for step in program.steps if step.release.one_sided)
     one_sided = {metric.output for users in open_ones for metric in users}
-    known = {"metrics": program.metrics, "one_sided": one_sided}
-    return functools.partial(kept, rule=rule, nonnegative=nonnegative, **known)
+    return functools.partial(
+        kept, metrics=program.metrics, rule=rule, nonnegative=nonnegative, one_sided=one_sided
+    )
 
 
 def _nonnegative(columns: Sequence[np.ndarray], metrics: Sequence[Metric]) -> list[np.ndarray]:

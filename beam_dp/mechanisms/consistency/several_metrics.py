@@ -22,7 +22,6 @@ import numpy as np
 from beam_dp.mechanisms.consistency import crossed, tree
 from beam_dp.mechanisms.consistency.tables import GAUSS, LAPLACE, UNKNOWN, Agreed, ReleasedTable
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased, SumOfReleased, over_rows
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.metrics.sums import Count, Sum
@@ -93,11 +92,11 @@ def noise_of(program: Program, drawn: Sequence[Released], metric: Metric) -> Noi
         drawn: what every step drew.
         metric: the metric.
     """
-    steps = {s.part: (s.release, d) for s, d in zip(program.steps, drawn, strict=True)}
+    steps = {s.part: (s.additive, d) for s, d in zip(program.steps, drawn, strict=True)}
     strays, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
     for part in metric.parts():
         release, of_part = steps[part]
-        assert isinstance(release, ClippedSum)
+        assert release is not None
         each, is_normal = release.deviation(of_part.cut)
         deviations = deviations if is_normal else LAPLACE
         far = LAPLACE * each if of_part.cut is None else of_part.cut.noise

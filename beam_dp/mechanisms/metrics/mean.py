@@ -24,6 +24,13 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.additive.additive_release import (
+    AdditiveRelease,
+    Limits,
+    clipped_sum,
+    people_of,
+)
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     CentreRequest,
     Context,
@@ -37,12 +44,6 @@ from beam_dp.mechanisms.metrics.base import (
     ends_of_totals,
     joined,
     units_between,
-)
-from beam_dp.mechanisms.metrics.clipped_sum import (
-    ClippedSum,
-    clipped_sum,
-    people_of,
-    row_clips,
 )
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
@@ -209,26 +210,33 @@ class Distances(PooledPart):
         """How its centre is chosen."""
         return CentreRequest(self.column, self.ends, self.by_person)
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
+    def build(self, context: Context, share: Budget) -> AdditiveRelease:
         """Return the release, which is about 0 until a centre is chosen."""
-        unit = self.exact_unit
-        found = context.centres.get(self.asked_centre, 0)
-        centre, unanswered = found or 0, found is None
+        ends = units_between(self.ends, self.exact_unit)
+        centre, limits = self._centre(context)
         measure = Measure(
-            context.field(self.column, "sum", *units_between(self.ends, unit)),
+            context.field(self.column, "sum", *ends),
             sign=0,
+            thresholds=VALUE_CLIPS,
             counted=self._counted(context),
             once=self.by_person and centre != 0,  # else totals would be cut to 1
             centre=centre,
         )
-        made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
-        return dataclasses.replace(
-            made,
+        return clipped_sum(
+            context,
+            share,
+            measure,
+            self.exact_unit,
+            anchored=False,
             folded=True,
-            bounded=False,
             widest=self._widest(centre),
-            unseen=math.nan if unanswered else 0.0,
+            limits=limits,
         )
+
+    def _centre(self, context: Context) -> tuple[int, Limits]:
+        """Return the centre, and what is released where nobody shows how far values are from it."""
+        found = context.centres.get(self.asked_centre, 0)
+        return found or 0, Limits(unseen=math.nan if found is None else 0.0)
 
     def _widest(self, centre: int) -> int | None:
         """Return how far a value can be from the centre, in units; None: the ends are not known."""
@@ -245,10 +253,10 @@ class Distances(PooledPart):
 class DistancesOfAll(Distances):
     """The sum of the distances of all rows, or people: of those without a value that of 0."""
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the release; a sum of all rows lacks those that a bound cuts."""
-        made = super().build(context, share)
-        return dataclasses.replace(made, bounded=context.depth is not None)
+    def _centre(self, context: Context) -> tuple[int, Limits]:
+        """Return the same; a sum of all rows lacks those that a bound cuts."""
+        centre, limits = super()._centre(context)
+        return centre, dataclasses.replace(limits, bounded=context.depth is not None)
 
     def _counted(self, context: Context) -> int:
         super()._counted(context)  # the centre is chosen by it
@@ -260,22 +268,27 @@ class SquaredDistances(Distances):
 
     word: ClassVar[str] = "sum of squares"
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
+    def build(self, context: Context, share: Budget) -> AdditiveRelease:
         """Return the release about the same centre; a unit is a squared one."""
-        ends = units_between(self.ends, self.exact_unit)
-        found = context.centres.get(self.asked_centre, 0)
-        centre, unanswered = found or 0, found is None
+        ends, unit = units_between(self.ends, self.exact_unit), self.exact_unit**2
+        centre, limits = self._centre(context)
         measure = Measure(
             context.field(self.column, "squares", *ends),
+            thresholds=_SQUARE_CLIPS,
             counted=context.field(self.column, "count"),
             centre=centre,
             totals=context.field(self.column, "sum", *ends),
         )
-        unit = self.exact_unit**2
-        made = clipped_sum(context, share, measure, _SQUARE_CLIPS, unit, anchored=False)
-        unseen, widest = math.nan if unanswered else 0.0, self._widest(centre)
-        squared = None if widest is None else widest**2
-        return dataclasses.replace(made, bounded=False, widest=squared, unseen=unseen)
+        widest = self._widest(centre)
+        return clipped_sum(
+            context,
+            share,
+            measure,
+            unit,
+            anchored=False,
+            widest=None if widest is None else widest**2,
+            limits=limits,
+        )
 
 
 class RowsWithValue(PooledPart):
@@ -286,9 +299,9 @@ class RowsWithValue(PooledPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release of the rows that bounds leave, which look like all of them."""
-        measure = Measure(context.field(self.column, "count"))
-        made = clipped_sum(context, share, measure, row_clips(context.depth))
-        return dataclasses.replace(made, bounded=False)
+        count = context.field(self.column, "count")
+        measure = Measure(count, thresholds=row_clips(context.depth))
+        return clipped_sum(context, share, measure, limits=Limits())
 
 
 class PeopleWithValue(PooledPart):

@@ -201,13 +201,13 @@ class PersonalisedStatistic(Preprocessing):
         self, context: Context, share: Budget, lines: TierRelation
     ) -> PersonEpsilonRelease:
         epsilons, each = self.columns()[-1].detail, Fraction(1, context.reach)
-        scale, people, noise = self.choices(context, share, Budget(epsilons[0]))
+        clip, people, noise = self.choices(context, share, Budget(epsilons[0]))
         everybody = share.amount - noise.amount
         paid = tuple((level - everybody) * each for level in (*epsilons[:-1], share.amount))
         return PersonEpsilonRelease(
             metric=self,
             relation=lines,
-            scale=scale,
+            clip=clip,
             people=people,
             noise_cost=Budget(paid[-1]),
             alpha=context.alpha,

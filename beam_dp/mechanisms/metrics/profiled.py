@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import (
@@ -37,7 +38,6 @@ from beam_dp.mechanisms.metrics.released import (
     Profiler,
     Release,
     Released,
-    Spending,
     clip_then_noise,
     people,
 )

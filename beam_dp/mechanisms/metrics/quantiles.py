@@ -8,12 +8,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
@@ -22,7 +24,6 @@ from beam_dp.mechanisms.metrics.base import (
     OfRowsOrPeople,
     check_indexes,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import row_clips
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -30,7 +31,6 @@ from beam_dp.mechanisms.metrics.released import (
     Profiler,
     Release,
     Released,
-    Spending,
     counted,
     people,
 )

@@ -13,8 +13,10 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -173,20 +175,6 @@ def _end(values: np.ndarray, distance: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(distance), ends, distance)
 
 
-class Spending(NamedTuple):
-    """One entry of the account.
-
-    Attributes:
-        cost: the cost of one draw.
-        purpose: what it is for, where a release spends on several things.
-        once: whether one draw serves all partitions; else there is one per partition.
-    """
-
-    cost: Budget
-    purpose: str = ""
-    once: bool = False
-
-
 class Description(NamedTuple):
     """The words of a plan about a release.
 
@@ -224,6 +212,10 @@ class Release(abc.ABC):
 
     one_sided: ClassVar[bool] = False
     """Whether up to `shift` people may be beyond a released number, on a side that stays open."""
+    clip: SharedClip | None = None
+    """How a clip is chosen for all partitions before any draw."""
+    noise_cost: Budget
+    """What its noise costs, of a release with a clip."""
 
     @property
     @abc.abstractmethod
@@ -239,11 +231,6 @@ class Release(abc.ABC):
     def shift(self) -> int:
         """How many people may be cut or passed over."""
         return 0
-
-    @property
-    def chooser(self) -> "Release | None":
-        """The `ClippedSum` that chooses a clip for all partitions before any draw; None: none."""
-        return None
 
     @abc.abstractmethod
     def draw(self, view: PartitionView, noise: Noise) -> Released:

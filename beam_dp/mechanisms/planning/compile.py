@@ -15,8 +15,9 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clip import SHARE_OF_NORM
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
 from beam_dp.mechanisms.numerics import checks
@@ -225,14 +226,14 @@ def build(
     for metric in asked:
         _check_parts(metric, context.columns)
     steps = _steps(asked, list(shares.items()), context)
-    split = [step for step in steps if delta is not None and _has_norm(step.release)]
+    split = [step for step in steps if delta is not None and _clips_a_norm(step.release)]
     normal = steps
     entries = [entry for step in steps for entry in _entries(step, context)]
     if split and delta is not None:
         clips = {
             step.part: shares[step.part].scaled(SHARE_OF_NORM / 2)
             for step in split
-            if not _borrows(step.release)
+            if step.release.clip and not step.release.clip.borrowed
         }
         left = {
             step.part: shares[step.part].scaled(1 - SHARE_OF_NORM * (step.part in clips))
@@ -253,8 +254,8 @@ def build(
             [_, *choices] = _entries(twin, context)  # the noise is one or the other
             entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
     alone = context.partitions == 1
-    pooled = _pooled(steps, alone)
-    return pooled, pooled if normal is steps else _pooled(normal, alone), entries
+    joined = _joined(steps, alone)
+    return joined, joined if normal is steps else _joined(normal, alone), entries
 
 
 def _steps(
@@ -292,9 +293,8 @@ def _steps(
             raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
         words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
-        choices += release.chooser is not None
-        has_clip = release.chooser is not None or _borrows(release)
-        shared = choices - 1 if has_clip else None
+        choices += release.clip is not None and not release.clip.borrowed
+        shared = None if release.clip is None else choices - 1
         steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
     return steps
@@ -328,18 +328,14 @@ def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
             )
 
 
-def _borrows(release: Release) -> bool:
-    return isinstance(release, ClippedSum) and release.borrowed
+def _clips_a_norm(release: Release) -> bool:
+    return release.clip is not None and release.clip.measure.norm > 0
 
 
-def _has_norm(release: Release) -> bool:
-    return isinstance(release, ClippedSum) and bool(release.measure.norm and release.clip_cost)
+def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
+    """Return the steps, with the numbers that share a draw of noise.
 
-
-def _pooled(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
-    """Return the steps, with the numbers that share a draw of noise in pools.
-
-    Those of one partition do whose metrics have one weight: in a pool all numbers have the same
+    Those of one partition do whose metrics have one weight: in one draw all numbers have the same
     noise relative to their clips, and other weights ask for something else. (Of N partitions two
     numbers would gain a part of 1 / (2 N + 2), and the draw takes long.) Those of several partitions
     do that are parts of one vector.
@@ -348,34 +344,29 @@ def _pooled(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
         steps: the steps.
         alone: whether there is one partition.
     """
-    groups: dict[tuple[Fraction, Measure | None], list[tuple[int, ClippedSum]]] = {}
+    groups: dict[tuple[Fraction, Measure | None], list[tuple[int, AdditiveRelease]]] = {}
     for index, step in enumerate(steps):
-        if isinstance(step.release, ClippedSum) and step.part.pooled:
-            weight, split = _weight(step.users), None if alone else _whole_of(step.release)
-            if alone or split is not None:
-                groups.setdefault((weight, split), []).append((index, step.release))
-    pooled = list(steps)
-    for (weight, split), members in groups.items():
+        if step.additive is not None and step.part.pooled:
+            weight = checks.number("weight", "weight", step.users[0].weight)
+            whole = None if alone else _whole_of(step.additive.measure)
+            if alone or whole is not None:
+                groups.setdefault((weight, whole), []).append((index, step.additive))
+    joined = list(steps)
+    for group, ((_, whole), members) in enumerate(groups.items(), 1):
         signed = tuple(number.signed for _, number in members)
         costs = cost_of_all([number.noise_cost for _, number in members])
-        pool = Pool(costs, signed, weight, split)
+        noise = JointNoise(costs, signed, whole is not None, group)
         for place, (index, number) in enumerate(members):
-            release = dataclasses.replace(number, pool=pool, place=place)
-            pooled[index] = dataclasses.replace(steps[index], release=release)
-    return tuple(pooled)
+            release = dataclasses.replace(number, joint=noise, place=place)
+            joined[index] = dataclasses.replace(steps[index], release=release)
+    return tuple(joined)
 
 
-def _whole_of(number: ClippedSum) -> Measure | None:
+def _whole_of(measure: Measure) -> Measure | None:
     """Return the measure of the whole whose part is counted; None: the whole is counted."""
-    measure = number.measure
     if measure.part is None:
         return None
     return dataclasses.replace(measure, part=dataclasses.replace(measure.part, rest=False))
-
-
-def _weight(users: Sequence[Metric]) -> Fraction:
-    """Return the weight of the first metric that has a part."""
-    return checks.number("weight", "weight", users[0].weight)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,8 +12,10 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_together
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool, draw_together
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.noise.partition_selection import Selection
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -61,6 +63,11 @@ class Step:
     release: Release
     first: int
     shared: int | None
+
+    @property
+    def additive(self) -> AdditiveRelease | None:
+        """The release, if its number adds up over people."""
+        return self.release if isinstance(self.release, AdditiveRelease) else None
 
     @property
     def costs_per_partition(self) -> list[Budget]:
@@ -117,27 +124,25 @@ class Program:
         return [*self.steps, *(step for step in self.gaussian if step not in self.steps)]
 
     @property
-    def choosers(self) -> list[ClippedSum]:
-        """What chooses the shared clips, in order."""
-        choosers = (step.release.chooser for step in self._every)
-        return [chooser for chooser in choosers if isinstance(chooser, ClippedSum)]
+    def clips(self) -> list[SharedClip]:
+        """How the shared clips are chosen, in order."""
+        clips = (step.release.clip for step in self._every)
+        return [clip for clip in clips if clip is not None and not clip.borrowed]
 
     def taken(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
         """Return the steps that err less, by the histograms that chose their clips.
 
         They are compared by the geometric mean of the errors of what has both.
         """
+        pairs = [pair for pair in zip(self.steps, self.gaussian, strict=True) if pair[0] != pair[1]]
         logarithms = [
-            math.log(two.release.expected_error(clips[two.shared], self.partitions or 1))
-            - math.log(one.release.expected_error(clips[one.shared], self.partitions or 1))
-            for one, two in zip(self.steps, self.gaussian, strict=True)
-            if isinstance(one.release, ClippedSum)
-            and isinstance(two.release, ClippedSum)
-            and one is not two
-            and one.shared is not None
-            and two.shared is not None
+            math.log(each.additive.expected_error(clips[each.shared], self.partitions or 1))
+            for pair in pairs
+            for each in pair
+            if each.additive is not None and each.shared is not None
         ]
-        return self.gaussian if sum(logarithms) < 0 else self.steps
+        of_pairs = zip(logarithms[1::2], logarithms[::2], strict=True)
+        return self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
 
     @property
     def pays_per_partition(self) -> bool:
@@ -162,14 +167,11 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        return tuple(chooser.measure for chooser in self.choosers)
+        return tuple(clip.measure for clip in self.clips)
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
-        return tuple(
-            chooser.choose_shared(view.at(index), noise)
-            for index, chooser in enumerate(self.choosers)
-        )
+        return tuple(clip.choose(view.at(at), noise) for at, clip in enumerate(self.clips))
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the indexes of the partitions that may be named, by the summary of weights."""
@@ -184,11 +186,14 @@ class Program:
         steps = self.taken(clips)
         shared = [clips[step.shared] if step.shared is not None else None for step in steps]
         views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
+        joint: dict[JointNoise, list[int]] = {}
+        for index, step in enumerate(steps):
+            if step.additive is not None and step.additive.joint is not None:
+                joint.setdefault(step.additive.joint, []).append(index)
         drawn: dict[int, Released] = {}
-        for indexes in _pools_of(steps).values():
-            numbers = [steps[index].release for index in indexes]
-            together = [number for number in numbers if isinstance(number, ClippedSum)]
-            released = draw_together(together, [views[index] for index in indexes], noise)
+        for indexes in joint.values():
+            numbers = [each for index in indexes if (each := steps[index].additive)]
+            released = draw_together(numbers, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
         for index, step in enumerate(steps):
             if index not in drawn:
@@ -222,15 +227,6 @@ class Program:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""
         each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(SUMS) for r in drawn]
         return np.array(each).reshape(len(self.steps), SUMS)
-
-
-def _pools_of(steps: Sequence[Step]) -> dict[Pool, list[int]]:
-    """Return the indexes of the steps that share a draw of noise, in the order of their pool."""
-    pools: dict[Pool, list[int]] = {}
-    for index, step in enumerate(steps):
-        if isinstance(step.release, ClippedSum) and step.release.pool is not None:
-            pools.setdefault(step.release.pool, []).append(index)
-    return pools
 
 
 def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
