@@ -69,7 +69,7 @@ class Asked(ZeroNoise):
 def choices(program: Program, index: int) -> tuple[np.ndarray, ...]:
     """Return histograms by which every shared clip of a program is the one of that index."""
     found = []
-    for choice in (chooser.choice for chooser in program.choosers):
+    for choice in (clip.choice for clip in program.clips):
         noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
         noisy[:, 0, min(index, len(choice.thresholds) - 1)] = 10**12  # people, all in its bucket
         found.append(choice.draw(noisy, ZeroNoise()))

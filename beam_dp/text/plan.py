@@ -17,7 +17,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.accounting.periods import PERSON, first_to_last, in_unit, meant
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
-from beam_dp.mechanisms.planning.compile import SELECTION, program_at
+from beam_dp.mechanisms.planning.compile import CAP, SELECTION, program_at
 from beam_dp.mechanisms.planning.program import Program, Step
 from beam_dp.text.text_tables import short, shortened, text_table, wrapped
 
@@ -27,6 +27,7 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
+_CAPS = "where one counts, fewer people are needed, each of whom is in one partition or two"
 _KNOWN = (
     "The search costs nothing if you know a bound without the data, as 3: "
     "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "
@@ -217,7 +218,7 @@ def _is_limited(program: Program) -> bool:
 
 def _reach(program: Program) -> int:
     """Return in how many partitions one person counts for what is no norm."""
-    return program.reach if program.metrics else program.request.counted
+    return program.reach if program.metrics else program.counted
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -231,6 +232,9 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         )
         for request, cost in program.request.centre_costs.items()
     ]
+    if program.request.chooses_cap and program.chosen.cap is None:
+        spent = _spent(program, CAP)
+        rows.append(PlanRow(f"({CAP})", "noisy vote of people", *spent, reason=_CAPS))
     if program.selection is not None:
         found, error = program.selection, program.selection.certainty
         spent = _spent(program, SELECTION)

@@ -1,6 +1,7 @@
 """PrivateAggregate: release several metrics over several columns, reading the data once."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -200,8 +201,10 @@ class PrivateAggregate(RowsOfPeople):
         private = program.selection is not None
         if program.request.chooses or private:
             how = program, noise, draws
-            select = draw_once.SelectFirst(*how, places.buckets) if private else None
-            summarise.first = First(program, draw_once.ChooseFirst(*how), select)
+            select = functools.partial(draw_once.SelectFirst, *how, places.buckets)
+            summarise.first = First(
+                program, draw_once.ChooseFirst(*how), select if private else None
+            )
         summaries = pcoll | "Summarise" >> summarise
         draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, combine)
         released = summaries | "ReleaseNumbers" >> draw

@@ -101,7 +101,7 @@ class _Rehearsal:
         if made.request.chooses:
             _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
         if made.selection is not None:
-            selected = [draw_once.select_partitions((0, self.weights), made, *how)[1]]
+            selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
             summary, _ = open_bucket(self._summaries(chosen, [])[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]

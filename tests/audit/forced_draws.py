@@ -31,7 +31,7 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.clipped_sum import Pool
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
@@ -517,7 +517,7 @@ KINDS = [
         marked=True,
     ),
     Kind(
-        Pool,
+        JointNoise,
         "add",
         weigh_sums,
         lambda call: (drawn_by(call, "clips"), call.owner),
@@ -652,7 +652,7 @@ class Run:
         return method
 
     def _numbers(self, kind: Kind, given: dict[str, Any]) -> list[int]:
-        if kind.owner is Pool:
+        if kind.owner is JointNoise:
             return whole(integers.concatenate(given["totals"]))
         return whole(given["numbers"]) if kind.owner is AdditiveNoise else []
 

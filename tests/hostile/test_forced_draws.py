@@ -17,8 +17,10 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.metrics import clipped_sum, sums
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
+from beam_dp.mechanisms.metrics import sums
+from beam_dp.mechanisms.metrics.additive import contribution
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import compile as compiling
@@ -277,8 +279,8 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 # ---------------------------------------------------------------- mutants
 
 LOWEST = ordering.lowest
-SUM, WHOLE = sums.clipped_sum, clipped_sum.clipped_totals
-ADD, RELEASED, CUT = Pool.add, ClippedSum.released, ClippedSum._cut
+SUM, WHOLE = sums.clipped_sum, contribution.clipped_totals
+ADD, RELEASED, CUT = JointNoise.add, AdditiveRelease.released, AdditiveRelease._cut
 
 
 def _choice_not_taken_from_the_noise(context, share, *measured, **options):
@@ -329,7 +331,7 @@ def _share_doubled(self, totals, clips, noise):
 
 
 def _noise_of_one_number_fewer(self, totals, clips, noise):
-    if len(clips) == 1 or self.split is not None:
+    if len(clips) == 1 or self.split:
         return ADD(self, totals, clips, noise)
     fewer = dataclasses.replace(self, signed=self.signed[1:])
     alone = dataclasses.replace(self, signed=self.signed[:1])
@@ -346,23 +348,23 @@ def _weights_of_one_partition(partitions):
 
 MUTANTS = {
     "a cost counted twice": (sums, "clipped_sum", _choice_not_taken_from_the_noise, "spent"),
-    "a clip one too high": (clipped_sum, "clipped_totals", _clip_one_too_high, "spent"),
+    "a clip one too high": (contribution, "clipped_totals", _clip_one_too_high, "spent"),
     "the norm of one partition": (histograms, "norms", _norm_of_one_partition, "spent"),
     "a person in every partition": (
         histograms, "summarise_people", _people_in_each_partition, "spent"
     ),
     "the loss given back by true numbers": (
-        ClippedSum, "_cut", _given_back_by_true_numbers, "differs"
+        AdditiveRelease, "_cut", _given_back_by_true_numbers, "differs"
     ),
     "an interval from true counts": (
-        ClippedSum, "released", _interval_from_true_counts, "differs"
+        AdditiveRelease, "released", _interval_from_true_counts, "differs"
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),
     "ranks of all partitions": (Bounder, "lines_of_pairs", _all_partitions, "spent"),
-    "a share doubled": (Pool, "add", _share_doubled, "spent"),
-    "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS"),
-    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent"),
-    "a joint draw for one partition": (Pool, "add", _each_partition_by_itself, "spent"),
+    "a share doubled": (JointNoise, "add", _share_doubled, "spent"),
+    "a draw that no entry has": (AdditiveRelease, "released", _noise_of_its_own, "KINDS"),
+    "noise of one number fewer": (JointNoise, "add", _noise_of_one_number_fewer, "spent"),
+    "a joint draw for one partition": (JointNoise, "add", _each_partition_by_itself, "spent"),
     "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, "share"),
 }  # fmt: skip
 """What is broken and how, and what is said of it."""

@@ -22,12 +22,13 @@ from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import compile_program, program_at
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.request import CAP_SHARE
 from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -145,7 +146,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (ClippedSum, profiled.DirectRelease):
+    for kind in (AdditiveRelease, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 
@@ -291,7 +292,8 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     unit = "rho" if program.composed.is_zcdp else "epsilon"
     spent = sum(Fraction(entry[unit]) * entry["times"] for entry in record["spent"])
     delta = sum(Fraction(entry["delta"]) * entry["times"] for entry in record["spent"])
-    assert spent == program.composed.amount
+    first = CAP_SHARE * program.request.whole.amount * program.request.chooses_cap
+    assert spent == program.composed.amount + first
     assert delta == program.composed.delta
     assert record["budget"]["delta"] == str(budget.delta)
     assert json.loads(json.dumps(record, allow_nan=False)) == record
@@ -328,7 +330,7 @@ def test_every_release_is_listed_with_its_clip() -> None:
         assert (taken, scale) == (2.0, 3.5) and clip["norm"] == "L1"
         assert clip["cost_of_the_noise"] == str(step.release.noise_cost.amount)
         [histogram] = clip["histograms"]
-        assert histogram["cost"] == str(step.release.clip_cost.amount)
+        assert histogram["cost"] == str(step.release.clip.choice.cost.amount)
         sides, buckets = np.shape(histogram["noisy_people"])
         assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)
     assert record["selection"] is None and record["partitions_of_one_person"] == 3

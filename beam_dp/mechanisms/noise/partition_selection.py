@@ -51,6 +51,7 @@ import numpy.typing as npt
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval, root_below
@@ -328,6 +329,48 @@ class WeightedThreshold:
 
 Selection = TruncatedGeometric | WeightedThreshold
 """A private decision for each partition, by its people."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CapChoice:
+    """Choose privately whether one partition of each person counts, or up to `MOST`.
+
+    A selection that needs n people, who are in k partitions each, gets k / n of a partition from
+    each person. So one person says by how much `one` is better than `several`:
+
+        lead(k) = 2^20 (1 / one.middle(1) - k / several.middle(k)) / m, rounded down,
+
+    with m so that no |lead| is above 2^20. Leads are summed over people, with noise for a
+    sensitivity of 2^20 (`AdditiveNoise`); `one` is taken where the sum is above 0.
+
+    Attributes:
+        budget: what the choice costs.
+        one: the selection with one partition of each person.
+        several: the selection with up to `MOST`.
+    """
+
+    budget: Budget
+    one: Selection
+    several: Selection
+
+    @property
+    def leads(self) -> np.ndarray:
+        """By how much `one` leads for a person in 1, 2, ..., `MOST` partitions."""
+        several = [k / self.several.middle(k) for k in range(1, MOST + 1)]
+        leads = 1 / self.one.middle(1) - np.array(several)
+        scaled = np.floor(leads * ((_ONE - 1) / np.abs(leads).max()))
+        return np.asarray(scaled, np.int64)
+
+    def choose(self, partitions: np.ndarray, people: np.ndarray, noise: Noise) -> int:
+        """Return how many partitions of a person count, 1 or `MOST`.
+
+        Args:
+            partitions: numbers of partitions, at most `MOST`, that people have.
+            people: how many people have each.
+            noise: where the randomness comes from, `Noise()`.
+        """
+        total = integers.product(self.leads[partitions - 1], people).sum(keepdims=True)
+        return 1 if AdditiveNoise(self.budget).add(total, _ONE, noise)[0] > 0 else MOST
 
 
 @functools.lru_cache(maxsize=64)

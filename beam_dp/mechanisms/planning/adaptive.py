@@ -1,8 +1,8 @@
-"""What is chosen privately before anything is summarised: the bound on partitions, and centres.
+"""What is chosen privately before anything is summarised: bounds on partitions, and centres.
 
-Both are chosen from the lines of whole people. Each person has one vote in every choice: for one
-step of the ladder of partitions (`histogram_choice.partition_bound`), and for one candidate of each
-centre.
+All are chosen from the lines of whole people. Each person has one vote in every choice: for one
+step of the ladder of partitions (`histogram_choice.partition_bound`), for one candidate of each
+centre, and for how many of their partitions count where these are selected (`CapChoice`).
 
 *A centre* (`metrics.mean`) is the median of people's own means of a column, over all their rows in
 all partitions that the ladder leaves. For means over people it is the median of people's mean
@@ -29,6 +29,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
+from beam_dp.mechanisms.noise.partition_selection import MOST, CapChoice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.compile import program_at
@@ -126,17 +127,20 @@ class FirstVotes:
     Attributes:
         edges: the steps of the ladder; of one step there is nothing to choose.
         centres: how the centres are chosen.
+        cap: how the cap of the selection is chosen; None: it is not.
     """
 
     edges: tuple[int, ...]
     centres: tuple[Centre, ...]
+    cap: CapChoice | None = None
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
-        """Return the votes of whole people: one measure for the ladder, and one for each centre."""
+        """Return the votes of whole people: for the ladder, each centre, and the cap."""
         found = partition_bound.partitions_of(table)
         parts = [np.searchsorted(self.edges, found)]
         fields = bounder.reduced_fields(table) if self.centres else []
         parts += [centre.votes(table, fields) for centre in self.centres]
+        parts += [np.minimum(found, MOST)]
         lines = [np.unique(part, return_counts=True) for part in parts]
         measures = np.repeat(np.arange(len(lines)), [len(buckets) for buckets, _ in lines])
         buckets, people = (np.concatenate(column) for column in zip(*lines, strict=True))
@@ -145,12 +149,12 @@ class FirstVotes:
 
     def merged(self, votes: Sequence[Summary]) -> Summary:
         """Return the votes of several groups of people as those of one."""
-        measures = [Measure(PEOPLE)] * (1 + len(self.centres))
+        measures = [Measure(PEOPLE)] * (2 + len(self.centres))
         return histograms.reduce(concatenate([Summary.nothing(), *votes]), measures)
 
     def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the different votes, and how many people have each."""
-        wanted = [votes.measure == measure for measure in range(1 + len(self.centres))]
+        wanted = [votes.measure == measure for measure in range(2 + len(self.centres))]
         return [(votes.bucket[lines], votes.people[lines]) for lines in wanted]
 
     def people_per_step(self, votes: Summary) -> np.ndarray:
@@ -161,13 +165,20 @@ class FirstVotes:
 
 def votes_of(program: Program) -> FirstVotes:
     """Return what is counted for the choices."""
-    costs = program.request.centre_costs.items()
-    centres = (centre_of(*item, program.fields, program.columns) for item in costs)
-    return FirstVotes(program.request.ladder, tuple(centres))
+    request, cap = program.request, None
+    centres = (
+        centre_of(*item, program.fields, program.columns) for item in request.centre_costs.items()
+    )
+    if request.chooses_cap:
+        programs = (program_at(request, request.ladder[0], Chosen(cap=cap)) for cap in request.caps)
+        one, several = (each.selection for each in programs)
+        assert one is not None and several is not None
+        cap = CapChoice(request.cap_cost, one, several)
+    return FirstVotes(request.ladder, tuple(centres), cap)
 
 
 def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
-    """Draw the centres, and the histogram that chooses the bound.
+    """Draw the centres, the cap of the selection, and the histogram that chooses the bound.
 
     Args:
         program: the program for which nothing was chosen yet.
@@ -175,14 +186,17 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
         noise: the randomness.
     """
     votes, request = votes_of(program), program.request
-    pairs = zip(votes.centres, votes.counted(summary)[1:], strict=True)
-    centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
+    _, *counted, found = votes.counted(summary)
+    pairs = zip(votes.centres, counted, strict=True)
+    centres = tuple(centre.choose(*each, noise) for centre, each in pairs)
+    cap = None if votes.cap is None else votes.cap.choose(*found, noise)
     if not request.searches:
-        return Chosen(None, centres)
+        return Chosen(None, centres, cap=cap)
     choice = ClipChoice(request.search_cost, request.ladder)
     noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
     noises = [noise_at(request, bound) for bound in request.ladder]
-    return Chosen(partition_bound.choose(choice, noisy, noises, request.partitions), centres)
+    bound = partition_bound.choose(choice, noisy, noises, request.partitions)
+    return Chosen(bound, centres, cap=cap)
 
 
 def noise_at(request: Request, reach: int) -> float:

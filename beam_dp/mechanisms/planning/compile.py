@@ -30,6 +30,8 @@ SELECTION = "partition selection"
 """The name of the costs of the selection in the account."""
 SEARCH = "partitions per person"
 """The name of the cost of the search for the bound."""
+CAP = "partitions that count for the selection"
+"""The name of the cost of the choice of the selection's cap."""
 
 
 def compile_program(
@@ -96,7 +98,7 @@ def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
     partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
     reach = request.ladder[0] if chosen.bound is None else chosen.bound.bound
     # Of what was selected, nobody has more.
-    key = min(reach, partitions or reach), chosen.centres, partitions
+    key = min(reach, partitions or reach), dataclasses.replace(chosen, bound=None)
     if key not in request.compiled:
         request.compiled[key] = program_at(request, *key)
     made: Program = request.compiled[key]
@@ -109,22 +111,16 @@ def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
     return dataclasses.replace(made, chosen=chosen)
 
 
-def program_at(
-    request: Request,
-    reach: int,
-    centres: tuple[int | None, ...] = (),
-    partitions: int | None = None,
-) -> Program:
-    """Return the program for a bound, for centres, and for a number of partitions.
+def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Program:
+    """Return the program for a bound on partitions.
 
     Args:
         request: what was asked for.
         reach: the most partitions of a person that count where each of them pays for itself.
-        centres: the centres that were chosen, in units; none, or None: 0 stands for each.
-        partitions: how many there are; None: as many as the request says, if it does.
+        chosen: what else was chosen: a centre that was not, or None, is 0.
     """
-    partitions, selecting = partitions or request.partitions, request.selection
-    budget, metrics = request.left, request.metrics
+    partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
+    budget, metrics, selecting = request.left, request.metrics, request.selection
     for metric in metrics:
         metric.check_plan(budget, len(metrics) == 1, selecting is not None)
     # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
@@ -133,11 +129,13 @@ def program_at(
     composed, shares = share_out(budget, weights_of(metrics), shared, selecting, gaussian)
     selection, costs = None, request.centre_costs
     entries = [(SEARCH, request.search_cost, 1)] if request.searches else []
+    entries += [(CAP, request.cap_cost, 1)] if request.chooses_cap else []
     entries += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     first = len(entries)
     if selecting is not None:
-        selection = best_selection(shares[None], request.counted, selecting.pre_threshold)
-        times = 1 if isinstance(selection, WeightedThreshold) else request.counted
+        counted = chosen.cap or request.caps[-1]
+        selection = best_selection(shares[None], counted, selecting.pre_threshold)
+        times = 1 if isinstance(selection, WeightedThreshold) else counted
         entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
     context = Context(
         columns_of(metrics, request.others),
@@ -145,7 +143,7 @@ def program_at(
         bound=request.max_partitions,
         depth=request.max_rows_per_partition,
         partitions=partitions,
-        centres=dict(zip(costs, centres, strict=False)),
+        centres=dict(zip(costs, chosen.centres, strict=False)),
     )
     wanted = {part: each for part, each in shares.items() if part is not None}
     both = gaussian and not composed.is_zcdp and partitions != 1

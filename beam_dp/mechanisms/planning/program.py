@@ -33,11 +33,13 @@ class Chosen:
         bound: the bound on partitions; None: it was given, or nothing needs one.
         centres: the centre of each request, in its order, in units; None: too few people.
         partitions: how many partitions were selected; None: they are public, or not yet selected.
+        cap: how many partitions of a person count for the selection; None: it was not chosen.
     """
 
     bound: BoundChoice | None = None
     centres: tuple[int | None, ...] = ()
     partitions: int | None = None
+    cap: int | None = None
 
 
 NOTHING = Chosen()
@@ -114,6 +116,11 @@ class Program:
         return self.request.metrics
 
     @property
+    def counted(self) -> int:
+        """How many partitions of a person count for the selection."""
+        return self.chosen.cap or self.request.caps[-1]
+
+    @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """What is summarised per partition."""
         return tuple(measure for step in self._every for measure in step.release.measures)
@@ -176,7 +183,8 @@ class Program:
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the indexes of the partitions that may be named, by the summary of weights."""
         assert self.selection is not None
-        people, weights = (column[:, 0] for column in view.histogram(0, 1))
+        sums = view.histogram(self.request.caps.index(self.counted), 1)
+        people, weights = (column[:, 0] for column in sums)
         return np.flatnonzero(self.selection.keep(people, noise, weights))
 
     def release(

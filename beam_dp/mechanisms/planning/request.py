@@ -3,7 +3,8 @@
 What is chosen first (`adaptive`) is part of what the whole budget pays for:
 
 * partitions are selected first, where they are private; what is released of them is then clipped
-  by what people have in the selected ones;
+  by what people have in the selected ones. How many partitions of a person count for that, one or
+  up to 64, is chosen before where no bound is given (`CapChoice`);
 * where some metric pays for every partition of a person, the search for a bound on these spends a
   part of the whole budget on its histogram; a given bound is a ladder of one step, and costs
   nothing;
@@ -29,6 +30,8 @@ from beam_dp.mechanisms.planning.budget_split import SelectionRequest, share_out
 
 SEARCH_SHARE = Fraction(2, 25)
 """The part of the whole budget that the search for the bound costs."""
+CAP_SHARE = Fraction(1, 50)
+"""The part of the whole budget that the choice of the selection's cap costs."""
 _NOTHING = Fraction(0)
 
 
@@ -61,9 +64,17 @@ class Request:
     )
 
     @property
-    def counted(self) -> int:
-        """How many partitions of a person count for the selection."""
-        return min(MOST, self.max_partitions or MOST)
+    def caps(self) -> tuple[int, ...]:
+        """How many partitions of a person may count for the selection: one of these numbers."""
+        if self.selection is None:
+            return ()
+        bound = self.max_partitions
+        return (1, MOST) if bound is None else (min(MOST, bound),)
+
+    @property
+    def chooses_cap(self) -> bool:
+        """Whether the cap of the selection is chosen."""
+        return len(self.caps) > 1
 
     @property
     def searches(self) -> bool:
@@ -72,8 +83,8 @@ class Request:
 
     @property
     def chooses(self) -> bool:
-        """Whether anything is chosen first, but for partitions."""
-        return self.searches or bool(self._centre_shares)
+        """Whether anything is chosen first, but for the partitions."""
+        return self.searches or self.chooses_cap or bool(self._centre_shares)
 
     @functools.cached_property
     def whole(self) -> Budget:
@@ -114,8 +125,14 @@ class Request:
         return self._cost(SEARCH_SHARE)
 
     @property
+    def cap_cost(self) -> Budget:
+        """What the choice of the selection's cap costs, if there is one."""
+        return self._cost(CAP_SHARE)
+
+    @property
     def left(self) -> Budget:
         """What the choices leave of the whole; they spend no delta."""
-        spent = SEARCH_SHARE * self.searches + sum(self._centre_shares.values(), _NOTHING)
+        spent = SEARCH_SHARE * self.searches + CAP_SHARE * self.chooses_cap
+        spent += sum(self._centre_shares.values(), _NOTHING)
         made = Budget.zcdp if self.whole.is_zcdp else Budget
         return made(self.whole.amount * (1 - spent), self.whole.delta)

@@ -12,7 +12,7 @@ and SettleBounds: centres, private partitions, or a bound on partitions.
 
       ReduceShards       whole people, reduced; their votes, and their weights in partitions
         ChooseFirst      of the votes: the centres, and the bound that one noisy histogram shows
-        SelectFirst      of the weights, by bucket: which partitions are released
+        SelectFirst      of the weights, by bucket, for the chosen cap: which partitions are released
         Store...         what was drawn is never drawn again
       SettleBounds       the lines of the selected partitions; the choices are side inputs
 
@@ -60,7 +60,6 @@ VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 WEIGHED: Literal["weights"] = "weights"
 """The tag of the weights in partitions."""
-_WEIGHT = (Measure(WEIGHTS),)
 _BLOB_LINES, _PIECE_LINES, _SUMMARY_LINES = 1 << 15, 1 << 18, 1 << 20
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
@@ -96,22 +95,27 @@ class First:
     Attributes:
         program: the run's program.
         choose: turns votes into a `Chosen`.
-        select: turns (bucket, packed weights) into `Selected`; None: partitions are public.
+        select: returns, for the side input of `chosen`, what turns (bucket, packed weights) into
+            `Selected`; None: partitions are public.
         chosen: what `choose` has made; None: there was nothing to choose.
         selected: what `select` has made.
     """
 
     program: Program
     choose: beam.PTransform[Any, Any]
-    select: beam.PTransform[Any, Any] | None = None
+    select: Callable[[Any], beam.PTransform[Any, Any]] | None = None
     chosen: beam.PCollection[Chosen] | None = None
     selected: beam.PCollection[Selected] | None = None
 
     @property
     def sides(self) -> list[Any]:
         """The side inputs that say what was chosen: `(Chosen or None, list of Selected)`."""
-        chosen = None if self.chosen is None else beam.pvalue.AsSingleton(self.chosen)
-        return [chosen, () if self.selected is None else beam.pvalue.AsList(self.selected)]
+        return [self.side, () if self.selected is None else beam.pvalue.AsList(self.selected)]
+
+    @property
+    def side(self) -> Any:
+        """The side input that says what `choose` chose; None: nothing."""
+        return None if self.chosen is None else beam.pvalue.AsSingleton(self.chosen)
 
 
 def adapted(program: Program, chosen: Chosen | None, selected: Sequence[Selected] = ()) -> Program:
@@ -173,7 +177,7 @@ class Summarise(
         if first.select is not None:
             # Not flattened with empty ones: on some runners that shows elements in logs for debugging.
             grouped = reduced[WEIGHED] | "GroupByWeights" >> beam.GroupByKey()
-            first.selected = grouped | "Select" >> first.select
+            first.selected = grouped | "Select" >> first.select(first.side)
         return reduced.lines
 
 
@@ -297,7 +301,8 @@ class ReduceShards(quick_steps.QuickStep):
     def __init__(self, bounder: Bounder, program: Program, buckets: int) -> None:
         self._bounder, self._votes, self._buckets = bounder, adaptive.votes_of(program), buckets
         self._chooses, self._metrics = program.request.chooses, bool(program.metrics)
-        self._most = program.request.counted if program.selection is not None else None
+        self._caps = program.request.caps
+        self._measures = [Measure(WEIGHTS)] * len(self._caps)
 
     def start_bundle(self) -> None:
         """Begin a bundle with nobody: a bundle that failed leaves nothing behind."""
@@ -312,11 +317,12 @@ class ReduceShards(quick_steps.QuickStep):
         table = self._bounder.reduce(lines)
         if self._chooses:
             self._counted.append(self._votes.of(table, self._bounder))
-        if self._most is not None:
-            pairs = self._bounder.pairs(table, self._most)
-            self._weights.append(histograms.summarise(pairs, _WEIGHT))
-            if sum(map(len, self._weights)) >= _SUMMARY_LINES:
-                yield from (TaggedOutput(WEIGHED, each) for each in self._weighed())
+        for index, cap in enumerate(self._caps):
+            summary = histograms.summarise(self._bounder.pairs(table, cap), self._measures[:1])
+            measure = np.full(len(summary), index)
+            self._weights.append(dataclasses.replace(summary, measure=measure))
+        if sum(map(len, self._weights)) >= _SUMMARY_LINES:
+            yield from (TaggedOutput(WEIGHED, each) for each in self._weighed())
         if self._metrics:
             for piece in pieces(table, _PIECE_LINES):
                 yield element[0], wire.pack(piece)
@@ -325,7 +331,7 @@ class ReduceShards(quick_steps.QuickStep):
         """Yield the weights that are held, by bucket."""
         summaries, self._weights = self._weights, []
         if summaries:
-            summary = merge(summaries, _WEIGHT)
+            summary = merge(summaries, self._measures)
             for bucket, index in split(summary.partition, self._buckets, self._bounder.key):
                 yield bucket, wire.pack(summary.take(index))
 

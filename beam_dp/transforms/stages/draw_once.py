@@ -183,13 +183,14 @@ def choose_first(
 
 
 def select_partitions(
-    element: _Bucket, program: Program, noise: Noise, draws: Draws
+    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Chosen | None = None
 ) -> tuple[int, Selected]:
     """Draw which partitions of a bucket are released, from the weights in all of them."""
     bucket, packed = element
+    program = adapted(program, chosen)
 
     def selected() -> Selected:
-        summary, _ = open_bucket(packed, [Measure(WEIGHTS)])
+        summary, _ = open_bucket(packed, [Measure(WEIGHTS)] * len(program.request.caps))
         return named_partitions(
             bucket, summary, program.select(PartitionView.of_all(summary), noise)
         )
@@ -378,16 +379,19 @@ class SelectFirst(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Se
         noise: the randomness.
         draws: what keeps the draws of the run.
         buckets: how many parts the partitions are cut into.
+        chosen: the side input that says what was chosen before; None: nothing.
     """
 
     program: Program
     noise: Noise
     draws: Draws
     buckets: int
+    chosen: Any = None
 
     def expand(self, weights: beam.PCollection[_Bucket]) -> beam.PCollection[Selected]:
         """Draw for every bucket."""
-        select = quick_steps.mapped(select_partitions, self.program, self.noise, self.draws)
+        given = self.program, self.noise, self.draws, self.chosen
+        select = quick_steps.mapped(select_partitions, *given)
         typed = select.with_output_types(tuple[int, Selected])
         if not isinstance(self.draws, Barriers):
             weighed = beam.pvalue.AsIter(weights | "BucketsWithWeights" >> beam.Keys())

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.partition_selection import (
+    MOST,
+    CapChoice,
     TruncatedGeometric,
     WeightedThreshold,
     best_selection,
@@ -309,3 +312,50 @@ def test_it_is_taken_where_it_needs_fewer_people() -> None:
     large = best_selection(Budget.zcdp(10**6, 1e-6), 1, 1)
     assert isinstance(large, TruncatedGeometric) and large.threshold <= 3
     assert isinstance(best_selection(Budget.zcdp(0.001, 0.9), 1, 1), TruncatedGeometric)
+
+
+CAPS = [
+    CapChoice(Budget(0.02), best_selection(budget, 1, pre), best_selection(budget, MOST, pre))
+    for budget in (Budget(1, 1e-6), Budget(0.01, 1e-12), Budget(20, 0.1), Budget.zcdp(0.1, 1e-6))
+    for pre in (1, 50, 10**9)
+]
+
+
+class Sums(Noise):
+    """Noise that is 0, and says no to other rates than that of the budget."""
+
+    def discrete_laplace(self, rate: Any, size: int) -> np.ndarray:
+        """Return a zero."""
+        assert (rate, size) == (Fraction(0.02) / 2**20, 1)
+        return np.zeros(size, np.int64)
+
+
+@pytest.mark.parametrize("choice", CAPS)
+def test_one_person_moves_the_vote_by_at_most_its_sensitivity(choice: CapChoice) -> None:
+    """`choose` takes the sign of a sum of leads: it is that of any people, weighed by hand."""
+    leads = choice.leads
+    assert abs(leads).max() <= 2**20 and len(leads) == MOST
+    assert abs(leads).max() >= 2**20 - 2  # no noise is wasted
+    random = np.random.default_rng(len(CAPS))
+    for _ in range(50):
+        partitions = random.permutation(MOST)[:9] + 1
+        people = random.integers(1, 10**9, 9)
+        total = sum(int(leads[k - 1]) * n for k, n in zip(partitions, people.tolist(), strict=True))
+        assert choice.choose(partitions, people, Sums()) == (1 if total > 0 else MOST)
+    assert choice.choose(*np.zeros((2, 0), np.int64), Sums()) == MOST
+
+
+def test_the_vote_follows_what_each_cap_needs() -> None:
+    """With epsilon 1 and delta 10^-6 one partition of each person counts up to 3 of them."""
+    choice = CAPS[0]
+    wins = [choice.choose(np.array([k]), np.array([10**6]), Sums()) for k in range(1, MOST + 1)]
+    assert wins == [1] * 3 + [MOST] * (MOST - 3)
+
+
+def test_the_vote_has_the_noise_of_its_budget() -> None:
+    """The chance that a lead of 50 people is outvoted: Hoeffding, off by 0.06 below 10^-12."""
+    choice, half = CAPS[0], np.array([50])
+    one = np.array([1])
+    drawn = [choice.choose(one, half, Noise()) == 1 for _ in range(4000)]
+    rate = 0.02 * int(choice.leads[0]) / 2**20
+    assert np.mean(drawn) == pytest.approx(1 - math.exp(-50 * rate) / 2, abs=0.06)

@@ -38,6 +38,7 @@ from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.compile import (
+    CAP,
     SEARCH,
     build,
     columns_of,
@@ -47,7 +48,7 @@ from beam_dp.mechanisms.planning.compile import (
     program_at,
 )
 from beam_dp.mechanisms.planning.program import Chosen, Program
-from beam_dp.mechanisms.planning.request import SEARCH_SHARE
+from beam_dp.mechanisms.planning.request import CAP_SHARE, SEARCH_SHARE
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
@@ -87,6 +88,8 @@ BUDGETS = [
     Budget.zcdp(Fraction(1, 7), 1e-7),
 ]
 SELECTIONS = [None, SelectionRequest(Fraction(1), 1), SelectionRequest(Fraction(2, 5), 10)]
+FIRST = ("centre", CAP)
+"""What is chosen before."""
 PLACES = [(1, 1), (3, None), (1000, None), (5, 5)]
 """Bounds on partitions per person, and public numbers of partitions."""
 TABLE = [
@@ -111,7 +114,7 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
     """
     pairs = zip(program.steps, program.gaussian, strict=True)
     spends = [
-        (*one.release.spends, *(() if one is two else two.release.spends_on_clip))
+        (*one.release.spends, *(() if one is two else two.release.clip.spends))
         for one, two in pairs
     ]
     return [(cost, 1 if once else program.reach) for each in spends for cost, _, once in each]
@@ -125,7 +128,7 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
             METRICS[name], budget, places[0], depth=depth, selection=selection, partitions=places[1]
         )
         whole = program.composed
-        entries = [entry for entry in program.entries if not entry[0].startswith("centre")]
+        entries = [entry for entry in program.entries if not entry[0].startswith(FIRST)]
         assert sum(counted(whole, cost) * times for _, cost, times in entries) == whole.amount
         spent = sum(cost.delta * times for _, cost, times in entries)
         # Half of a delta is kept for Gaussian noise, even where nothing adds up.
@@ -143,6 +146,13 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
         check_gaussian(program)
 
 
+def first_of(program: Program) -> Fraction:
+    """Return what centres and the cap of the selection cost."""
+    costs = [cost.amount for label, cost, _ in program.entries if label.startswith(FIRST)]
+    assert (CAP_SHARE * program.request.whole.amount in costs) == program.request.chooses_cap
+    return sum(costs, Fraction(0))
+
+
 def check_gaussian(program: Program) -> None:
     """All Gaussian noise costs no more than the Laplace noise whose place it may take."""
     pairs = zip(program.steps, program.gaussian, strict=True)
@@ -157,17 +167,17 @@ def check_gaussian(program: Program) -> None:
 
 
 def check_whole(program: Program, selection: SelectionRequest | None) -> None:
-    """Centres and the rest cost the budget, or a zCDP budget that is proved to be within it."""
+    """Centres, a cap and the rest cost the budget, or a zCDP budget that is proved to be within it."""
     budget, whole = program.request.budget, program.composed
-    centres = sum(cost.amount for cost in program.request.centre_costs.values())
+    first = first_of(program)
     if whole.is_zcdp == budget.is_zcdp:
-        assert whole.amount + centres == budget.amount and whole.delta == budget.delta
+        assert whole.amount + first == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0 and program.gaussian == program.steps
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
     together = program.request.whole.is_zcdp  # else the centres are counted in epsilon
-    most = zcdp_rho(budget.epsilon - centres * (not together), budget.delta - whole.delta)
-    assert whole.rho + centres * together <= most
+    most = zcdp_rho(budget.epsilon - first * (not together), budget.delta - whole.delta)
+    assert whole.rho + first * together <= most
 
 
 def check_selection(program: Program, selection: SelectionRequest | None) -> None:
@@ -181,12 +191,12 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
     kept = may_be_gaussian(program.request, program.partitions) and not program.composed.is_zcdp
     assert cost.delta * times == program.composed.delta / (2 if kept else 1)
     if isinstance(chosen, WeightedThreshold):
-        assert times == 1 and chosen.most == program.request.counted
+        assert times == 1 and chosen.most == program.counted
         delta = cost.delta if cost.is_zcdp else cost.delta / 2
         rho = cost.amount if cost.is_zcdp else zcdp_rho(cost.amount, delta)
         assert (chosen.rho, chosen.delta) == (rho, delta)
         return
-    assert times == program.request.counted and chosen.delta == cost.delta
+    assert times == program.counted and chosen.delta == cost.delta
     spent = chosen.epsilon**2 / 2 if cost.is_zcdp else chosen.epsilon
     assert (1 - Fraction(1, 2**40)) * cost.amount <= spent <= cost.amount
 
@@ -206,7 +216,9 @@ def test_weights_share_the_budget():
 
 def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
-    program = compile_program([sums.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
+    program = compile_program(
+        [sums.PeopleCount()], Budget(3.0, 1e-9), 1, bound=1, selection=request
+    )
     assert not program.composed.is_zcdp
     amounts = [(label[0], cost.epsilon) for label, cost, _ in program.entries]
     assert sum(amount for first, amount in amounts if first == "0") == 2
@@ -407,13 +419,12 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, rea
         kept = budget.delta / 2 if selection else 0
         assert whole == Budget(budget.amount, budget.delta - kept).to_zcdp().amount
         assert program.composed.is_zcdp
-    centres = sum(cost.amount for cost in program.request.centre_costs.values())
-    left = whole * (1 - SEARCH_SHARE) - centres
+    left = whole * (1 - SEARCH_SHARE) - first_of(program)
     if program.composed.is_zcdp and not search.is_zcdp:
         kept = budget.delta / 2 if selection else 0
         left = Budget(left, budget.delta - kept).to_zcdp().amount
     spent = sum(
-        cost.amount * times for label, cost, times in entries if not label.startswith("centre")
+        cost.amount * times for label, cost, times in entries if not label.startswith(FIRST)
     )
     assert spent == left == program.composed.amount
     assert sum(cost.delta * times for _, cost, times in entries) <= budget.delta
@@ -576,10 +587,10 @@ def test_the_number_of_selected_partitions_is_known_to_the_rest(budget):
         assert program.selection == programs.selection
         assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
         first, second = (step.release for step in program.steps)
-        assert (first.pool is not None and first.pool == second.pool) == (number < 2)
+        assert (first.joint is not None and first.joint == second.joint) == (number < 2)
         norm = 2 if budget.is_zcdp and number > 1 else 1
         assert first.measure.norm == norm
-        assert first.thresholds[-1] ** norm >= VALUE_CLIPS[-1] ** norm * max(1, number)
+        assert first.measure.thresholds[-1] ** norm >= VALUE_CLIPS[-1] ** norm * max(1, number)
 
 
 def test_a_budget_too_small_to_be_shared_chooses_nothing():

@@ -18,7 +18,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice, edges_up_to
-from beam_dp.mechanisms.metrics.clipped_sum import STEPS
+from beam_dp.mechanisms.metrics.additive.additive_release import STEPS
 from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Chosen
 from beam_dp.mechanisms.summaries import wire

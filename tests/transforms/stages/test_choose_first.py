@@ -4,6 +4,7 @@ The release is the same as with these given, and each is drawn once.
 """
 
 import collections
+import functools
 import math
 import random
 from collections.abc import Iterator
@@ -102,7 +103,9 @@ def steps_of(
     layout = Layout("person", ("day",), program.columns, public, KEY)
     bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
     how = program, noise, Barriers()
-    select = draw_once.SelectFirst(*how, 2) if program.selection is not None else None
+    select = (
+        functools.partial(draw_once.SelectFirst, *how, 2) if program.selection is not None else None
+    )
     choices = First(program, draw_once.ChooseFirst(*how), select) if first else None
     measures = program.measures, program.shared_measures
     summarise = Summarise(layout, bounder, *measures, 2, 8, choices)
@@ -400,18 +403,22 @@ def rows_of(seed: int, size: int) -> list[Row]:
 
 def reduced_of(
     blobs: list[bytes], bounder: Bounder
-) -> tuple[list[bytes], list[int], dict[int, tuple[int, int]]]:
-    """Return the lines of one shard, its votes, and the people and weights of each partition."""
+) -> tuple[list[bytes], list[Any], list[list[tuple[int, ...]]]]:
+    """Return the lines of one shard, its votes, and (partition, people, weight) for each cap."""
     step = ReduceShards(bounder, RANKED, 2)
     step.start_bundle()
     lines = [blob for _, blob in step.process((3, blobs))]
     last = [(each.tag, each.value.value) for each in step.finish_bundle()]
     [votes] = [value for tag, value in last if tag == VOTES]
     packed = [blob for tag, value in last if tag == WEIGHED for blob in value[1:]]
-    summary, _ = open_bucket(packed, [Measure(WEIGHTS)])
-    columns = summary.partition[0], summary.people, summary.total
-    weights = {place: each for place, *each in zip(*map(np.ndarray.tolist, columns), strict=True)}
-    return lines, adaptive.votes_of(RANKED).people_per_step(wire.unpack(votes)).tolist(), weights
+    summary, _ = open_bucket(packed, [Measure(WEIGHTS)] * 2)
+    weights = []
+    for each in (summary.take(summary.measure == index) for index in range(2)):
+        columns = each.partition[0], each.people, each.total
+        weights.append([*zip(*map(np.ndarray.tolist, columns), strict=True)])
+    counted, asked = wire.unpack(votes), adaptive.votes_of(RANKED)
+    steps, found = asked.people_per_step(counted), asked.counted(counted)[-1]
+    return lines, [steps.tolist(), [column.tolist() for column in found]], weights
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
@@ -434,15 +441,18 @@ def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
         reaches[row.person].add(row.partition)
     most = bounder.bounds.reach or 6
     kept = [min(len(own), most) for own in reaches.values()]
-    (votes, weights), _ = found[0]
+    ([votes, caps], [of_one, weights]), _ = found[0]
     steps = np.searchsorted(RANKED.request.ladder, kept)
     assert votes == np.bincount(steps, minlength=len(RANKED.request.ladder) + 1).tolist()
+    assert caps == [column.tolist() for column in np.unique(kept, return_counts=True)]
+    # Where one partition of each person counts, it has all of their weight.
+    assert sum(people for _, people, _ in of_one) == len(kept)
+    assert all(total == people << 20 for _, people, total in of_one)
+    assert {place for place, *_ in of_one} <= {place for place, *_ in weights}
     # Whoever is in k partitions adds at most 2^20 / sqrt(k) to each.
     each = weights_of(np.array(kept)).tolist()
-    assert sum(people for people, _ in weights.values()) == sum(kept)
-    assert sum(total for _, total in weights.values()) == sum(
-        map(math.prod, zip(kept, each, strict=True))
-    )
+    assert sum(people for _, people, _ in weights) == sum(kept)
+    assert sum(total for *_, total in weights) == sum(map(math.prod, zip(kept, each, strict=True)))
     assert all(k * weight**2 <= 2**40 for k, weight in zip(kept, each, strict=True))
 
 
