@@ -306,8 +306,7 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
     """
     gathered = list(map(_gathered, drawn, plan.programs, plan.public))
     names = [
-        Block(keys, ()).named(public)
-        for (keys, _), public in zip(gathered, plan.public, strict=True)
+        Block(keys).named(public) for (keys, _), public in zip(gathered, plan.public, strict=True)
     ]
     links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
     tables = [
@@ -339,13 +338,14 @@ def _gathered(
     blocks: Iterable[Block], program: Program, public: PublicKeys | None
 ) -> tuple[np.ndarray, DrawnTable]:
     """Return the keys of a table, in a public order, and what was drawn for them."""
-    every = list(blocks) or [Block.of(draw_once.listed([]), [_NOTHING] * len(program.steps))]
+    nothing = (_NOTHING,) * len(program.steps)
+    every = list(blocks) or [Block(draw_once.listed([]), drawn=nothing)]
     program = adapted(program, every[0].chosen)
     keys = np.concatenate([block.keys for block in every])
     order = np.argsort(keys, kind="stable") if keys.dtype != object else _order(keys)
-    numbers = [np.concatenate(column)[order] for column in zip(*(b.numbers for b in every))]
+    parts = zip(*(block.drawn for block in every), strict=True)
     sums = draw_once.added([draw_once.sums_of(block, program) for block in every])
-    drawn = Released.from_columns(numbers, every[0].cuts)
+    drawn = [Released.joined(part).take(order) for part in parts]
     return keys[order], DrawnTable(program, drawn, sums, len(keys))
 
 

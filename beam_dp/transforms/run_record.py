@@ -180,8 +180,8 @@ def _complete(
             if adds_up(metric, taken):
                 noise = noise_of(taken, block.drawn, metric)
                 sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
-        for of_step, cut in zip(clips, block.cuts, strict=True):
-            of_step |= {(cut.clip, cut.scale)} if cut is not None else set()
+        for of_step, step in zip(clips, block.drawn, strict=True):
+            of_step |= {(step.cut.clip, step.cut.scale)} if step.cut is not None else set()
     made = record_of(taken, choices, list(map(sorted, clips)))
     if paid != taken.request.budget:
         share = f"{total_of(paid)}, for all tables of the run; this one: {made['composition']}"

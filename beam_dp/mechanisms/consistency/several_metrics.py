@@ -170,9 +170,7 @@ def _padded(released: Released, size: int) -> Released:
     if not more:
         return released
     missing = np.full((more, *released.values.shape[1:]), np.nan)
-    pairs = zip(released.columns, Released.ranked(missing, math.inf).columns, strict=True)
-    values, below, above, rank = map(np.concatenate, pairs)
-    return Released(values, below, above, rank)
+    return Released.joined([released, Released.ranked(missing, math.inf)])
 
 
 def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:

@@ -23,8 +23,8 @@ _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`Cut.sums`)."""
-_SPREAD = 2.0
-"""How much more than its share a partition may have lost."""
+SPREAD = 2.0
+"""How much more than its share of what is lost a partition may have lost."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Cut:
         """Return how far below and above each number, as it was drawn, the truth may be.
 
         A partition's share w of what is lost is that of its size; without a norm, where people lose
-        in each partition by itself, or of its squared size, whichever is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
+        in each partition by itself, or of its squared size, whichever is larger. With f = `SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
         L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
         more in the sum of numbers: by as much as the released numbers add up to more than people
         have kept of the norm.
@@ -248,9 +248,9 @@ class Cut:
         sizes, more = self.sizes(values), 1.0
         if self.norm == 2 and self.kept:
             more = max(1.0, sums[2 if self.below[0] > 0 else 3] * self.scale / self.kept)
-        share = _SPREAD * sizes / sums[0]
+        share = SPREAD * sizes / sums[0]
         if not self.norm:
-            share = np.maximum(share, _SPREAD * sizes**2 / sums[1])
+            share = np.maximum(share, SPREAD * sizes**2 / sums[1])
         below, above = (
             self.noise
             + np.minimum(

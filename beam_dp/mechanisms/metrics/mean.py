@@ -52,6 +52,7 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
+UnitEnds = tuple[int | None, int | None]
 _SQUARES_AND_REST = (1, 2, 1)
 """The weights of the three numbers: the squares matter most."""
 
@@ -201,6 +202,7 @@ class Distances(PooledPart):
     """
 
     word: ClassVar[str] = "sum"
+    power: ClassVar[int] = 1
 
     ends: Ends
     by_person: bool
@@ -211,10 +213,24 @@ class Distances(PooledPart):
         return CentreRequest(self.column, self.ends, self.by_person)
 
     def build(self, context: Context, share: Budget) -> AdditiveRelease:
-        """Return the release, which is about 0 until a centre is chosen."""
+        """Return the release, which is about 0 until a centre is chosen; in units to the power."""
         ends = units_between(self.ends, self.exact_unit)
         centre, limits = self._centre(context)
-        measure = Measure(
+        measure = self._measure(context, centre, ends)
+        return clipped_sum(
+            context,
+            share,
+            measure,
+            self.exact_unit**self.power,
+            anchored=False,
+            folded=not measure.sign,
+            widest=self._widest(centre, ends),
+            limits=limits,
+        )
+
+    def _measure(self, context: Context, centre: int, ends: UnitEnds) -> Measure:
+        """Return what a person adds: sums of values, and of how many the centre is taken off."""
+        return Measure(
             context.field(self.column, "sum", *ends),
             sign=0,
             thresholds=VALUE_CLIPS,
@@ -222,28 +238,18 @@ class Distances(PooledPart):
             once=self.by_person and centre != 0,  # else totals would be cut to 1
             centre=centre,
         )
-        return clipped_sum(
-            context,
-            share,
-            measure,
-            self.exact_unit,
-            anchored=False,
-            folded=True,
-            widest=self._widest(centre),
-            limits=limits,
-        )
 
     def _centre(self, context: Context) -> tuple[int, Limits]:
         """Return the centre, and what is released where nobody shows how far values are from it."""
         found = context.centres.get(self.asked_centre, 0)
         return found or 0, Limits(unseen=math.nan if found is None else 0.0)
 
-    def _widest(self, centre: int) -> int | None:
-        """Return how far a value can be from the centre, in units; None: the ends are not known."""
-        low, high = units_between(self.ends, self.exact_unit)
+    def _widest(self, centre: int, ends: UnitEnds) -> int | None:
+        """Return how much a value can add, in units; None: the ends are not known."""
+        low, high = ends
         if low is None or high is None or max(-low, high) >= _WIDEST - 1:
             return None
-        return max(1, abs(low - centre), abs(high - centre))
+        return int(max(1, abs(low - centre), abs(high - centre)) ** self.power)
 
     def _counted(self, context: Context) -> int:
         """Return what counts the values that the centre is taken off."""
@@ -267,27 +273,16 @@ class SquaredDistances(Distances):
     """The sum of the squared distances of a column's values from a centre."""
 
     word: ClassVar[str] = "sum of squares"
+    power: ClassVar[int] = 2
 
-    def build(self, context: Context, share: Budget) -> AdditiveRelease:
-        """Return the release about the same centre; a unit is a squared one."""
-        ends, unit = units_between(self.ends, self.exact_unit), self.exact_unit**2
-        centre, limits = self._centre(context)
-        measure = Measure(
+    def _measure(self, context: Context, centre: int, ends: UnitEnds) -> Measure:
+        """Return what a person adds: sums of squares about the same centre."""
+        return Measure(
             context.field(self.column, "squares", *ends),
             thresholds=_SQUARE_CLIPS,
-            counted=context.field(self.column, "count"),
+            counted=self._counted(context),
             centre=centre,
             totals=context.field(self.column, "sum", *ends),
-        )
-        widest = self._widest(centre)
-        return clipped_sum(
-            context,
-            share,
-            measure,
-            unit,
-            anchored=False,
-            widest=None if widest is None else widest**2,
-            limits=limits,
         )
 
 

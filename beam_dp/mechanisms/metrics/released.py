@@ -15,7 +15,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.histogram_choice.loss import SPREAD, Cut
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -26,9 +26,6 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 ALPHA = Fraction(48, 1000)
 """Chance that the noise strays further than an interval says; the rest of 5% is for what comes
 before the noise (the floor of two phases)."""
-
-_UNEVEN = 2.0
-"""How much more than its share of the cut pairs a partition may have lost."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,12 +77,16 @@ class Released:
         return cls(values, nothing, nothing, np.broadcast_to(people, nothing.shape).astype(float))
 
     @classmethod
-    def from_columns(
-        cls, columns: Sequence[np.ndarray], cuts: Sequence[Cut | None]
-    ) -> list["Released"]:
-        """Return what the `columns` of several lists of numbers were taken from."""
-        arrays = iter(columns)
-        return [cls(next(arrays), next(arrays), next(arrays), next(arrays), cut) for cut in cuts]
+    def joined(cls, parts: Sequence["Released"]) -> "Released":
+        """Return the numbers of some partitions behind those of others, of one release."""
+        columns = zip(*(part.columns for part in parts), strict=True)
+        values, below, above, rank = map(np.concatenate, columns)
+        return cls(values, below, above, rank, parts[0].cut)
+
+    def take(self, places: slice | Sequence[int] | np.ndarray) -> "Released":
+        """Return the numbers of the partitions at these places."""
+        values, below, above, rank = (column[places] for column in self.columns)
+        return Released(values, below, above, rank, self.cut)
 
     def where(self, chosen: np.ndarray, other: "Released") -> "Released":
         """Return these numbers where they are chosen, else the other's."""
@@ -139,7 +140,7 @@ class Released:
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
 
-        Pairs are taken to be cut where there are many, and to be worth up to `_UNEVEN` times as
+        Pairs are taken to be cut where there are many, and to be worth up to `SPREAD` times as
         much as those that are kept.
 
         Args:
@@ -149,7 +150,7 @@ class Released:
         if not share:
             return self
         sizes = np.maximum(np.abs(self.values.astype(float)), self.above)
-        more = _UNEVEN * share * sizes
+        more = SPREAD * share * sizes
         below = self.below + more if signed else self.below  # inf * 0 is no number
         return Released.between(self.values, below, self.above + more)
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
@@ -106,20 +105,6 @@ class Centre:
         return round(Fraction(self.candidates[answer.candidate]) / self._unit)
 
 
-def centre_of(
-    request: CentreRequest, budget: Budget, fields: Sequence[Field], columns: Sequence[Column]
-) -> Centre:
-    """Return how a centre is chosen from these fields, for this cost."""
-    ends = units_between(request.ends, Fraction(request.column.detail))
-    index = columns.index(request.column)
-    return Centre(
-        request,
-        fields.index(Field(index, "sum", *ends)),
-        fields.index(Field(index, "count")),
-        budget,
-    )
-
-
 @dataclasses.dataclass(frozen=True)
 class FirstVotes:
     """The votes of people in the choices that come first; private data, until they are drawn.
@@ -127,12 +112,10 @@ class FirstVotes:
     Attributes:
         edges: the steps of the ladder; of one step there is nothing to choose.
         centres: how the centres are chosen.
-        cap: how the cap of the selection is chosen; None: it is not.
     """
 
     edges: tuple[int, ...]
     centres: tuple[Centre, ...]
-    cap: CapChoice | None = None
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
         """Return the votes of whole people: for the ladder, each centre, and the cap."""
@@ -165,16 +148,13 @@ class FirstVotes:
 
 def votes_of(program: Program) -> FirstVotes:
     """Return what is counted for the choices."""
-    request, cap = program.request, None
-    centres = (
-        centre_of(*item, program.fields, program.columns) for item in request.centre_costs.items()
-    )
-    if request.chooses_cap:
-        programs = (program_at(request, request.ladder[0], Chosen(cap=cap)) for cap in request.caps)
-        one, several = (each.selection for each in programs)
-        assert one is not None and several is not None
-        cap = CapChoice(request.cap_cost, one, several)
-    return FirstVotes(request.ladder, tuple(centres), cap)
+    centres, find = [], program.fields.index
+    for request, cost in program.request.centre_costs.items():
+        ends = units_between(request.ends, Fraction(request.column.detail))
+        column = program.columns.index(request.column)
+        total, count = find(Field(column, "sum", *ends)), find(Field(column, "count"))
+        centres.append(Centre(request, total, count, cost))
+    return FirstVotes(program.request.ladder, tuple(centres))
 
 
 def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
@@ -189,7 +169,13 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
     _, *counted, found = votes.counted(summary)
     pairs = zip(votes.centres, counted, strict=True)
     centres = tuple(centre.choose(*each, noise) for centre, each in pairs)
-    cap = None if votes.cap is None else votes.cap.choose(*found, noise)
+    cap = None
+    if request.chooses_cap:
+        programs = (
+            program_at(request, request.ladder[0], Chosen(cap=each)) for each in request.caps
+        )
+        selections = [each.selection for each in programs if each.selection is not None]
+        cap = CapChoice(request.cap_cost, *selections).choose(*found, noise)
     if not request.searches:
         return Chosen(None, centres, cap=cap)
     choice = ClipChoice(request.search_cost, request.ladder)

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import pick
-from beam_dp.mechanisms.histogram_choice.loss import SUMS, Cut
+from beam_dp.mechanisms.histogram_choice.loss import SUMS
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -73,26 +73,15 @@ class Block:
 
     Attributes:
         keys: the partition of each row: its key (objects), or its index in the public list.
-        numbers: the columns of numbers: before they are combined, those of every step's `Released`.
-        cuts: for each step what people lose at a shared clip, before they are combined.
+        numbers: the output columns, once what was drawn is combined.
+        drawn: what every step drew, before.
         chosen: what was chosen first.
     """
 
     keys: np.ndarray
-    numbers: tuple[np.ndarray, ...]
-    cuts: tuple[Cut | None, ...] = ()
+    numbers: tuple[np.ndarray, ...] = ()
+    drawn: tuple[Released, ...] = ()
     chosen: Chosen = NOTHING
-
-    @classmethod
-    def of(cls, keys: np.ndarray, drawn: Sequence[Released], chosen: Chosen = NOTHING) -> "Block":
-        """Return the block of what every step drew."""
-        numbers = tuple(column for step in drawn for column in step.columns)
-        return cls(keys, numbers, tuple(step.cut for step in drawn), chosen)
-
-    @property
-    def drawn(self) -> list[Released]:
-        """What every step drew, before it is combined."""
-        return Released.from_columns(self.numbers, self.cuts)
 
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
@@ -114,7 +103,8 @@ def cut(block: Block, size: int) -> Iterator[Block]:
     for start in range(0, len(block.keys), size):
         part = slice(start, start + size)
         numbers = tuple(column[part] for column in block.numbers)
-        yield Block(block.keys[part], numbers, block.cuts, block.chosen)
+        drawn = tuple(each.take(part) for each in block.drawn)
+        yield Block(block.keys[part], numbers, drawn, block.chosen)
 
 
 def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
@@ -155,7 +145,7 @@ class BucketPartitions:
 
     def names(self, keys_: np.ndarray) -> Sequence[Key]:
         """Return the keys of what `cells` returned."""
-        return Block(keys_, ()).named(self.layout.public)
+        return Block(keys_).named(self.layout.public)
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
@@ -267,7 +257,8 @@ def draw_bucket(
         summary, lines = open_bucket(packed, program.measures)
         view, names = places.cells(bucket, summary, lines, selected)
         asked = view.among(program.partitions or 1)
-        return Block.of(names, program.release(asked, clips, noise), program.chosen)
+        drawn = program.release(asked, clips, noise)
+        return Block(names, drawn=drawn, chosen=program.chosen)
 
     for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released), BLOCK_ROWS)):
         yield number * places.buckets + bucket, block
