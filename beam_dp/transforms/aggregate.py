@@ -16,6 +16,7 @@ from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.text.plan import Plan, Record, cost, describe, protected
 from beam_dp.transforms import keep_reliable, run_record
 from beam_dp.transforms.keep_reliable import KeepReliable
@@ -237,23 +238,21 @@ class PrivateAggregate(RowsOfPeople):
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
-        selection = asked.request() if isinstance(asked, PrivatePartitions) else None
-        partitions = partition_count(self.partitions)
-        reach: int | tuple[int, ...]
         if self._bounds.is_automatic and not self._others:
-            reach = edges_up_to(limit_of(self._bounds, self.partitions))
+            ladder = edges_up_to(limit_of(self._bounds, asked))
         else:
-            reach = reach_of(_OWNER, self._bounds, self.partitions)
-        return compile_program(
-            self.metrics,
+            ladder = (reach_of(_OWNER, self._bounds, asked),)
+        request = Request(
+            tuple(self.metrics),
             budget,
-            reach,
-            bound=self._bounds.reach,
-            depth=self._bounds.depth,
-            selection=selection,
-            others=self._others,
-            partitions=partitions,
+            ladder,
+            max_partitions=self._bounds.reach,
+            max_rows_per_partition=self._bounds.depth,
+            selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
+            others=tuple(self._others),
+            partitions=partition_count(asked),
         )
+        return compile_program(request)
 
     def plan(self) -> Plan:
         """Return what each release would spend, and its expected error; reads no row."""

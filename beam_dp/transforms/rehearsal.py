@@ -20,6 +20,7 @@ from beam_dp.mechanisms.metrics.base import takes
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.stages import draw_once, noise_off
@@ -67,7 +68,8 @@ def truth(release: PrivateAggregate) -> Numbers:
     none: dict[str, Any] = {"clip": None}
     asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
     depth = release._bounds.depth and _DEEP
-    program = compile_program(asked, noise_off.budget_of(release.budget), 1, depth=depth)
+    budget = noise_off.budget_of(release.budget)
+    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=depth))
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
         return _Rehearsal(release, program, ContributionBounds(None), noise_off.noise()).draw()
 

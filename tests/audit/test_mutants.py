@@ -37,14 +37,14 @@ from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import budget_split
 from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
-from beam_dp.mechanisms.planning.compile import compile_program, compiled
+from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Chosen
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
-from tests.doubles import Asked, ZeroNoise
+from tests.doubles import Asked, ZeroNoise, compile_program
 from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
 from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 

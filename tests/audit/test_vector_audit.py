@@ -25,13 +25,13 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.contribution import grid_of
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
-from beam_dp.mechanisms.planning.compile import compile_program, compiled
+from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Chosen, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.audit.forced_draws import weigh_one_draw
-from tests.doubles import Asked
+from tests.doubles import Asked, compile_program
 from tests.reference import Row, table_of
 
 pytestmark = pytest.mark.audit

@@ -26,7 +26,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
-from beam_dp.mechanisms.planning.compile import compile_program, program_at
+from beam_dp.mechanisms.planning.compile import program_at
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.request import CAP_SHARE
 from beam_dp.mechanisms.summaries import worker_limits
@@ -35,6 +35,7 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.text.plan import SEARCHED, Plan, describe, protected, record_of
 from beam_dp.text.text_tables import text_table
 from beam_dp.transforms.aggregate import PrivateAggregate
+from tests.doubles import compile_program
 
 ASKED = [
     sums.Count(),

@@ -8,8 +8,9 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
-from beam_dp.mechanisms.planning.compile import compile_program, compiled
+from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Chosen
+from tests.doubles import compile_program
 
 METRICS = (
     dp.Count(),

@@ -120,7 +120,7 @@ def choose(
         noise: the mean absolute noise per partition and unit at each step.
         partitions: the public number of partitions; None: unknown.
     """
-    edges, top = choice.thresholds, int(choice.evidence.highest(noisy)[0, 0])
+    edges, top = choice.thresholds, int(choice.highest(noisy)[0, 0])
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
         return BoundChoice(max(edge for edge in edges if edge <= few), choice, noisy)

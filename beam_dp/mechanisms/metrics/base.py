@@ -288,6 +288,9 @@ class Metric(MetricPart):
     chance to fail."""
     own_epsilons: ClassVar[tuple[str, ...]] = ()
     """The statistics of people for which each of them may have an epsilon of their own."""
+    takes_auto_bound: ClassVar[bool] = True
+    """Whether the bound on partitions may be chosen privately beside it, which costs every person
+    the same part of the whole budget, when they are added or removed."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
 
@@ -331,14 +334,6 @@ class Metric(MetricPart):
     def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
         """Return which of all that is asked for is released in another way beside it, and how."""
         return ()
-
-    @property
-    def takes_auto_bound(self) -> bool:
-        """Whether the bound on partitions may be chosen privately beside it.
-
-        That costs every person the same part of the whole budget, when they are added or removed.
-        """
-        return True
 
     @property
     def truth_within(self) -> tuple[float, float]:

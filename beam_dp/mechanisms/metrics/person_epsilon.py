@@ -30,7 +30,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -150,6 +150,8 @@ class PersonalisedStatistic(Preprocessing):
         epsilons: the public numbers that may be in it, multiples of a millionth.
     """
 
+    takes_auto_bound: ClassVar[bool] = False  # not all people could pay for a choice
+
     of: str
     person_epsilon: str
     epsilons: tuple[checks.Real, ...]
@@ -213,11 +215,6 @@ class PersonalisedStatistic(Preprocessing):
             alpha=context.alpha,
             epsilons=paid,
         )
-
-    @property
-    def takes_auto_bound(self) -> bool:
-        """Whether the bound may be chosen privately: not all people could pay for it."""
-        return False
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what would cost everybody the same, and another budget than the largest."""

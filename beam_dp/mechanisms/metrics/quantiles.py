@@ -14,7 +14,7 @@ from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
+from beam_dp.mechanisms.histogram_choice.loss import Losses, bucket_means
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
@@ -310,9 +310,9 @@ class RowClips:
         if self.look is None:
             return self.clips[0]
         choice, drawn = self._drawn(self.look, rows, noise)
-        shown = int(choice.evidence.highest(drawn)[0, 0]) + 1
+        shown = int(choice.highest(drawn)[0, 0]) + 1
         people = np.maximum(drawn[0, 0, :shown], 0)
-        means = ClipEdges(self.clips).means[:shown]
+        means = bucket_means(self.clips)[:shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 

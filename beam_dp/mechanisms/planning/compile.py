@@ -5,7 +5,6 @@ its release, whose costs are entered in the account, and `check_total` sees that
 """
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -21,7 +20,7 @@ from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.budget_split import SelectionRequest, share_out, weights_of
+from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
 from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program, Step, needs_rows
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -34,17 +33,7 @@ CAP = "partitions that count for the selection"
 """The name of the cost of the choice of the selection's cap."""
 
 
-def compile_program(
-    asked: Sequence[Metric],
-    budget: Budget,
-    reach: int | tuple[int, ...],
-    *,
-    bound: int | None = None,
-    depth: int | None = None,
-    selection: SelectionRequest | None = None,
-    others: Sequence[str] = (),
-    partitions: int | None = None,
-) -> Program:
+def compile_program(request: Request) -> Program:
     """Return the program for a bound on partitions per person, or for the least to choose from.
 
     Where every release is paid once, whatever partitions a person has, nothing is chosen.
@@ -52,36 +41,26 @@ def compile_program(
     The ladder ends where a metric can no longer be released with its part of the budget, which
     falls as the bound grows.
 
-    Args:
-        asked: the metrics; empty only where partitions are selected.
-        budget: the whole budget.
-        reach: the most partitions that a person can have rows in; or the bounds that can be chosen,
-            in rising order.
-        bound: the most partitions of a person that the user's bounds leave; None: no limit.
-        depth: the most rows per person and partition; None: unknown.
-        selection: how to select partitions; None for public ones.
-        others: the columns of further owners, where rows have several.
-        partitions: how many partitions there are; None: unknown.
-
     Raises:
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
     """
-    ladder = reach if isinstance(reach, tuple) else (reach,)
-    known = bound, depth, selection, tuple(others), partitions
-    request = functools.partial(Request, as_released(asked), budget)
+    request = dataclasses.replace(request, metrics=as_released(request.metrics))
+    ladder = request.ladder
 
     def is_possible(bound: int) -> bool:
         try:
-            program_at(request(ladder, *known), bound)
+            program_at(request, bound)
         except checks.ParameterError:
             return False
         return True
 
-    if len(ladder) > 1 and not program_at(request(ladder[:1], *known), 1).pays_per_partition:
-        ladder = (1,)
-    if len(ladder) > 1:
-        ladder = tuple(itertools.takewhile(is_possible, ladder)) or ladder[:1]
-    return compiled(request(ladder, *known))
+    if request.searches:
+        given = dataclasses.replace(request, ladder=ladder[:1])
+        if not program_at(given, 1).pays_per_partition:
+            ladder = (1,)
+        else:
+            ladder = tuple(itertools.takewhile(is_possible, ladder)) or ladder[:1]
+    return compiled(dataclasses.replace(request, ladder=ladder))
 
 
 def as_released(asked: Sequence[Metric]) -> tuple[Metric, ...]:

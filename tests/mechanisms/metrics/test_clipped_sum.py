@@ -46,11 +46,10 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import Asked, ZeroNoise
+from tests.doubles import Asked, ZeroNoise, compile_program
 from tests.mechanisms.noise.test_noise_on_several_sums import law
 from tests.reference import Row, table_of
 

@@ -25,13 +25,13 @@ from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
-from beam_dp.mechanisms.planning.compile import compile_program, compiled, program_at
+from beam_dp.mechanisms.planning.compile import compiled, program_at
 from beam_dp.mechanisms.planning.program import Chosen, Program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.text.plan import record_of
-from tests.doubles import choices
+from tests.doubles import choices, compile_program
 from tests.mechanisms.metrics.test_clipped_sum import chosen, with_measure
 from tests.reference import Row, table_of
 

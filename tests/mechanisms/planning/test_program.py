@@ -42,7 +42,6 @@ from beam_dp.mechanisms.planning.compile import (
     SEARCH,
     build,
     columns_of,
-    compile_program,
     compiled,
     may_be_gaussian,
     program_at,
@@ -53,7 +52,7 @@ from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, Nois
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import Asked, ZeroNoise
+from tests.doubles import Asked, ZeroNoise, compile_program
 from tests.reference import Row, table_of
 
 SMALL = Candidates.linear(0, 20, 1)

@@ -19,7 +19,6 @@ from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice, edges_up_to
 from beam_dp.mechanisms.metrics.additive.additive_release import STEPS
-from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Chosen
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -27,6 +26,7 @@ from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages import bound_and_summarise
 from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
+from tests.doubles import compile_program
 
 KEY = bytes(range(32))
 TOP = (1 << 200,)

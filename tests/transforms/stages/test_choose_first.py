@@ -25,7 +25,7 @@ from beam_dp.mechanisms.noise.partition_selection import weights_of
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
-from beam_dp.mechanisms.planning.compile import compile_program, compiled, program_at
+from beam_dp.mechanisms.planning.compile import compiled, program_at
 from beam_dp.mechanisms.planning.program import Chosen, Program
 from beam_dp.mechanisms.planning.request import SEARCH_SHARE
 from beam_dp.mechanisms.summaries import wire
@@ -47,7 +47,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
 )
 from beam_dp.transforms.stages.draw_once import Block
 from beam_dp.transforms.stages.draws_folder import Barriers
-from tests.doubles import ZeroNoise
+from tests.doubles import ZeroNoise, compile_program
 from tests.reference import Row, table_of
 
 DAYS = list(range(20))

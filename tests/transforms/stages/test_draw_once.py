@@ -18,12 +18,12 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import draw_once, guards, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import Summarise
 from beam_dp.transforms.stages.draw_once import Block
+from tests.doubles import compile_program
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal
 # by chance, for all of 8 partitions, has probability below 2^-150.

@@ -50,7 +50,7 @@ class SharedClip:
     @property
     def shift(self) -> int:
         """How many people above the clip may go unseen, typically."""
-        return math.ceil(self.choice.evidence.unseen)
+        return math.ceil(self.choice.unseen)
 
     def choose(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the histogram for all partitions, from each person's norm or largest number."""
