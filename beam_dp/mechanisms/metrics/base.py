@@ -29,7 +29,7 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import WIDE
+from beam_dp.mechanisms.numerics.integers import WIDE
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 

@@ -124,7 +124,7 @@ class Preprocessing(OfPersonValues):
             counted = context.field(self.source, "count")
             people = people_of(context, counting, counted, each=True)
             spent += counting.amount
-        noise = (Budget.zcdp if share.is_zcdp else Budget)(share.amount - spent)
+        noise = share.like(share.amount - spent)
         peak = "sum" if self.person_value == "sum" else "peak"
         field, unit = context.field(self.source, peak), self.exact_unit
         measure = Measure(field, sign=0, thresholds=VALUE_CLIPS)

@@ -44,8 +44,7 @@ from beam_dp.mechanisms.metrics.released import (
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number, scale
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed.packed_rows import Packed

@@ -37,8 +37,7 @@ from beam_dp.mechanisms.metrics.released import (
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.numerics.numbers import WIDE
+from beam_dp.mechanisms.numerics.integers import WIDE, scale
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch

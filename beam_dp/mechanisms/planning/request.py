@@ -134,5 +134,4 @@ class Request:
         """What the choices leave of the whole; they spend no delta."""
         spent = SEARCH_SHARE * self.searches + CAP_SHARE * self.chooses_cap
         spent += sum(self._centre_shares.values(), _NOTHING)
-        made = Budget.zcdp if self.whole.is_zcdp else Budget
-        return made(self.whole.amount * (1 - spent), self.whole.delta)
+        return self.whole.like(self.whole.amount * (1 - spent), self.whole.delta)
