@@ -45,7 +45,8 @@ from beam_dp.mechanisms.search.price_search import PriceSearch
 from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
-from beam_dp.mechanisms.summaries.histograms import partitions
+from beam_dp.mechanisms.summaries.histograms import Summary, partitions
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.stages.draws_folder import Barriers
 from tests import laws
@@ -361,8 +362,12 @@ def people_of(call: Call) -> dict[Hashable, tuple[int, int]]:
     """Return the people of each partition that anybody is in, and the sum of their weights."""
     view = call.given["view"]
     names = map(tuple, partitions(view._summary).T.tolist())
-    people, weights = (column[:, 0].tolist() for column in view.histogram(0, 1))
+    index = call.owner.caps.index(call.owner.counted)
+    people, weights = (column[:, 0].tolist() for column in view.histogram(index, 1))
     return dict(zip(names, zip(people, weights, strict=True), strict=True))
+
+
+NOBODY = {"view": PartitionView.of_all(Summary.nothing())}
 
 
 def kept_names(call: Call, kept: np.ndarray) -> frozenset:
@@ -666,6 +671,8 @@ class Run:
     def _forced(self, kind: Kind, call: Call) -> Any:
         left = self._left.get(self._name, [])
         alike = [each for each in left if type(each.owner) is kind.owner]
+        if not alike and kind.owner is Program:  # nobody was in that bucket, and nothing was kept
+            alike = [dataclasses.replace(call, given=NOBODY, outcome=frozenset())]
         if not alike:
             raise Fault(f"{self._name}: another draw than before, of {kind.owner.__name__}")
         # Several tables draw under the same names, in any order, by parameters of their own.

@@ -28,6 +28,7 @@ def called(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", ["in_memory", "multi_processing"])
 def test_it_runs_beside_another_folder_of_the_name(mode: str, visits: str, tmp_path: Path) -> None:
     """Worker processes, which find that folder too, need nothing of the jobs."""

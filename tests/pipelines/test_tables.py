@@ -148,6 +148,7 @@ def trial(asked: Description) -> None:
         made.run().wait_until_finish()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
 @pytest.mark.parametrize("end", ["csv", "jsonl"])
 def test_each_table_is_that_of_a_job_alone_with_its_share(

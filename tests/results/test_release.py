@@ -128,6 +128,7 @@ def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], sa
     assert said in str(refused.value) and CANARY not in str(refused.value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cut", [0, 3_000_000])
 def test_a_damaged_file_fails_in_one_line(tmp_path: Path, cut: int) -> None:
     """It is not paid for where the start of the file is damaged."""

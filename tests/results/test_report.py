@@ -73,6 +73,7 @@ def test_every_cost_is_listed_and_they_are_the_budget() -> None:
     of_two_norms = [["sum_spent", "clip (L2)"], ["histogram_age", "clip (L2)"]]
     assert [row[:2] for row in rows if row[:2] not in of_two_norms] == [
         ["partitions per person", "all"],
+        ["partitions that count for the selection", "all"],
         ["partition selection", "all"],
         ["sum_spent", "noise"],
         ["sum_spent", "clip"],

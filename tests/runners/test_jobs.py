@@ -62,6 +62,7 @@ def truth(day: int) -> list[int]:
     return [int(row["minutes"]) for row in VISITS if row["day"] == day]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("before", "after", "public"),
     [

@@ -153,6 +153,7 @@ def worst_ratio(choice: CliffChoice, crowd: dict[int, int], person: int) -> dict
 CROWDS = [{1: 9, 3: 40, 4: 20}, {3: 13, 4: 12}, {4: 26, 8: 3}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("crowd", CROWDS, ids=str)
 def test_both_looks_cost_what_they_say_and_the_noise_gets_the_rest(crowd):
     ratios = [worst_ratio(SMALL, crowd, person) for person in (3, 4, 9)]

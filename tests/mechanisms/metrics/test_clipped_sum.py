@@ -219,6 +219,7 @@ def moves_no_more(budget: Budget, partitions: int) -> None:
     assert reached == {False, True}
 
 
+@pytest.mark.sampled(2)
 @BUDGETS
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_a_person_moves_all_partitions_by_a_vector_of_the_norm_of_the_clip(budget, partitions):
@@ -341,6 +342,7 @@ def lognormal(people: int, partitions: int, seed: int, signed: bool = False) -> 
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("partitions", [1, 5])
 @pytest.mark.parametrize("signed", [False, True])
 def test_the_interval_holds_the_truth_with_95_percent(signed, partitions):

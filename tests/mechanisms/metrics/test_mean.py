@@ -55,6 +55,7 @@ def clipped_of(rows: list[Row], release: AdditiveRelease, fields: Sequence[Field
     return int(release.clipped(view.at(0)).totals[0])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("by_person", [False, True])
 @pytest.mark.parametrize("kind", [Distances, DistancesOfAll])
@@ -211,6 +212,7 @@ def test_squared_distances_are_exact_and_cut_first() -> None:
         assert [int(number) for number in numbers] == [exact] * (exact > 0)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "ends", [{}, {"low": 0, "high": 1e30}, {"low": -1e13, "high": 1e13}], ids=str
 )

@@ -98,6 +98,7 @@ def moves(twin, more):
     return [(more(price) - twin(price)) / price for price in PRICES]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("profile", [sum_profile, max_profile])
 @pytest.mark.parametrize(("removals", "floor"), [(2, 0), (3, 7), (0, 0), (5, 100)])
 def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
@@ -129,6 +130,7 @@ def cover_pairs(profile, seed):
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(100))
 def test_one_person_moves_the_twin_of_values_of_two_owners_by_0_to_its_price(seed):
     low, more_low, high, more_high = cover_pairs(values_of_two_owners, seed)
@@ -321,6 +323,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     assert np.median(drawn[:, 1]) <= 3
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("people", [2000, 100])
 @pytest.mark.parametrize("metric", [dp.SumOfSquares("x"), dp.Max("x", search="two_phase")])
 def test_the_lower_end_of_the_interval_holds(metric, people):
@@ -501,6 +504,7 @@ def test_a_release_takes_a_price_before_the_chosen_one(profiler, price):
     assert abs(value - float(packed(Fraction(price)))) <= 1
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_known_is_enough_for_every_answer_of_the_search(seed):
     """The lazy comparison is the exact one, at all thresholds around it."""

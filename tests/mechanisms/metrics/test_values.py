@@ -88,6 +88,7 @@ def several_values(lines, cap):
     return int(np.minimum(lines.counts, cap).sum())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mutant", [every_row, several_values])
 def test_broken_statistics_are_noticed(mutant, monkeypatch):
     monkeypatch.setattr(values, "_most_rows", mutant)

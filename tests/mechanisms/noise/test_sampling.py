@@ -104,6 +104,7 @@ class TestDistributions:
         assert follows(draws[:N] + draws[N:], cdf)
         assert not follows(2 * draws[::2], cdf)  # broken twin: one value used twice
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("sure", [True, False])
     def test_first_success(self, sure, monkeypatch):
         # By the quick answer for runs that are passed, and by the exact one alone.

@@ -40,6 +40,7 @@ def value_of(packing):
     return (packing.known - float(found.fun)) / packing.price.numerator
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bits", [0, 7, 40, 100])
 def test_bounds_hold_for_every_guess(bits, kind):

@@ -334,6 +334,7 @@ def test_a_second_run_with_a_folder_reads_the_draws_of_the_first(tmp_path: Path)
     assert first == second
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_release_in_a_block_is_run_once(name: str) -> None:
     with beam.Pipeline(runner="FnApiRunner") as pipeline:

@@ -107,6 +107,7 @@ def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
             assert packed.between(price) == (packed(price), packed(price))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("most", [0, 2, 5])
 def test_parts_of_values_count_up_to_a_number_of_rows(most, roles, monkeypatch):
     monkeypatch.setattr(packed_rows, "_PARTS_UP_TO", most)
