@@ -98,7 +98,7 @@ class PrivateAggregate(RowsOfPeople):
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
     Source: the module docstrings of `bounding.bounder`, `summaries.histograms`,
-    `metrics.clipped_sum` and `planning.request`.
+    `metrics.additive` and `planning.request`.
     """
 
     person: str | Sequence[str]

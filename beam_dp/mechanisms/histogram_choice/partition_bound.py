@@ -1,6 +1,6 @@
 """Choose how many partitions of a person count, from a noisy histogram of people.
 
-What adds up needs no such bound (`metrics.clipped_sum`). Ranks, extremes, different values and
+What adds up needs no such bound (`metrics.additive`). Ranks, extremes, different values and
 others pay for every partition of a person, and so there must be a most.
 
 *The ladder* is 1, 2, 3, 4, 6, 8, ..., 1024. A person with rows in k partitions stands on one step:
