@@ -259,14 +259,11 @@ def weigh_one_draw(draw: OneDraw, outcomes, ones, others) -> Loss:
     moved = [one - other for one, other in zip(ones, others, strict=True)]
     if not any(moved):
         return Loss()
-    if any(move and not clip for move, clip in zip(moved, draw.clips, strict=True)):
-        raise Fault("a number moves that cannot")
-    moving = [place for place, clip in enumerate(draw.clips) if clip]
-    law = draw._moving
+    law = draw._law
     if draw.budget.is_zcdp:
-        return _normal(divergence(law, [moved[place] for place in moving]))
+        return _normal(divergence(law, moved))
     (t, k), (u, m) = (
-        hull_levels(law, [outcomes[place] - numbers[place] for place in moving])
+        hull_levels(law, [a - b for a, b in zip(outcomes, numbers, strict=True)])
         for numbers in (ones, others)
     )
     pure, rounded = law.rate * (u - t), int(k != m)

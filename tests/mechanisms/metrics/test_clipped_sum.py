@@ -696,11 +696,7 @@ def worst_of_pool(epsilon: Fraction) -> float:
             first, last = Recorded.hidden[0], Recorded.hidden[-1]
             assert first == last and first.budget == Budget(epsilon)  # the noise is of no data
             sides_ = tuple(zip(first.clips, first.signed, strict=True))
-            chances = np.zeros((2 * WINDOW + 1,) * 3)
-            moving = [place for place, (clip, _) in enumerate(sides_) if clip]
-            hull = noise_on_several_sums._hull(epsilon, tuple(sides_[place] for place in moving))
-            at = tuple(slice(None) if place in moving else WINDOW for place in range(3))
-            chances[at] = law(hull, WINDOW)
+            chances = law(noise_on_several_sums._hull(epsilon, sides_), WINDOW)
             here = tuple(slice(max(0, -m), 2 * WINDOW + 1 - max(0, m)) for m in move.tolist())
             there = tuple(slice(max(0, m), 2 * WINDOW + 1 - max(0, -m)) for m in move.tolist())
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -731,7 +727,7 @@ def test_numbers_of_all_partitions_may_be_one_draw(monkeypatch, budget) -> None:
 
 def noise_of_smaller_clips(self, totals, clips, noise):
     """Draw noise for clips that are one too small."""
-    return ADD(self, totals, [max(each - 1, 0) for each in clips], noise)
+    return ADD(self, totals, [max(each - 1, 1) for each in clips], noise)
 
 
 ADD = JointNoise.add
