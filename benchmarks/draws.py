@@ -20,7 +20,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_loss
+from beam_dp.mechanisms.planning.compile import compile_loss
 from beam_dp.transforms import rehearsal, removal_loss
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.rehearsal import _bundle, _Rehearsal

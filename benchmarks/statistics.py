@@ -31,7 +31,8 @@ import pyarrow.parquet as pq
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.search.common import bounded_range
 from benchmarks import draws, relations, tables
 from benchmarks.draws import middle
@@ -152,7 +153,7 @@ def measure(question: Question, runs: int) -> Measured:
     """Return the truth, and how far the published mechanism's releases and ours are from it."""
     rows, others, budget = question.rows(), question.person.split()[1:], dp.Budget(EPSILON)
     metric = one_sided(question.metric)
-    program = compile_program([metric], budget, 1, partitions=1, others=others)
+    program = compile_program(Request((metric,), budget, (1,), partitions=1, others=tuple(others)))
     direct = program.steps[0].release
     if not isinstance(direct, DirectRelease):
         raise TypeError(f"{question.name} is not released by its removal loss.")

@@ -20,11 +20,11 @@ import pyarrow as pa
 
 import beam_dp as dp
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.short_numbers import short
-from beam_dp.mechanisms.planning.plan import cost
 from beam_dp.results import report
 from beam_dp.results.shown_numbers import MARK, ShownNumber
 from beam_dp.results.view import NOT_PRIVATE, REHEARSED, Series, View
+from beam_dp.text.plan import cost
+from beam_dp.text.text_tables import short
 from beam_dp.transforms import rehearsal, run_record
 from beam_dp.transforms.io import whole_files
 from pipelines import check, command_line, terminal

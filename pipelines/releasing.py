@@ -17,10 +17,10 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import cautions
-from beam_dp.mechanisms.planning.shown_tables import wrapped
 from beam_dp.results.release import label, write_of
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
+from beam_dp.text.text_tables import wrapped
 from beam_dp.transforms.io import read_rows, whole_files
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import field_name

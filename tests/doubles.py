@@ -1,10 +1,16 @@
 """Stand-ins for the noise, for tests that need to know what comes out."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.planning.builder import clips_of
+from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.request import Request
 
 
 class ZeroNoise(Noise):
@@ -67,10 +73,26 @@ class Asked(ZeroNoise):
         return super().discrete_gaussian(variance, size)
 
 
+def compile_program(
+    metrics: Sequence[Metric],
+    budget: Budget,
+    ladder: int | tuple[int, ...],
+    *,
+    bound: int | None = None,
+    depth: int | None = None,
+    others: Sequence[str] = (),
+    **known: Any,
+) -> Program:
+    """Return the program of a request, in few words."""
+    steps = ladder if isinstance(ladder, tuple) else (ladder,)
+    asked = tuple(metrics), budget, steps, bound, depth
+    return compiling.compile_program(Request(*asked, others=tuple(others), **known))
+
+
 def choices(program: Program, index: int) -> tuple[np.ndarray, ...]:
     """Return histograms by which every shared clip of a program is the one of that index."""
     found = []
-    for choice in (chooser.choice for chooser in clips_of(program._every)):
+    for choice in (clip.choice for clip in program.clips):
         noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
         noisy[:, 0, min(index, len(choice.thresholds) - 1)] = 10**12  # people, all in its bucket
         found.append(choice.draw(noisy, ZeroNoise()))

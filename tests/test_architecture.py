@@ -27,7 +27,7 @@ def test_what_protects_a_person_is_where_the_pages_say() -> None:
     for name, path in (
         (r"def settle\(", "mechanisms/bounding/bounder.py"),
         ("getrandom|urandom|randbits|SystemRandom", "mechanisms/noise/sampling.py"),
-        (r"check_total\(composed, entries\)", "mechanisms/planning/program.py"),
+        (r"check_total\(composed, entries", "mechanisms/planning/compile.py"),
         ("GroupByKey", "transforms/stages/draw_once.py"),
     ):
         assert re.search(name, (ROOT / "beam_dp" / path).read_text(encoding="utf-8"))

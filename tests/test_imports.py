@@ -13,10 +13,15 @@ MECHANISMS, TRANSFORMS = "beam_dp/mechanisms", "beam_dp/transforms"
 MAY_IMPORT = {
     # `from beam_dp.mechanisms import x` names the package beam_dp.mechanisms, never beam_dp.
     MECHANISMS: {"beam_dp.mechanisms", "highspy", "numpy", "scipy"},
-    TRANSFORMS: {"beam_dp.mechanisms", "beam_dp.transforms", "apache_beam", "numpy", "pyarrow"},
-    "beam_dp/spending": {"beam_dp.mechanisms", "beam_dp.spending", "filelock"},
+    "beam_dp/text": {"beam_dp.mechanisms", "beam_dp.text", "numpy"},
+    TRANSFORMS: {
+        *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.transforms"),
+        *("apache_beam", "numpy", "pyarrow"),
+    },
+    "beam_dp/spending": {"beam_dp.mechanisms", "beam_dp.text", "beam_dp.spending", "filelock"},
     "beam_dp/results": {
-        *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.spending"),
+        *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.transforms"),
+        *("beam_dp.results", "beam_dp.spending"),
         *("apache_beam", "pyarrow", "jinja2", "markupsafe", "yaml"),
     },
     "beam_dp/beam_yaml": {

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.short_numbers import shortened
 from beam_dp.results.report import amount
 from beam_dp.results.shown_numbers import plain
 from beam_dp.results.view import NOT_PRIVATE, left_out
 from beam_dp.spending.ledger import Balance
+from beam_dp.text.text_tables import shortened
 from beam_dp.transforms.run_record import said
 
 FILL = "FILL IN"

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import Series, View, label_of
+from beam_dp.text.text_tables import short, shortened
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.run_record import said
 

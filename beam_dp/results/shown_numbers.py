@@ -16,7 +16,7 @@ import math
 import unicodedata
 from typing import Any
 
-from beam_dp.mechanisms.planning.shown_tables import width
+from beam_dp.text.text_tables import width
 from beam_dp.transforms.keep_reliable import doubtful
 
 UNKNOWN = "?"

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from beam_dp.mechanisms.consistency.tables import interval_of_sum
-from beam_dp.mechanisms.planning.plan import protected
-from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ComputedNumber, ShownNumber, plain, shown
+from beam_dp.text.plan import protected
+from beam_dp.text.text_tables import text_table, wrapped
 from beam_dp.transforms.run_record import COLUMNS, SUMS
 from beam_dp.transforms.run_record import said as said_of
 
@@ -28,9 +28,7 @@ REHEARSED = "rehearsed"
 """The entry of the record of a rehearsal: how many releases it drew."""
 _OTHER = "(other)"
 _KEY = 32  # columns of a terminal
-_WALK = "walk"
-"""How the mechanisms of extremes begin that pass over few people, on an open side."""
-_RANKED, _EXTREMES, _SHARE = "_rank_error", ("Max", "Min"), "Ratio"
+_RANKED, _SHARE = "_rank_error", "Ratio"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,14 +293,13 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
     asked = parameters.get("metrics") or [parameters.get("statistic", {})]
     asked = [*asked, *({} for each in names if len(each) == 1)]
     asked = asked if len(asked) == len(names) else [{}] * len(names)
-    walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(_WALK))
-    passed = {each["metric"]: each["shift_T"] for each in walks}
+    passed = {e["metric"]: e.get("people_beyond") for e in record.get("releases", ())}
     metrics = zip(names, asked, strict=True)
     return tuple(each for metric in metrics for each in _of_metric(table, *metric, passed))
 
 
 def _of_metric(
-    table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: dict[str, int]
+    table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: dict[str, int | None]
 ) -> Iterator[Series]:
     if len(names) == 1:  # computed of the others
         computed = tuple(map(ComputedNumber, table[names[0]].to_pylist()))
@@ -311,7 +308,7 @@ def _of_metric(
     kind = said.get("type", "")
     size = 2 if len(names) > 1 and names[1].endswith(_RANKED) else 3
     metric = os.path.commonprefix(names[::size]).rstrip("_") if len(names) > size else names[0]
-    beyond = passed.get(names[0]) if kind in _EXTREMES else None
+    beyond = passed.get(names[0])
     for at, label in enumerate(_labels(said, len(names) // size)):
         group = names[size * at : size * (at + 1)]
         cells = zip(*(table[each].to_pylist() for each in group), strict=True)

@@ -15,9 +15,9 @@ from beam_dp.mechanisms.accounting import periods
 from beam_dp.mechanisms.accounting.account import counted
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.shown_tables import text_table
 from beam_dp.spending import ledger_file
 from beam_dp.spending.ledger_file import Charge
+from beam_dp.text.text_tables import text_table
 
 _HEADINGS = ("date", "who", "what", "person", "budget")
 _HIGHEST = Fraction(700)  # e to the power of it is a float

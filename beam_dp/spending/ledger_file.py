@@ -27,7 +27,7 @@ from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import cost
+from beam_dp.text.plan import cost
 
 FORMAT = 1
 PATIENCE = 60.0

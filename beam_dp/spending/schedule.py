@@ -23,7 +23,7 @@ from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks, enclosures
-from beam_dp.mechanisms.planning.shown_tables import text_table
+from beam_dp.text.text_tables import text_table
 
 MOST_RUNS = 500
 _BITS = 24  # of the odds behind the point

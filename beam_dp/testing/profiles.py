@@ -8,7 +8,7 @@ from typing import Any
 
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.numerics.user_functions import (
     People,
     ProfileFunction,

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.numerics.user_functions import check_callable, records
 from beam_dp.mechanisms.sensitivity import histograms, norm
 from beam_dp.mechanisms.sensitivity.gradient import Values, check_p, step

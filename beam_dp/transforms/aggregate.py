@@ -14,8 +14,10 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import Plan, Record, cost, describe, protected
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.request import Request
+from beam_dp.text.plan import Plan, Record, cost, describe, protected
 from beam_dp.transforms import keep_reliable, run_record
 from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import (
@@ -96,7 +98,7 @@ class PrivateAggregate(RowsOfPeople):
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
     Source: the module docstrings of `bounding.bounder`, `summaries.histograms`,
-    `metrics.clipped_sum` and `planning.program`.
+    `metrics.additive` and `planning.request`.
     """
 
     person: str | Sequence[str]
@@ -190,7 +192,7 @@ class PrivateAggregate(RowsOfPeople):
             self.shards,
         )
         private = program.selection is not None
-        if program.chooses or private:
+        if program.request.chooses or private:
             how = program, noise, draws
             select = functools.partial(draw_once.SelectFirst, *how, places.buckets)
             summarise.first = First(
@@ -229,23 +231,21 @@ class PrivateAggregate(RowsOfPeople):
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
-        selection = asked.request() if isinstance(asked, PrivatePartitions) else None
-        partitions = partition_count(self.partitions)
-        reach: int | tuple[int, ...]
         if self._bounds.is_automatic and not self._others:
-            reach = edges_up_to(limit_of(self._bounds, self.partitions))
+            ladder = edges_up_to(limit_of(self._bounds, asked))
         else:
-            reach = reach_of(_OWNER, self._bounds, self.partitions)
-        return compile_program(
-            self.metrics,
+            ladder = (reach_of(_OWNER, self._bounds, asked),)
+        request = Request(
+            tuple(self.metrics),
             budget,
-            reach,
-            bound=self._bounds.reach,
-            depth=self._bounds.depth,
-            selection=selection,
-            others=self._others,
-            partitions=partitions,
+            ladder,
+            max_partitions=self._bounds.reach,
+            max_rows_per_partition=self._bounds.depth,
+            selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
+            others=tuple(self._others),
+            partitions=partition_count(asked),
         )
+        return compile_program(request)
 
     def plan(self) -> Plan:
         """Return what each release would spend, and its expected error; reads no row."""

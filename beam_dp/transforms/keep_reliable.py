@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
@@ -100,15 +99,10 @@ def step_of(
     """Return what turns released columns into those that leave; None: all leave as they are."""
     if rule is None and not nonnegative:
         return None
-    walked = {
-        metric.output
-        for step in program.steps
-        for metric in step.users
-        if isinstance(step.release, ExtremeRelease)
-    }
-    metrics = program.metrics
+    open_ones = (step.users for step in program.steps if step.release.one_sided)
+    one_sided = {metric.output for users in open_ones for metric in users}
     return functools.partial(
-        kept, metrics=metrics, rule=rule, nonnegative=nonnegative, walked=walked
+        kept, metrics=program.metrics, rule=rule, nonnegative=nonnegative, one_sided=one_sided
     )
 
 
@@ -132,7 +126,7 @@ def kept(
     metrics: Sequence[Metric],
     rule: KeepReliable | None,
     nonnegative: bool,
-    walked: set[str],
+    one_sided: set[str],
 ) -> tuple[np.ndarray, ...]:
     """Return output columns with only what is reliable; whole numbers that are not are None.
 
@@ -141,7 +135,7 @@ def kept(
         metrics: the metrics.
         rule: what is reliable; None: all is kept.
         nonnegative: whether what is below 0 becomes 0.
-        walked: the outputs of which one side may be open.
+        one_sided: the outputs of which one side may be open.
     """
     columns = _nonnegative(columns, metrics) if nonnegative else list(columns)
     if rule is None:
@@ -159,9 +153,9 @@ def kept(
             if metric.is_ranked:
                 lost = few | ~np.isfinite(numbers[at]) | ~np.isfinite(numbers[at + 1])
             else:
-                share, one_sided = isinstance(metric, Ratio), metric.output in walked
+                share, may_be_open = isinstance(metric, Ratio), metric.output in one_sided
                 limits = numbers[at : at + size]
-                lost = few | doubtful(*limits, share=share, one_sided=one_sided, within=within)
+                lost = few | doubtful(*limits, share=share, one_sided=may_be_open, within=within)
             for place in range(at, at + size):
                 whole = columns[place].dtype != np.float64
                 columns[place] = columns[place].astype(object if whole else np.float64)

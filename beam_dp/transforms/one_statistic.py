@@ -20,9 +20,9 @@ from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
 from beam_dp.mechanisms.metrics.sums import Sum
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.checks import refuse
-from beam_dp.mechanisms.planning.plan import Plan, Record
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import NO_SEARCHES, SearchKind
+from beam_dp.text.plan import Plan, Record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_column
 from beam_dp.transforms.io.file_format import cells_of
 from beam_dp.transforms.io.read_rows import ReadRows, matched_files

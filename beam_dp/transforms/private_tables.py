@@ -32,14 +32,15 @@ from beam_dp.mechanisms.consistency.tables import nested
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import total_of
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.text.plan import total_of
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
+from beam_dp.transforms.stages.bound_and_summarise import adapted
 from beam_dp.transforms.stages.draw_once import BLOCK_ROWS, Block
 
 AGREE, APART = "agree", "apart"
@@ -298,8 +299,7 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
     gathered = list(map(_gathered, drawn, plan.programs))
     pairs = zip(gathered, plan.public, strict=True)
     names: list[Sequence[Key]] = [
-        Block(keys, ()).named(None) if public is None else public.keys
-        for (keys, _), public in pairs
+        Block(keys).named(None) if public is None else public.keys for (keys, _), public in pairs
     ]
     links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
     tables = [
@@ -329,14 +329,15 @@ def _others(
 
 def _gathered(blocks: Iterable[Block], program: Program) -> tuple[np.ndarray, DrawnTable]:
     """Return the keys of a table, in a public order, and what was drawn for them."""
-    every = list(blocks) or [Block.of(draw_once.listed([]), [_NOTHING] * len(program.steps))]
-    program = program.at(every[0].chosen)
+    nothing = (_NOTHING,) * len(program.steps)
+    every = list(blocks) or [Block(draw_once.listed([]), drawn=nothing)]
+    program = adapted(program, every[0].chosen)
     keys = np.concatenate([block.keys for block in every])
     texts = map(partition_keys.encode, keys) if keys.dtype == object else keys
     order = np.argsort(np.array([*texts], keys.dtype), kind="stable")
-    numbers = [np.concatenate(column)[order] for column in zip(*(b.numbers for b in every))]
+    parts = zip(*(block.drawn for block in every), strict=True)
     sums = draw_once.added([draw_once.sums_of(block, program) for block in every])
-    drawn = Released.from_columns(numbers, every[0].cuts)
+    drawn = [Released.joined(part).take(order) for part in parts]
     return keys[order], DrawnTable(program, drawn, sums, len(keys))
 
 

@@ -18,8 +18,9 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import takes
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.compile import compile_program
+from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.private_tables import PrivateTables, agreed
@@ -32,7 +33,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     ReduceShards,
     Selected,
     Settle,
-    completed,
+    adapted,
     open_bucket,
 )
 from beam_dp.transforms.stages.draws_folder import Barriers
@@ -85,7 +86,8 @@ def truth(release: PrivateAggregate) -> Numbers:
     none: dict[str, Any] = {"clip": None}
     asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
     depth = release._bounds.depth and _DEEP
-    program = compile_program(asked, noise_off.budget_of(release.budget), 1, depth=depth)
+    budget = noise_off.budget_of(release.budget)
+    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=depth))
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
         made = _Rehearsal(release, program, ContributionBounds(None), noise_off.noise())
         return made.combined(made.draw())
@@ -104,7 +106,7 @@ class _Rehearsal:
         self.settled: dict[Any, dict[int, list[bytes]]] = {}
         collected = bundle(Collect(self.layout, self.bounder, 1), held)
         self.people: list[Any] = [(0, [lines for _, lines in collected])]
-        self.first = program.chooses or program.selection is not None
+        self.first = program.request.chooses or program.selection is not None
         if self.first:
             found = list(bundle(ReduceShards(self.bounder, program, 1), self.people))
             self.votes = [_bare(each) for each in found if getattr(each, "tag", "") == VOTES]
@@ -117,7 +119,7 @@ class _Rehearsal:
         made, how, chosen = self.program, self.how, None
         selected: list[Selected] = []
         clips: tuple[Any, ...] = ()
-        if made.chooses:
+        if made.request.chooses:
             _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
@@ -126,7 +128,7 @@ class _Rehearsal:
             selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
         buckets = self._summaries(*choices)
-        if made.at(completed(*choices)).shared_measures:
+        if adapted(made, *choices).shared_measures:
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, *choices)
         further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, *choices
         return [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
@@ -139,9 +141,9 @@ class _Rehearsal:
 
     def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
-        program = self.program.at(completed(chosen, selected))
+        program = adapted(self.program, chosen, selected)
         names = [each.identities.tobytes() for each in selected]
-        choice = program.reach, program.centres, program.partitions, *names
+        choice = program.reach, chosen and chosen.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures

@@ -21,12 +21,11 @@ from beam_dp.mechanisms.accounting.periods import PERSON, in_unit
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.consistency.several_metrics import adds_up, noise_of
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.plan import Record, cost, record_of, total_of
-from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.text.plan import Record, cost, record_of, total_of
 from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
-from beam_dp.transforms.stages.bound_and_summarise import Selected, completed
+from beam_dp.transforms.stages.bound_and_summarise import Selected, adapted
 from beam_dp.transforms.stages.draw_once import Block, Drawn
 from beam_dp.transforms.stages.output_names import OTHER, output_names
 
@@ -157,7 +156,7 @@ def of(
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
     known = facts(release, job) | noise_off.mark(drawn.noise)
     blocks = beam.pvalue.AsIter(source)
-    paid = getattr(release, "paid", program.budget)
+    paid = getattr(release, "paid", program.request.budget)
     complete = quick_steps.mapped(_complete, program, known, paid, blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
@@ -173,7 +172,7 @@ def _complete(
     selected: Sequence[Selected] = (),
 ) -> Record:
     """Return the record, with what the run has drawn."""
-    taken = program.at(completed(chosen, selected))
+    taken = adapted(program, chosen, selected)
     clips: list[set[tuple[float, float]]] = [set() for _ in taken.steps]
     sums: dict[str, list[float]] = {}
     for block in blocks:
@@ -181,10 +180,10 @@ def _complete(
             if adds_up(metric, taken):
                 noise = noise_of(taken, block.drawn, metric.parts())
                 sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
-        for of_step, cut in zip(clips, block.cuts, strict=True):
-            of_step |= {(cut.clip, cut.scale)} if cut is not None else set()
+        for of_step, step in zip(clips, block.drawn, strict=True):
+            of_step |= {(step.cut.clip, step.cut.scale)} if step.cut is not None else set()
     made = record_of(taken, choices, list(map(sorted, clips)))
-    if paid != taken.budget:
+    if paid != taken.request.budget:
         share = f"{total_of(paid)}, for all tables of the run; this one: {made['composition']}"
         made |= {"budget": cost(paid), "composition": share}
     period = known["parameters"].get("period")

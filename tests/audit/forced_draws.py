@@ -31,14 +31,15 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.clipped_sum import Pool
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.enclosures import exp_interval
-from beam_dp.mechanisms.planning.program import SELECTION, Program
+from beam_dp.mechanisms.planning.compile import SELECTION
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
 from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
@@ -258,14 +259,11 @@ def weigh_one_draw(draw: OneDraw, outcomes, ones, others) -> Loss:
     moved = [one - other for one, other in zip(ones, others, strict=True)]
     if not any(moved):
         return Loss()
-    if any(move and not clip for move, clip in zip(moved, draw.clips, strict=True)):
-        raise Fault("a number moves that cannot")
-    moving = [place for place, clip in enumerate(draw.clips) if clip]
-    law = draw._moving
+    law = draw._law
     if draw.budget.is_zcdp:
-        return _normal(divergence(law, [moved[place] for place in moving]))
+        return _normal(divergence(law, moved))
     (t, k), (u, m) = (
-        hull_levels(law, [outcomes[place] - numbers[place] for place in moving])
+        hull_levels(law, [a - b for a, b in zip(outcomes, numbers, strict=True)])
         for numbers in (ones, others)
     )
     pure, rounded = law.rate * (u - t), int(k != m)
@@ -361,7 +359,7 @@ def people_of(call: Call) -> dict[Hashable, tuple[int, int]]:
     """Return the people of each partition that anybody is in, and the sum of their weights."""
     view = call.given["view"]
     names = map(tuple, partitions(view._summary).T.tolist())
-    index = call.owner.caps.index(call.owner.counted)
+    index = call.owner.request.caps.index(call.owner.counted)
     people, weights = (column[:, 0].tolist() for column in view.histogram(index, 1))
     return dict(zip(names, zip(people, weights, strict=True), strict=True))
 
@@ -521,7 +519,7 @@ KINDS = [
         marked=True,
     ),
     Kind(
-        Pool,
+        JointNoise,
         "add",
         weigh_sums,
         lambda call: (drawn_by(call, "clips"), call.owner),
@@ -656,7 +654,7 @@ class Run:
         return method
 
     def _numbers(self, kind: Kind, given: dict[str, Any]) -> list[int]:
-        if kind.owner is Pool:
+        if kind.owner is JointNoise:
             return whole(integers.concatenate(given["totals"]))
         return whole(given["numbers"]) if kind.owner is AdditiveNoise else []
 

@@ -21,8 +21,12 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.metrics import sums
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.contribution import Total
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
@@ -30,21 +34,25 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric, WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import hashing, integers
-from beam_dp.mechanisms.planning import allocation, program
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning import budget_split
+from beam_dp.mechanisms.planning import compile as compiling
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest
+from beam_dp.mechanisms.planning.compile import compiled
+from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
-from tests.doubles import Asked, ZeroNoise
+from tests.doubles import Asked, ZeroNoise, compile_program
 from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
 from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 
 FIELDS = (Field(0, "sum"),)
 GRID = (1, 2, 4, 8)
-SIGNED = ClippedSum(Measure(0, 0, GRID, norm=1), Fraction(1), Budget(1.0), Budget(1.0))
+MEASURE = Measure(0, 0, GRID, norm=1)
+CLIP = SharedClip(MEASURE, Fraction(1), ClipChoice(Budget(1.0), GRID, sides=2))
+SIGNED = AdditiveRelease(Total(MEASURE), Fraction(1), Budget(1.0), CLIP)
 """The clipped sum of one partition."""
 
 
@@ -60,8 +68,8 @@ def the_noise_hides_all_partitions_of_a_person() -> bool:
     view = cells(rows, release.measures).at(0, chosen(release, 3))
     release.draw(view, noise)
     [rate] = noise.rates
-    moved = sum(release.taken(view).totals.tolist())
-    return rate * moved + release.clip_cost.amount <= 1
+    moved = sum(release.clipped(view).totals.tolist())
+    return rate * moved + release.clip.choice.cost.amount <= 1
 
 
 def one_person_moves_a_sum_by_at_most_the_clip() -> bool:
@@ -166,7 +174,7 @@ def the_whole_is_spent_once() -> bool:
     """What the releases hold is at most the budget, by their own parameters."""
     made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 3)
     releases = [step.release for step in made.steps]
-    costs = [cost for each in releases for cost in (each.clip_cost, each.noise_cost)]
+    costs = [cost for each in releases for cost in (each.clip.choice.cost, each.noise_cost)]
     return sum(cost.amount for cost in costs if cost) <= 1
 
 
@@ -178,7 +186,7 @@ def one_draw_covers_what_a_person_moves() -> bool:
 def a_centre_is_entered() -> bool:
     """The account holds the choice of the centre: its entries add up to the budget."""
     made = compile_program([Mean("x")], Budget(1), (1,))
-    entries = made.at(Chosen(None, (7,))).entries
+    entries = compiled(made.request, Chosen(None, (7,))).entries
     return sum(cost.amount * times for _, cost, times in entries) == 1
 
 
@@ -199,7 +207,7 @@ def the_ledger_adds_without_rounding() -> bool:
 
 def a_person_is_in_one_bucket() -> bool:
     """One more person adds 1 to one bucket of the histogram of both signs, whatever they have."""
-    buckets = 2 * SIGNED.choice.buckets
+    buckets = 2 * CLIP.choice.buckets
     others = [Row((person, 0), (0, 0), (3,)) for person in range(5)]
     for numbers in ((5, -5), (-1, 1), (7, -3), (1, 9), (-9, 2), (4, 4), (0, -8)):
         more = [Row((99, 0), (place, 0), (number,)) for place, number in enumerate(numbers)]
@@ -246,11 +254,11 @@ class Words(Noise):
         return np.full(size, self.word, np.uint64)
 
 
-def chosen(release: ClippedSum, clip: int) -> np.ndarray:
+def chosen(release: AdditiveRelease, clip: int) -> np.ndarray:
     """Return a histogram by which the clip is the one of this index: many people are there."""
-    noisy = np.zeros((1, release.choice.sides, release.choice.buckets), np.int64)
+    noisy = np.zeros((1, release.clip.choice.sides, release.clip.choice.buckets), np.int64)
     noisy[0, 0, clip] = 10**9
-    return release.choice.draw(noisy, ZeroNoise())
+    return release.clip.choice.draw(noisy, ZeroNoise())
 
 
 def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table:
@@ -370,15 +378,15 @@ def _undoubled_alarm(self):
 
 
 SUM, SETTLE, KEEP = sums.clipped_sum, Bounder.settle, TruncatedGeometric.keep
-SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
-BEST_SELECTION = program.best_selection
+SHARE_OUT, ADD = budget_split.share_out, AdditiveNoise.add
+BEST_SELECTION = compiling.best_selection
 PEOPLE = histograms.summarise_people
 
 BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "2 scale by one bound only: the partitions are forgotten": (histograms, "norms", _norm_of_one_partition, the_noise_hides_all_partitions_of_a_person),
     "2 scale by one bound only: the clip is forgotten": (AdditiveNoise, "add", _bounded_by_one_sensitivity, the_noise_hides_all_partitions_of_a_person),
     "3 root of the sensitivity": (AdditiveNoise, "add", _root_of_the_sensitivity, the_noise_hides_all_partitions_of_a_person),
-    "12 clip forgotten": (ClippedSum, "_clipped", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
+    "12 clip forgotten": (Total, "clipped", _without_clip, one_person_moves_a_sum_by_at_most_the_clip),
     "13 L0 forgotten": (ordering, "lowest", _everything, one_person_is_in_at_most_their_partitions),
     "14 cap per part only": (Bounder, "settle", _cap_of_each_part, bounds_hold_over_shards_and_not_in_each),
     "15 random choice under retry": (Bounder, "priority", _random_choice, a_retry_keeps_the_same_rows),
@@ -391,13 +399,13 @@ BROKEN: dict[str, tuple[object, str, object, Callable[[], bool]]] = {
     "20 threshold for noise, at twice delta": (WeightedThreshold, "threshold", property(_undoubled_alarm), noise_names_one_person_as_rarely_as_delta_says),
     "20 weights that are not normalised": (histograms, "weights_of", _unweighted, weights_of_a_person_are_one_in_l2),
     "21 rows for people": (PartitionView, "histogram", _rows, selection_counts_people),
-    "23 epsilon spent twice": (program, "share_out", _whole_for_each, the_whole_is_spent_once),
-    "24 delta not divided": (program, "best_selection", _undivided_delta, delta_is_shared_among_partitions),
+    "23 epsilon spent twice": (compiling, "share_out", _whole_for_each, the_whole_is_spent_once),
+    "24 delta not divided": (compiling, "best_selection", _undivided_delta, delta_is_shared_among_partitions),
     "25 float sums": (account, "check_total", _float_sums, the_ledger_adds_without_rounding),
     "a person counts in every partition": (histograms, "summarise_people", _per_partition, a_person_counts_once_for_a_shared_clip),
     "a person counts on both sides": (histograms, "summarise_people", _largest_of_each_sign, a_person_is_in_one_bucket),
-    "one draw for clips that are one too small": (Pool, "add", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
-    "the centre of a mean is not entered": (Program, "centre_costs", property(lambda self: {}), a_centre_is_entered),
+    "one draw for clips that are one too small": (JointNoise, "add", noise_of_smaller_clips, one_draw_covers_what_a_person_moves),
+    "the centre of a mean is not entered": (Request, "centre_costs", property(lambda self: {}), a_centre_is_entered),
     "the choice of the clip is not taken from the noise": (sums, "clipped_sum", _whole_noise_after_the_clip, the_whole_is_spent_once),
 }  # fmt: skip
 """What is replaced in which owner, by what, and the check that must notice."""
@@ -424,7 +432,7 @@ def test_every_mutant_is_noticed(name, unwatched, monkeypatch):
     owner, attribute, broken, check = BROKEN[name]
     monkeypatch.setattr(owner, attribute, broken)
     if unwatched:  # the account, which would refuse it, is taken away as well
-        monkeypatch.setattr(program, "check_total", lambda *_: None)
+        monkeypatch.setattr(compiling, "check_total", lambda *_: None)
     try:
         assert not check()
     except ValueError as refusal:

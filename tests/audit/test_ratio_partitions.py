@@ -13,8 +13,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.metrics.ratio import RatioRelease
-from beam_dp.mechanisms.planning.program import compile_program
 from tests.audit.test_ratio_audit import distribution, people
+from tests.doubles import compile_program
 
 PURE = ["kulesza_suresh_wang", "naive"]
 EPSILON = 4.0

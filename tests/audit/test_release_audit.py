@@ -20,7 +20,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.contribution import Total
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -68,7 +71,7 @@ def settled(numbers: tuple[tuple[int, ...], ...]):
 class Database:
     """People, as the library sees them."""
 
-    def __init__(self, release: ClippedSum, numbers: tuple[tuple[int, ...], ...]) -> None:
+    def __init__(self, release: AdditiveRelease, numbers: tuple[tuple[int, ...], ...]) -> None:
         self.release, table = release, settled(numbers)
         self.partitions = len(numbers[0])
         people = histograms.summarise_people(table, [release.measure])
@@ -80,12 +83,12 @@ class Database:
 
     def outcomes(self, bucket: int, others: int) -> dict:
         """Return each noisy histogram with its chance, from all noises of one bucket."""
-        buckets, found = self.release.choice.buckets * self.release.choice.sides, {}
+        buckets, found = self.release.clip.choice.buckets * self.release.clip.choice.sides, {}
         for value in range(-FAR, FAR + 1):
             draw = [others] * buckets
             draw[bucket] = value
             noise = Script(draw)
-            noisy = self.release.choose_shared(self.shared, noise)
+            noisy = self.release.clip.choose(self.shared, noise)
             found[str(noisy.tolist())] = math.exp(log_laplace(noise.rates[0], value)), noisy
         return found
 
@@ -95,19 +98,21 @@ class Database:
             noise, view = Script([0] * self.partitions), self.view.at(0, choice)
             self.release.draw(view, noise)
             [rate] = noise.rates
-            self.known[key] = self.release.taken(view).totals.astype(float), rate
+            self.known[key] = self.release.clipped(view).totals.astype(float), rate
         return self.known[key]
 
 
 def changed_bucket(one: Database, other: Database) -> int:
     """Return the bucket in which two databases differ; 0 where they do not."""
-    buckets = one.release.choice.buckets * one.release.choice.sides
+    buckets = one.release.clip.choice.buckets * one.release.clip.choice.sides
     first, second = (each.shared.histogram(0, buckets)[0][0] for each in (one, other))
     changed = np.flatnonzero(first != second)
     return int(changed[0]) if len(changed) else 0
 
 
-def worst_ratio(release: ClippedSum, crowd: tuple, person: tuple[int, ...], others: int) -> float:
+def worst_ratio(
+    release: AdditiveRelease, crowd: tuple, person: tuple[int, ...], others: int
+) -> float:
     """Return the largest |log ratio| of (noisy histogram, numbers) when a person is added.
 
     Args:
@@ -119,7 +124,9 @@ def worst_ratio(release: ClippedSum, crowd: tuple, person: tuple[int, ...], othe
     one, other = Database(release, crowd), Database(release, (*crowd, person))
     bucket = changed_bucket(one, other)
     truth = int(
-        one.shared.histogram(0, release.choice.buckets * release.choice.sides)[0][0, bucket]
+        one.shared.histogram(0, release.clip.choice.buckets * release.clip.choice.sides)[0][
+            0, bucket
+        ]
     )
     found = [each.outcomes(bucket, others) for each in (one, other)]
     worst = 0.0
@@ -141,17 +148,19 @@ def worst_ratio(release: ClippedSum, crowd: tuple, person: tuple[int, ...], othe
 
 
 @functools.cache
-def unbroken(release: ClippedSum, *case) -> float:
+def unbroken(release: AdditiveRelease, *case) -> float:
     """Return the largest |log ratio| of the library's own code."""
     return worst_ratio(release, *case)
 
 
 def clipped(
     epsilon: Fraction, noise: Fraction, signed: bool = True, kind=Budget, norm: int = 1
-) -> ClippedSum:
+) -> AdditiveRelease:
     """Return a release with what its clip and its noise cost."""
     measure = Measure(0, 1 - signed, GRID, norm=norm, steps=QUARTERS)
-    return ClippedSum(measure, Fraction(1), kind(epsilon), kind(noise))
+    choice = ClipChoice(kind(epsilon), GRID, sides=1 + signed)
+    clip = SharedClip(measure, Fraction(1), choice)
+    return AdditiveRelease(Total(measure), Fraction(1), kind(noise), clip)
 
 
 def crowd(size: int, number: int = 1) -> tuple:
@@ -214,7 +223,7 @@ def for_half_of_the_clip(self, numbers, sensitivity, noise):
 MANY = (((2, 2),) * 40 + ((1, 0),) * 30, (3, 3), 0)
 FEW = (crowd(40) + crowd(30, 3), (3,), 0)
 BROKEN = [
-    (ClippedSum, "choose_shared", in_two_buckets, clipped(1, 1, False), FEW, 2),
+    (SharedClip, "choose", in_two_buckets, clipped(1, 1, False), FEW, 2),
     (histograms, "summarise_people", per_partition, clipped(1, 1, False), MANY, 2),
     (histograms, "norms", of_one_partition, clipped(1, 1, False), MANY, 2),
     (AdditiveNoise, "add", for_half_of_the_clip, clipped(1, 1, False), FEW, 2),
@@ -256,11 +265,13 @@ def renyi(log_p: np.ndarray, log_q: np.ndarray, order: float) -> float:
     return math.log(np.exp(order * log_p + (1 - order) * log_q).sum()) / (order - 1)
 
 
-def worst_divergence(release: ClippedSum, people: tuple, person: tuple[int, ...], order: float):
+def worst_divergence(
+    release: AdditiveRelease, people: tuple, person: tuple[int, ...], order: float
+):
     """Return the larger divergence of (noisy histogram, numbers), either way."""
     one, other = Database(release, people), Database(release, (*people, person))
     bucket, reach = changed_bucket(one, other), 40
-    buckets = release.choice.buckets * release.choice.sides
+    buckets = release.clip.choice.buckets * release.clip.choice.sides
     logs: dict = {}
     for database in (one, other):
         truth = int(database.shared.histogram(0, buckets)[0][0, bucket])
@@ -269,13 +280,13 @@ def worst_divergence(release: ClippedSum, people: tuple, person: tuple[int, ...]
             draw = [0] * buckets
             draw[bucket] = value - truth
             noise = GaussianScript(draw)
-            choice = release.choose_shared(database.shared, noise)
+            choice = release.clip.choose(database.shared, noise)
             [variance] = noise.variances
             law = log_gaussian(variance, 2 * reach)
             numbers, view = GaussianScript([0] * database.partitions), database.view.at(0, choice)
             release.draw(view, numbers)
             [wide] = numbers.variances
-            totals = release.taken(view).totals.astype(int)
+            totals = release.clipped(view).totals.astype(int)
             logs.setdefault(value, []).append((law[value - truth + 2 * reach], totals, wide))
     sums = [0.0, 0.0]
     for (p, total, variance), (q, moved, again) in logs.values():

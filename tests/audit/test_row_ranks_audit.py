@@ -16,7 +16,6 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import quantiles
-from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search.quantiles import end_quantile
 from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
@@ -24,7 +23,7 @@ from beam_dp.mechanisms.search.quantiles.node import Answer, Node, increments
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
 from tests import laws
-from tests.doubles import ZeroNoise
+from tests.doubles import ZeroNoise, compile_program
 
 pytestmark = pytest.mark.audit
 

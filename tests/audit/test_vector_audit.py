@@ -22,15 +22,16 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool, grid_of
-from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.contribution import grid_of
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.planning.compile import compiled
+from beam_dp.mechanisms.planning.program import Chosen, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.audit.forced_draws import weigh_one_draw
-from tests.doubles import Asked
+from tests.doubles import Asked, compile_program
 from tests.reference import Row, table_of
 
 pytestmark = pytest.mark.audit
@@ -87,7 +88,7 @@ def program_of(name: str, budget: dp.Budget, partitions: int) -> Program:
     """Return the program for an asking, about its centre."""
     asked = ASKED[name]
     made = compile_program([asked.metric], budget, partitions, partitions=partitions)
-    return made.at(Chosen(None, asked.centres))
+    return compiled(made.request, Chosen(None, asked.centres))
 
 
 def table(program: Program, people: Sequence[Person], selected: Sequence[int] = ()) -> Table:
@@ -129,10 +130,10 @@ class Database:
     def totals(self, step: Step, index: int) -> list[int]:
         """Return what is released but for its noise, of all partitions and bins, for one clip."""
         release = step.release
-        assert isinstance(release, ClippedSum)
-        clip = release.thresholds[index]
+        assert isinstance(release, AdditiveRelease)
+        clip = release.measure.thresholds[index]
         fine = grid_of(clip, release.measure.steps)
-        found = release._clipped(self.view.at(step.first), index, clip, fine)
+        found = release.contribution.clipped(self.view.at(step.first), index, clip, fine)
         return [int(number) for number in found.tolist()]
 
 
@@ -142,10 +143,10 @@ def loss_of(group: list[Step], index: int, one: Database, other: Database) -> Fr
     In units of what they may cost.
     """
     releases = [step.release for step in group]
-    pool: Pool = releases[0].in_pool
+    pool: JointNoise = releases[0].noise
     clips = []
     for release in releases:
-        clip = release.thresholds[index]
+        clip = release.measure.thresholds[index]
         clips.append(clip * grid_of(clip, release.measure.steps))
     pairs = [(one.totals(step, index), other.totals(step, index)) for step in group]
     noise = Asked()
@@ -175,7 +176,9 @@ def worst_of(one: Database, others: list[Database]) -> Fraction:
     return max(
         loss_of(group, index, one, other)
         for group in groups(one.program)
-        for index in range(0, len(group[0].release.thresholds), 1 if one.partitions == 2 else 5)
+        for index in range(
+            0, len(group[0].release.measure.thresholds), 1 if one.partitions == 2 else 5
+        )
         for other in others
     )
 
@@ -248,8 +251,8 @@ def box_losses(budget: dp.Budget, partitions: int) -> list[float]:
     program = program_of("people", budget, partitions)
     [step] = program.steps
     release = step.release
-    assert isinstance(release, ClippedSum)
-    choice = np.zeros((1, 1, release.choice.buckets), np.int64)
+    assert isinstance(release, AdditiveRelease)
+    choice = np.zeros((1, 1, release.clip.choice.buckets), np.int64)
     choice[0, 0, -2] = 10**6
     found = []
     for places in itertools.product(((), (1,)), repeat=partitions):
@@ -257,7 +260,7 @@ def box_losses(budget: dp.Budget, partitions: int) -> list[float]:
         for crowd in (CROWD[partitions], [*CROWD[partitions], places]):
             database = Database(program, table(program, crowd), partitions)
             view = database.view.at(step.first, choice)
-            box = release.better_box(release.taken(view))
+            box = release.better_box(release.clipped(view))
             assert box is not None and box.partitions == partitions
             taken = release.unclipped(view)
             seen.append((box, taken.clip * taken.fine, taken.totals.tolist()))
@@ -284,14 +287,14 @@ def given_back_alike() -> bool:
     program, crowd = program_of("sum", PURE, 3), CROWD[3]
     [step] = program.steps
     release = step.release
-    assert isinstance(release, ClippedSum)
-    choice = np.zeros((1, 2, release.choice.buckets), np.int64)
+    assert isinstance(release, AdditiveRelease)
+    choice = np.zeros((1, 2, release.clip.choice.buckets), np.int64)
     choice[0, :, 2], choice[0, :, 6] = 10**4, 60
     found = []
     for people in (crowd, [*crowd, ((7,), (), (-(10**12),))]):
         view = Database(program, table(program, people), 3).view.at(step.first, choice)
-        taken = release.taken(view.among(200))
-        pool = release.in_pool
+        taken = release.clipped(view.among(200))
+        pool = release.noise
         released = release.released(taken, taken.totals, [taken.clip * taken.fine], pool)
         assert released.cut is not None and released.cut.lost > 0
         found.append((taken.clip, released.cut, released.below.tolist(), released.above.tolist()))
@@ -300,7 +303,7 @@ def given_back_alike() -> bool:
 
 # ------------------------------------------------------------------ broken twins
 
-NORMS, CUT, LAW = histograms.norms, ClippedSum._cut, Pool._law
+NORMS, CUT, LAW = histograms.norms, AdditiveRelease._cut, JointNoise._law
 
 
 def of_one_partition(numbers, starts, norm):
@@ -370,7 +373,7 @@ def test_a_histogram_of_partitions_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 def test_a_loss_that_is_given_back_by_true_numbers_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ClippedSum, "_cut", by_true_numbers)
+    monkeypatch.setattr(AdditiveRelease, "_cut", by_true_numbers)
     assert not given_back_alike()
 
 
@@ -378,7 +381,7 @@ def test_a_loss_that_is_given_back_by_true_numbers_is_noticed(
 def test_a_box_of_too_little_noise_is_noticed(
     budget: dp.Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pool, "_law", of_one_number)
+    monkeypatch.setattr(JointNoise, "_law", of_one_number)
     assert max(box_losses(budget, 2)) > 1.5
 
 

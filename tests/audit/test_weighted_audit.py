@@ -10,10 +10,10 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
-from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from tests import laws
+from tests.doubles import compile_program
 
 RESOLUTION, SIZE = 4, 4
 ROUNDING = 1e-9

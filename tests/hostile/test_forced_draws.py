@@ -18,11 +18,13 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.consistency import agreement
-from beam_dp.mechanisms.metrics import clipped_sum, sums
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, Pool
+from beam_dp.mechanisms.metrics import sums
+from beam_dp.mechanisms.metrics.additive import contribution
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning import program as programs
+from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.transforms import row_queries
@@ -208,7 +210,7 @@ def check(case: Case) -> None:
 def check_losses(budget: Budget, losses: dict[str, Loss], program: Program) -> None:
     """Raise `Fault` where the losses of one pair exceed the budget."""
     whole, delta = sum(losses.values(), Loss()), budget.delta
-    chosen = Loss() if program.whole.is_zcdp else losses.get("first", Loss())
+    chosen = Loss() if program.request.whole.is_zcdp else losses.get("first", Loss())
     spent, most = abs(whole.pure), budget.amount
     if budget.is_zcdp:
         spent = whole.rho
@@ -282,7 +284,7 @@ def _totals_from_unreleased_numbers(levels, links, nonnegative=True):
 
 def test_totals_from_unreleased_numbers_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     UNRELEASED.clear()
-    monkeypatch.setattr(ClippedSum, "released", _kept_for_later)
+    monkeypatch.setattr(AdditiveRelease, "released", _kept_for_later)
     monkeypatch.setattr(agreement, "agree", _totals_from_unreleased_numbers)
     with pytest.raises(Fault, match="differs"):
         check(tables_of(0, ["total"]))
@@ -348,9 +350,9 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 # ---------------------------------------------------------------- mutants
 
 LOWEST = ordering.lowest
-SUM, WHOLE = sums.clipped_sum, clipped_sum.clipped_totals
+SUM, WHOLE = sums.clipped_sum, contribution.clipped_totals
 AGREE, FURTHER = agreement.agree, dp.PrivateTables._further
-ADD, RELEASED, CUT = Pool.add, ClippedSum.released, ClippedSum._cut
+ADD, RELEASED, CUT = JointNoise.add, AdditiveRelease.released, AdditiveRelease._cut
 
 
 def _choice_not_taken_from_the_noise(context, share, *measured, **options):
@@ -401,7 +403,7 @@ def _share_doubled(self, totals, clips, noise):
 
 
 def _noise_of_one_number_fewer(self, totals, clips, noise):
-    if len(clips) == 1 or self.split is not None:
+    if len(clips) == 1 or self.split:
         return ADD(self, totals, clips, noise)
     fewer = dataclasses.replace(self, signed=self.signed[1:])
     alone = dataclasses.replace(self, signed=self.signed[:1])
@@ -418,23 +420,23 @@ def _weights_of_one_partition(partitions):
 
 MUTANTS = {
     "a cost counted twice": (sums, "clipped_sum", _choice_not_taken_from_the_noise, "spent"),
-    "a clip one too high": (clipped_sum, "clipped_totals", _clip_one_too_high, "spent"),
+    "a clip one too high": (contribution, "clipped_totals", _clip_one_too_high, "spent"),
     "the norm of one partition": (histograms, "norms", _norm_of_one_partition, "spent"),
     "a person in every partition": (
         histograms, "summarise_people", _people_in_each_partition, "spent"
     ),
     "the loss given back by true numbers": (
-        ClippedSum, "_cut", _given_back_by_true_numbers, "differs"
+        AdditiveRelease, "_cut", _given_back_by_true_numbers, "differs"
     ),
     "an interval from true counts": (
-        ClippedSum, "released", _interval_from_true_counts, "differs"
+        AdditiveRelease, "released", _interval_from_true_counts, "differs"
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),
     "ranks of all partitions": (Bounder, "lines_of_pairs", _all_partitions, "spent"),
-    "a share doubled": (Pool, "add", _share_doubled, "spent"),
-    "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS"),
-    "noise of one number fewer": (Pool, "add", _noise_of_one_number_fewer, "spent"),
-    "a joint draw for one partition": (Pool, "add", _each_partition_by_itself, "spent"),
+    "a share doubled": (JointNoise, "add", _share_doubled, "spent"),
+    "a draw that no entry has": (AdditiveRelease, "released", _noise_of_its_own, "KINDS"),
+    "noise of one number fewer": (JointNoise, "add", _noise_of_one_number_fewer, "spent"),
+    "a joint draw for one partition": (JointNoise, "add", _each_partition_by_itself, "spent"),
     "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, "share"),
 }  # fmt: skip
 """What is broken and how, and what is said of it."""
@@ -464,7 +466,7 @@ def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     case = case_of(seed, families)
     with monkeypatch.context() as planted:
         planted.setattr(owner, attribute, broken)
-        planted.setattr(programs, "check_total", lambda *_: None)
+        planted.setattr(compiling, "check_total", lambda *_: None)
         with pytest.raises(Fault, match=fault):
             check(case)
     check(case)

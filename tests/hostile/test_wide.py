@@ -29,14 +29,14 @@ from beam_dp.mechanisms.metrics import (
 )
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages import bound_and_summarise as settling
 from beam_dp.transforms.stages import draw_once
-from tests.doubles import ZeroNoise
+from tests.doubles import ZeroNoise, compile_program
 from tests.relations import KEY, bundle, grouped
 
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)

@@ -136,7 +136,7 @@ def test_an_open_end_is_explained_and_marked() -> None:
 
 
 def test_people_that_a_largest_number_passes_over_are_told() -> None:
-    walk = {"metric": "max", "mechanism": "walk from outside", "shift_T": 242}
+    walk = {"metric": "max", "mechanism": "walk", "people_beyond": 242}
     record = {
         "columns": {"keys": [], "numbers": NUMBERS[2:]},
         "parameters": {"metrics": [{"type": "Max"}]},
@@ -146,7 +146,7 @@ def test_people_that_a_largest_number_passes_over_are_told() -> None:
     numbers = [str(number) for number in seen.series[0].numbers]
     assert numbers == ["39.7* [?, ?]", "39.70 (up to 242 people above)"]
     assert seen.legend[0].startswith("(up to n people above or below): ")
-    searched = {**walk, "mechanism": "shifted inverse, AboveThreshold"}
+    searched = {"metric": "max", "mechanism": "shifted inverse, AboveThreshold", "shift_T": 242}
     seen = View.of(rows, {**record, "releases": [searched]})
     assert "2 of 2 numbers" in seen.doubts()[0]  # nobody knows how many people there are
 

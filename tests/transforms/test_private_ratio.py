@@ -11,7 +11,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.planning.program import compile_program
+from tests.doubles import compile_program
 from tests.hostile import support
 
 ROWS = [
@@ -187,4 +187,7 @@ def test_both_parts_read_one_histogram_alike(per, partitions, budget):
         if per == "person" and partitions == 1:
             assert ones.shared is None
         else:
-            assert ones.release.choice == others.release.choice and others.release.borrowed
+            assert (
+                ones.release.clip.choice == others.release.clip.choice
+                and others.release.clip.borrowed
+            )

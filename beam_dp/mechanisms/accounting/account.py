@@ -5,12 +5,27 @@ The module `budget` says what the numbers mean, and why they add up.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks
 
 Entry = tuple[str, Budget, int]
 """What was spent: on what, the cost of one release, and of how many."""
+
+
+class Spending(NamedTuple):
+    """One entry of the account.
+
+    Attributes:
+        cost: the cost of one draw.
+        purpose: what it is for, where a release spends on several things.
+        once: whether one draw serves all partitions; else there is one per partition.
+    """
+
+    cost: Budget
+    purpose: str = ""
+    once: bool = False
 
 
 def check_total(budget: Budget, entries: Sequence[Entry]) -> None:

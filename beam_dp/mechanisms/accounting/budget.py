@@ -102,11 +102,11 @@ class Budget:
             "factor",
             f"be above 0 and at most 1, not {factor!r}",
         )
-        return self._like(self.amount * exact, self.delta * exact)
+        return self.like(self.amount * exact, self.delta * exact)
 
     def without_delta(self) -> "Budget":
         """Return the same epsilon or rho with delta 0."""
-        return self._like(self.amount, Fraction(0))
+        return self.like(self.amount)
 
     def to_zcdp(self) -> "Budget":
         """Return the largest zCDP budget that is proved to cost at most this budget.
@@ -131,7 +131,8 @@ class Budget:
         )
         return Budget.zcdp(zcdp.zcdp_rho(self.epsilon, self.delta))
 
-    def _like(self, amount: Fraction, delta: Fraction) -> "Budget":
+    def like(self, amount: Fraction, delta: Fraction = Fraction(0)) -> "Budget":
+        """Return another budget of the same measure."""
         return Budget.zcdp(amount, delta) if self.is_zcdp else Budget(amount, delta)
 
     def __repr__(self) -> str:
@@ -143,7 +144,7 @@ class Budget:
 def cost_of_all(costs: Sequence[Budget]) -> Budget:
     """Return what several things cost together: pure ones, or zCDP ones, without any delta."""
     amount = sum((cost.amount for cost in costs), Fraction(0))
-    return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
+    return costs[0].like(amount)
 
 
 def readable(value: Fraction) -> str:

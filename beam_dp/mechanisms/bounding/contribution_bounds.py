@@ -20,7 +20,7 @@ class ContributionBounds:
     1,024 different rows of a person in a partition, 1,024 of them stand for all.)
 
     Counts, sums, means and shares need no bound: each person's contribution to all partitions is
-    clipped once, to a size that is chosen privately (`metrics.clipped_sum`). Give a bound only to
+    clipped once, to a size that is chosen privately (`metrics.additive`). Give a bound only to
     drop rows of heavy contributors before that.
 
     The noise of ranks, extremes, distinct values and other metrics grows with the number of

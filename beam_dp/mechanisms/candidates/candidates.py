@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import EXACT, WIDE, Number, is_nan
+from beam_dp.mechanisms.numerics.integers import EXACT, WIDE, Number, is_nan
 
 Floats = npt.NDArray[np.float64]
 Indexes = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from beam_dp.mechanisms.candidates.candidates import (
     ListedGrid,
     RoundedGrid,
 )
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 
 _EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
 _ONE = 1 << 32  # the weight of an e-fold

@@ -27,7 +27,6 @@ from beam_dp.mechanisms.consistency.tables import (
     noise_of_sum,
 )
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased, over_rows
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.metrics.sums import Count, Sum
@@ -60,8 +59,9 @@ class DrawnTable(NamedTuple):
 
 def adds_up(metric: Metric, program: Program) -> bool:
     """Return whether a metric of a table is the sum of that of its parts."""
-    free = program.bound is None and program.depth is None and not program.others
-    free = free and program.limit in (None, program.partitions)
+    asked = program.request
+    free = asked.max_partitions is None and asked.max_rows_per_partition is None
+    free = free and not asked.others and program.limit in (None, program.partitions)
     return free and isinstance(metric, (Count, Sum)) and metric.is_plain
 
 
@@ -73,11 +73,11 @@ def noise_of(program: Program, drawn: Sequence[Released], parts: Sequence[Metric
         drawn: what every step drew.
         parts: a number, or distances and a count, which counts as often as the centre says.
     """
-    steps = {s.part: (s.release, d.cut) for s, d in zip(program.steps, drawn, strict=True)}
+    steps = {s.part: (s.additive, d.cut) for s, d in zip(program.steps, drawn, strict=True)}
     strays, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
     for part in parts:
         release, cut = steps[part]
-        assert isinstance(release, ClippedSum)
+        assert release is not None
         each, is_normal = release.deviation(cut)
         deviations = deviations if is_normal else LAPLACE
         strays = math.hypot(strays, factor * (LAPLACE * each if cut is None else cut.noise))
@@ -128,7 +128,7 @@ def agree(
         for columns, units, each, sides in zip(out, whole, shown, opened, strict=True):
             others = [_other(side, whole, shown, float(unit)) for side in sides]
             exact = integers.concatenate([units, *(left for left, _ in others)])
-            ends = _joined([each.numbers, *(left for _, left in others)])
+            ends = Released.joined([each.numbers, *(left for _, left in others)])
             ends = ends.moved_inside(0.0, np.inf) if is_least_0 else ends
             columns[at] = _between(integers.scale(exact, unit), ends)
     for at, mean in enumerate(metrics):
@@ -157,7 +157,7 @@ def _shown(
         if missing := table.size - len(own.values):
             link = next(each for each in links if each.coarse == at)
             sums = agreement.sums(link.parents, made[link.fine].numbers.values, table.size)
-            own = _joined([own, Released.ranked(sums[-missing:], 0.0)])
+            own = Released.joined([own, Released.ranked(sums[-missing:], 0.0)])
         made[at] = ReleasedTable(own, table.noise(parts))
     return [made[at] for at in sorted(made)]
 
@@ -195,14 +195,7 @@ def _padded(released: Released, size: int) -> Released:
     if size == len(released.values):
         return released
     missing = np.full((size - len(released.values), *released.values.shape[1:]), np.nan)
-    return _joined([released, Released.ranked(missing, np.inf)])
-
-
-def _joined(parts: Sequence[Released]) -> Released:
-    """Return numbers one after the other."""
-    columns = zip(*(part.columns for part in parts), strict=True)
-    values, below, above, rank = map(np.concatenate, columns)
-    return Released(values, below, above, rank)
+    return Released.joined([released, Released.ranked(missing, np.inf)])
 
 
 def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:

@@ -25,8 +25,8 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice, Evidence
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, lost
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, Losses, lost
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -89,9 +89,9 @@ class CliffChoice(ClipChoice):
         return HistogramNoise(self.cost.scaled(_SECOND))
 
     @property
-    def evidence(self) -> Evidence:
-        """What decides where there is no cliff."""
-        return self._whole.evidence
+    def unseen(self) -> float:
+        """How many people may not be shown where there is no cliff."""
+        return self._whole.unseen
 
     def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
         """Draw the first look and the second one, of one row: one after the other.
@@ -114,15 +114,15 @@ class CliffChoice(ClipChoice):
 
     def _cells(self, first: np.ndarray) -> slice | None:
         """Return the buckets of the octave in which people end sharply; None: they do not."""
-        evidence = self._first.evidence
-        top = int(evidence.highest(first).max())
+        look = self._first
+        top = int(look.highest(first).max())
         if not 0 <= top < len(self._octaves):
             return None
         seen = first[0].max(axis=0)
         distance = np.arange(len(seen)) - top
         chances = _DOUBT * np.maximum(0.5 ** np.maximum(distance, 1), 1 / len(seen))
-        above = evidence.shown(first, chances[None])[..., top + 1 :].any()
-        thin = seen[top] < _ENOUGH * evidence.noise.scale or (
+        above = look.shown(first, chances[None])[..., top + 1 :].any()
+        thin = seen[top] < _ENOUGH * HistogramNoise(look.cost).scale or (
             top > 0 and seen[top] < seen[top - 1] / _FALL
         )
         return None if above or thin else slice(self._starts[top], self._starts[top + 1])
@@ -165,10 +165,10 @@ class CliffChoice(ClipChoice):
         if clips[0] == cells.stop - 1:
             return self._first.losses(first, octave, deviations, squared)
         [top], ends = octave, self._first.thresholds
-        edges = ClipEdges((*ends[:top], *self.thresholds[cells], *ends[top + 1 :]))
+        edges = (*ends[:top], *self.thresholds[cells], *ends[top + 1 :])
         joined = np.concatenate([first[..., :top], second, first[..., top + 1 :]], axis=-1)
         clip, scale = top + clips - cells.start, self._second.scale
-        tops = self._first.evidence.highest(first)
+        tops = self._first.highest(first)
         tops = np.where(tops == top, clip[:, None], tops)
         return [
             lost(joined[:, side], tops[:, side], clip, edges, scale, deviations, squared)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, lost
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, Losses, bucket_means, lost
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -46,8 +46,10 @@ def share_of_clip(partitions: int | None, reach: int) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Decide how far up a noisy histogram shows people. A function of released numbers: no cost.
+class ClipChoice:
+    """Choose a clip C: the noisy histogram, and what it says. See `noisy_histogram` for its cost.
+
+    *How far up people are shown.* A function of released numbers: no cost.
 
     A window of 1, 2 or 4 neighbouring buckets shows people, in its lowest bucket, where its sum
     exceeds what noise alone reaches with a small chance.
@@ -64,23 +66,39 @@ class Evidence:
     too late. Near the anchor, where people are likely to be, less evidence is asked for than for
     all buckets alike.
 
+    *The clip.* b is the scale of the noise per unit of the clip. The clip of P partitions is the
+    smallest edge that at most P b people are above, up to the highest bucket that shows people: the
+    noise of a partition is b C, what it loses about loss(C) / P, and the derivative of loss(C) is
+    the number of people above C. How many people are above an edge is a count, of sensitivity 1:
+    noise in it costs no more for high edges.
+
     Attributes:
-        noise: that of every bucket.
-        buckets: how many there are on one side.
+        cost: what the histogram costs.
+        thresholds: the public clips, in units.
         sides: 2 where there is a histogram of its own for numbers below 0.
         anchored: whether the first bucket is where most people are, as with numbers of rows: it is
             then taken for the anchor, so that little evidence is enough near it.
-        numbers: how many numbers a false alarm would ruin together; `BEYOND` is divided by that.
+        numbers: how many numbers the clip serves, or about so many, which a false alarm would ruin
+            together; `BEYOND` is divided by that.
         known: the bucket up to which a single value can be, by public ends: people are taken to
             show there. -1: no ends are known.
     """
 
-    noise: HistogramNoise
-    buckets: int
+    cost: Budget
+    thresholds: tuple[int, ...]
     sides: int = 1
     anchored: bool = False
     numbers: int = 1
     known: int = -1
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets a side has; the last one is above all clips."""
+        return len(self.thresholds) + 1
+
+    @property
+    def _noise(self) -> HistogramNoise:
+        return HistogramNoise(self.cost)
 
     def highest(self, noisy: np.ndarray) -> np.ndarray:
         """Return the highest bucket that shows people, per row and side; -1 where none does.
@@ -107,7 +125,7 @@ class Evidence:
         known, which = np.unique(chances, return_inverse=True)
         shown = np.zeros(noisy.shape, bool)
         for width in WINDOWS:
-            each = self.noise.all_beyond(width, tuple((known / self._tests).tolist()))
+            each = self._noise.all_beyond(width, tuple((known / self._tests).tolist()))
             levels = each[which].reshape(chances.shape)
             shown |= _windows(noisy, width) > levels[:, None, :]
         return shown
@@ -125,45 +143,7 @@ class Evidence:
     @property
     def unseen(self) -> float:
         """How many people may be in the bucket above a clip, typically, and not be shown."""
-        return self.noise.beyond(1, self._alarm * _RARER / self._tests)
-
-
-@dataclass(frozen=True)
-class ClipChoice:
-    """Choose a clip C: the noisy histogram, and what it says. See `noisy_histogram` for its cost.
-
-    *The clip.* b is the scale of the noise per unit of the clip. The clip of P partitions is the
-    smallest edge that at most P b people are above, up to the highest bucket that shows people: the
-    noise of a partition is b C, what it loses about loss(C) / P, and the derivative of loss(C) is
-    the number of people above C. How many people are above an edge is a count, of sensitivity 1:
-    noise in it costs no more for high edges.
-
-    Attributes:
-        cost: what the histogram costs.
-        thresholds: the public clips, in units.
-        sides: 2 where numbers below 0 have a histogram of their own.
-        anchored: as in `Evidence`.
-        numbers: how many numbers the clip serves, or about so many; as in `Evidence`.
-        known: as in `Evidence`.
-    """
-
-    cost: Budget
-    thresholds: tuple[int, ...]
-    sides: int = 1
-    anchored: bool = False
-    numbers: int = 1
-    known: int = -1
-
-    @property
-    def buckets(self) -> int:
-        """How many buckets a side has; the last one is above all clips."""
-        return len(self.thresholds) + 1
-
-    @property
-    def evidence(self) -> Evidence:
-        """What decides whether the histogram shows people."""
-        noise = HistogramNoise(self.cost)
-        return Evidence(noise, self.buckets, self.sides, self.anchored, self.numbers, self.known)
+        return self._noise.beyond(1, self._alarm * _RARER / self._tests)
 
     def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
         """Draw the noisy histograms of some rows, each with its own people.
@@ -172,7 +152,7 @@ class ClipChoice:
             people: (rows, sides, buckets), each person in one bucket of a row.
             noise: the randomness.
         """
-        return HistogramNoise(self.cost).add(people, noise)
+        return self._noise.add(people, noise)
 
     def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds` per row; -1 where nobody is shown.
@@ -182,7 +162,7 @@ class ClipChoice:
             price: b, the scale of the noise of a number for a clip of 1.
             partitions: P, how many numbers the clip serves.
         """
-        tops = self.evidence.highest(noisy)
+        tops = self.highest(noisy)
         below = np.arange(self.buckets)[None, None, :] <= tops[..., None]
         people = np.where(below, np.maximum(noisy, 0), 0).sum(axis=1)
         above = people.sum(axis=1, keepdims=True) - people.cumsum(axis=1)
@@ -205,11 +185,11 @@ class ClipChoice:
             partitions: P, above 1.
             weight: what a lost unit counts for.
         """
-        tops = self.evidence.highest(noisy)
+        tops = self.highest(noisy)
         shown = np.arange(self.buckets)[None, None, :] <= tops[..., None]
         people = np.where(shown, np.maximum(noisy, 0), 0).sum(axis=1)
         edges = np.array([float(clip) for clip in self.thresholds])
-        means = ClipEdges(self.thresholds).means[: self.buckets]
+        means = bucket_means(self.thresholds)[: self.buckets]
         # Who is in a bucket up to an edge loses nothing, whatever its mean is taken to be.
         excess = np.triu(np.maximum(means[None, :] - edges[:, None], 0.0), 1)
         errors = weight * (people @ excess.T) / partitions + noise
@@ -233,8 +213,7 @@ class ClipChoice:
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
-        tops, edges = self.evidence.highest(noisy), ClipEdges(self.thresholds)
-        scale = HistogramNoise(self.cost).scale
+        tops, edges, scale = self.highest(noisy), self.thresholds, self._noise.scale
         return [
             lost(noisy[:, side], tops[:, side], clips, edges, scale, deviations, squared)
             for side in range(self.sides)

@@ -6,6 +6,7 @@ people with enormous numbers can be beyond it, and are protected for exactly tha
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,35 +24,28 @@ _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`Cut.sums`)."""
-_SPREAD = 2.0
-"""How much more than its share a partition may have lost."""
+SPREAD = 2.0
+"""How much more than its share of what is lost a partition may have lost."""
 
 
-@dataclass(frozen=True)
-class ClipEdges:
-    """The edges of buckets, and what a number in a bucket is on average, in units.
+def bucket_means(clips: Sequence[int]) -> np.ndarray:
+    """Return the mean number in each bucket, in units; beyond the last clip of `_UNSEEN` more.
 
     Numbers are taken to be spread evenly over the logarithms between two edges a < b of a bucket:
     their mean is (b - a) / ln(b / a), for an octave 0.72 b (with a + 1/2, b + 1/2 in the logarithm,
     as units are whole). Beyond the last clip the edges go on by octaves.
 
-    Attributes:
+    Args:
         clips: the public clips, which are the upper edges of all buckets but the last.
     """
-
-    clips: tuple[int, ...]
-
-    @property
-    def means(self) -> np.ndarray:
-        """The mean number in each bucket, as floats; beyond the last clip `_UNSEEN` more."""
-        uppers = np.array([float(clip) for clip in self.clips])
-        more = uppers[-1] * 2.0 ** np.arange(1, _UNSEEN + 2)
-        uppers = np.concatenate([uppers, more])
-        lowers = np.concatenate([[uppers[0] / 2.0], uppers[:-1]])
-        # Numbers are whole: those of a bucket are a + 1 to b, each from 1/2 below to 1/2 above.
-        # Edges beyond 2^53 can be 1 apart and the same float.
-        widths = np.maximum(uppers - lowers, 1.0)
-        return np.asarray(widths / np.log1p(widths / (lowers + 0.5)))
+    uppers = np.array([float(clip) for clip in clips])
+    more = uppers[-1] * 2.0 ** np.arange(1, _UNSEEN + 2)
+    uppers = np.concatenate([uppers, more])
+    lowers = np.concatenate([[uppers[0] / 2.0], uppers[:-1]])
+    # Numbers are whole: those of a bucket are a + 1 to b, each from 1/2 below to 1/2 above.
+    # Edges beyond 2^53 can be 1 apart and the same float.
+    widths = np.maximum(uppers - lowers, 1.0)
+    return np.asarray(widths / np.log1p(widths / (lowers + 0.5)))
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ def lost(
     noisy: np.ndarray,
     tops: np.ndarray,
     clips: np.ndarray,
-    edges: ClipEdges,
+    edges: Sequence[int],
     scale: float,
     deviations: float = ALONE,
     squared: bool = False,
@@ -116,14 +110,14 @@ def lost(
         noisy: (rows, buckets).
         tops: the highest bucket that shows people, per row; -1: none does.
         clips: the index of the clip, per row.
-        edges: of the buckets.
+        edges: the upper edges of all buckets but the last, which are the clips.
         scale: that of the noise (`HistogramNoise.scale`).
         deviations: q, in scales of the noise.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
             what is squared, so people fall by at most the root of `_FALL`.
     """
-    means, rows = edges.means, np.arange(len(noisy))
-    clip = np.array([float(each) for each in edges.clips])[clips]
+    means, rows = bucket_means(edges), np.arange(len(noisy))
+    clip = np.array([float(each) for each in edges])[clips]
     indexes = np.arange(noisy.shape[1])[None, :]
     seen = (indexes > clips[:, None]) & (indexes <= tops[:, None])
     excess = np.where(seen, np.maximum(means[None, : noisy.shape[1]] - clip[:, None], 0.0), 0.0)
@@ -236,7 +230,7 @@ class Cut:
         """Return how far below and above each number, as it was drawn, the truth may be.
 
         A partition's share w of what is lost is that of its size; without a norm, where people lose
-        in each partition by itself, or of its squared size, whichever is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
+        in each partition by itself, or of its squared size, whichever is larger. With f = `SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
         L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
         more in the sum of numbers: by as much as the released numbers add up to more than people
         have kept of the norm.
@@ -248,9 +242,9 @@ class Cut:
         sizes, more = self.sizes(values), 1.0
         if self.norm == 2 and self.kept:
             more = max(1.0, sums[2 if self.below[0] > 0 else 3] * self.scale / self.kept)
-        share = _SPREAD * sizes / sums[0]
+        share = SPREAD * sizes / sums[0]
         if not self.norm:
-            share = np.maximum(share, _SPREAD * sizes**2 / sums[1])
+            share = np.maximum(share, SPREAD * sizes**2 / sums[1])
         below, above = (
             self.noise
             + np.minimum(

@@ -1,6 +1,6 @@
 """Choose how many partitions of a person count, from a noisy histogram of people.
 
-What adds up needs no such bound (`metrics.clipped_sum`). Ranks, extremes, different values and
+What adds up needs no such bound (`metrics.additive`). Ranks, extremes, different values and
 others pay for every partition of a person, and so there must be a most.
 
 *The ladder* is 1, 2, 3, 4, 6, 8, ..., 1024. A person with rows in k partitions stands on one step:
@@ -120,7 +120,7 @@ def choose(
         noise: the mean absolute noise per partition and unit at each step.
         partitions: the public number of partitions; None: unknown.
     """
-    edges, top = choice.thresholds, int(choice.evidence.highest(noisy)[0, 0])
+    edges, top = choice.thresholds, int(choice.highest(noisy)[0, 0])
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
         return BoundChoice(max(edge for edge in edges if edge <= few), choice, noisy)

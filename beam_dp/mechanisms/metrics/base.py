@@ -8,7 +8,7 @@ here as a question with a default answer, so that nobody has to know which metri
 
 *Parts* are what metrics are made of: one number per partition, before any budget is known. A part
 is a frozen record. Two metrics whose parts are equal share one release, which is paid once. The
-planner (`planning.builder`) lets each part build its release from its share of the budget and the
+planner (`planning.compile`) lets each part build its release from its share of the budget and the
 `Context` of the pipeline. Most metrics are one part: themselves, without name and weight.
 """
 
@@ -29,7 +29,7 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import WIDE
+from beam_dp.mechanisms.numerics.integers import WIDE
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
@@ -288,6 +288,9 @@ class Metric(MetricPart):
     chance to fail."""
     own_epsilons: ClassVar[tuple[str, ...]] = ()
     """The statistics of people for which each of them may have an epsilon of their own."""
+    takes_auto_bound: ClassVar[bool] = True
+    """Whether the bound on partitions may be chosen privately beside it, which costs every person
+    the same part of the whole budget, when they are added or removed."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
 
@@ -331,14 +334,6 @@ class Metric(MetricPart):
     def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
         """Return which of all that is asked for is released in another way beside it, and how."""
         return ()
-
-    @property
-    def takes_auto_bound(self) -> bool:
-        """Whether the bound on partitions may be chosen privately beside it.
-
-        That costs every person the same part of the whole budget, when they are added or removed.
-        """
-        return True
 
     @property
     def truth_within(self) -> tuple[float, float]:

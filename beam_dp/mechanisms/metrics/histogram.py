@@ -26,15 +26,10 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.additive.additive_release import people_of
+from beam_dp.mechanisms.metrics.additive.contribution import Total, clipped_totals
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers
-from beam_dp.mechanisms.metrics.clipped_sum import (
-    ClippedSum,
-    ClippedTotals,
-    Pool,
-    clipped_totals,
-    people_of,
-)
-from beam_dp.mechanisms.metrics.released import Description, Release, Released
+from beam_dp.mechanisms.metrics.released import Release
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -93,8 +88,8 @@ class Histogram(OfNumbers):
         [column] = self.columns()
         finite = [edge for edge in self.edges if isinstance(edge, Fraction)]
         count = context.field(column, "count")
-        people = dataclasses.replace(people_of(context, share, count), box=False)
-        measure = PersonBins(
+        people = people_of(context, share, count, box=False)
+        bins = PersonBins(
             source=context.field(column, OPERATIONS[self.person_value]),
             # A multiple of the unit is below an edge if it is at most the last one below.
             thresholds=tuple(math.ceil(edge / column.detail) - 1 for edge in finite),
@@ -104,7 +99,8 @@ class Histogram(OfNumbers):
             norm=people.measure.norm,
         )
         first = int(self.edges[0] != -math.inf)  # else a bin holds the numbers below all edges
-        return ClippedBins(**vars(people), bins=measure, first=first, size=len(self.edges) - 1)
+        per_bin = PeoplePerBin(people.measure, bins, first, size=len(self.edges) - 1)
+        return dataclasses.replace(people, contribution=per_bin)
 
 
 def _edge(value: object) -> Edge:
@@ -133,42 +129,31 @@ def _word(edge: checks.Real) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClippedBins(ClippedSum):
+class PeoplePerBin(Total):
     """A row of numbers of people per partition, one per bin; see the module.
 
     Attributes:
         bins: who is in which bucket.
         first: the first bucket that is a bin; those before and after the bins are not released.
-        size: how many buckets are bins.
     """
 
-    bins: PersonBins = dataclasses.field(kw_only=True)
-    first: int = 0
-    size: int = 1
+    bins: PersonBins
+    first: int
 
     @property
     def measures(self) -> tuple[PersonBins, ...]:
         """The people per bucket."""
         return (self.bins,)
 
-    def _clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+    @property
+    def where(self) -> str:
+        """What the noise is on."""
+        return f" on each of {self.size} bins, with nobody in two"
+
+    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
         """Return the people of each bin of each partition, in one row."""
         buckets, steps = len(self.bins.thresholds) + 1, self.measure.steps
-        width = len(self.thresholds) + 1 if self.measure.norm else 1
+        width = len(self.measure.thresholds) + 1 if self.measure.norm else 1
         cells = view.cut_cells(0, buckets, width, index)
         whole, shares = (part[:, self.first : self.first + self.size].ravel() for part in cells)
         return clipped_totals(whole, shares, clip, fine, steps)
-
-    def released(
-        self, taken: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: Pool
-    ) -> Released:
-        """Return a row of numbers for each partition."""
-        flat = super().released(taken, noisy, clips, noise)
-        values, below, above, rank = (part.reshape(-1, self.size) for part in flat.columns)
-        return Released(values, below, above, rank, flat.cut)
-
-    def describe(self) -> Description:
-        """Describe the noise on each bin."""
-        said = super().describe()
-        mechanism = f"{said.mechanism} on each of {self.size} bins, with nobody in two"
-        return said._replace(mechanism=mechanism)

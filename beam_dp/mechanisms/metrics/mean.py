@@ -4,7 +4,7 @@ People add to a sum S and to a number N of rows (or people). The mean of the row
 c + (S - c N) / N for every c. A person whose values are near c moves the sum of the distances from
 c, S - c N, by little: it has a small clip and little noise. S has neither where values are far from
 0, as years or ratings are. c is a median of people's own means, chosen privately
-(`planning.first_choices`). The middle of public ends would cost nothing, but errs more: by 2.5
+(`planning.adaptive`). The middle of public ends would cost nothing, but errs more: by 2.5
 times for ratings, and by 6 for clicks, which are far from the middle of 0 and 1.
 
 Whatever c is, the release is private and c costs nothing more than its choice; a c that is far off
@@ -24,6 +24,13 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.additive.additive_release import (
+    AdditiveRelease,
+    Limits,
+    clipped_sum,
+    people_of,
+)
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     CentreRequest,
     Context,
@@ -38,12 +45,6 @@ from beam_dp.mechanisms.metrics.base import (
     joined,
     units_between,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import (
-    ClippedSum,
-    clipped_sum,
-    people_of,
-    row_clips,
-)
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks
@@ -51,6 +52,7 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
+UnitEnds = tuple[int | None, int | None]
 _SQUARES_AND_REST = (1, 2, 1)
 """The weights of the three numbers: the squares matter most."""
 
@@ -198,6 +200,7 @@ class Distances(PooledPart):
     """
 
     word: ClassVar[str] = "sum"
+    power: ClassVar[int] = 1
 
     ends: Ends
     by_person: bool
@@ -207,33 +210,44 @@ class Distances(PooledPart):
         """How its centre is chosen."""
         return CentreRequest(self.column, self.ends, self.by_person)
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the release, which is about 0 until a centre is chosen."""
-        unit = self.exact_unit
-        found = context.centres.get(self.asked_centre, 0)
-        centre, unanswered = found or 0, found is None
-        measure = Measure(
-            context.field(self.column, "sum", *units_between(self.ends, unit)),
+    def build(self, context: Context, share: Budget) -> AdditiveRelease:
+        """Return the release, which is about 0 until a centre is chosen; in units to the power."""
+        ends = units_between(self.ends, self.exact_unit)
+        centre, limits = self._centre(context)
+        measure = self._measure(context, centre, ends)
+        return clipped_sum(
+            context,
+            share,
+            measure,
+            self.exact_unit**self.power,
+            anchored=False,
+            folded=not measure.sign,
+            widest=self._widest(centre, ends),
+            limits=limits,
+        )
+
+    def _measure(self, context: Context, centre: int, ends: UnitEnds) -> Measure:
+        """Return what a person adds: sums of values, and of how many the centre is taken off."""
+        return Measure(
+            context.field(self.column, "sum", *ends),
             sign=0,
+            thresholds=VALUE_CLIPS,
             counted=self._counted(context),
             once=self.by_person and centre != 0,  # else totals would be cut to 1
             centre=centre,
         )
-        made = clipped_sum(context, share, measure, VALUE_CLIPS, unit, anchored=False)
-        return dataclasses.replace(
-            made,
-            folded=True,
-            bounded=False,
-            widest=self._widest(centre),
-            unseen=math.nan if unanswered else 0.0,
-        )
 
-    def _widest(self, centre: int) -> int | None:
-        """Return how far a value can be from the centre, in units; None: the ends are not known."""
-        low, high = units_between(self.ends, self.exact_unit)
+    def _centre(self, context: Context) -> tuple[int, Limits]:
+        """Return the centre, and what is released where nobody shows how far values are from it."""
+        found = context.centres.get(self.asked_centre, 0)
+        return found or 0, Limits(unseen=math.nan if found is None else 0.0)
+
+    def _widest(self, centre: int, ends: UnitEnds) -> int | None:
+        """Return how much a value can add, in units; None: the ends are not known."""
+        low, high = ends
         if low is None or high is None or max(-low, high) >= _WIDEST - 1:
             return None
-        return max(1, abs(low - centre), abs(high - centre))
+        return int(max(1, abs(low - centre), abs(high - centre)) ** self.power)
 
     def _counted(self, context: Context) -> int:
         """Return what counts the values that the centre is taken off."""
@@ -243,10 +257,10 @@ class Distances(PooledPart):
 class DistancesOfAll(Distances):
     """The sum of the distances of all rows, or people: of those without a value that of 0."""
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the release; a sum of all rows lacks those that a bound cuts."""
-        made = super().build(context, share)
-        return dataclasses.replace(made, bounded=context.depth is not None)
+    def _centre(self, context: Context) -> tuple[int, Limits]:
+        """Return the same; a sum of all rows lacks those that a bound cuts."""
+        centre, limits = super()._centre(context)
+        return centre, dataclasses.replace(limits, bounded=context.depth is not None)
 
     def _counted(self, context: Context) -> int:
         super()._counted(context)  # the centre is chosen by it
@@ -257,23 +271,17 @@ class SquaredDistances(Distances):
     """The sum of the squared distances of a column's values from a centre."""
 
     word: ClassVar[str] = "sum of squares"
+    power: ClassVar[int] = 2
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the release about the same centre; a unit is a squared one."""
-        ends = units_between(self.ends, self.exact_unit)
-        found = context.centres.get(self.asked_centre, 0)
-        centre, unanswered = found or 0, found is None
-        measure = Measure(
+    def _measure(self, context: Context, centre: int, ends: UnitEnds) -> Measure:
+        """Return what a person adds: sums of squares about the same centre."""
+        return Measure(
             context.field(self.column, "squares", *ends),
-            counted=context.field(self.column, "count"),
+            thresholds=_SQUARE_CLIPS,
+            counted=self._counted(context),
             centre=centre,
             totals=context.field(self.column, "sum", *ends),
         )
-        unit = self.exact_unit**2
-        made = clipped_sum(context, share, measure, _SQUARE_CLIPS, unit, anchored=False)
-        unseen, widest = math.nan if unanswered else 0.0, self._widest(centre)
-        squared = None if widest is None else widest**2
-        return dataclasses.replace(made, bounded=False, widest=squared, unseen=unseen)
 
 
 class RowsWithValue(PooledPart):
@@ -284,9 +292,9 @@ class RowsWithValue(PooledPart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release of the rows that bounds leave, which look like all of them."""
-        measure = Measure(context.field(self.column, "count"))
-        made = clipped_sum(context, share, measure, row_clips(context.depth))
-        return dataclasses.replace(made, bounded=False)
+        count = context.field(self.column, "count")
+        measure = Measure(count, thresholds=row_clips(context.depth))
+        return clipped_sum(context, share, measure, limits=Limits())
 
 
 class PeopleWithValue(PooledPart):

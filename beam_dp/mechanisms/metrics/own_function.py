@@ -144,6 +144,7 @@ class BlackBox(OfPersonValues):
 
     word: ClassVar[str] = "black_box"
     functions: ClassVar[tuple[str, ...]] = ("function",)
+    takes_auto_bound: ClassVar[bool] = False  # people's blocks are fixed before a choice
 
     function: BlockFunction
     _: dataclasses.KW_ONLY
@@ -159,11 +160,6 @@ class BlackBox(OfPersonValues):
         if self.blocks is not None:
             mend = "Leave it out for a number that suits the budget."
             checks.positive_integer(owner, "blocks", self.blocks, mend)
-
-    @property
-    def takes_auto_bound(self) -> bool:
-        """Whether the bound may be chosen privately: no, people's blocks are fixed before that."""
-        return False
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the median of its answers, with a number of blocks that suits the budget."""

@@ -30,7 +30,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -150,6 +150,8 @@ class PersonalisedStatistic(Preprocessing):
         epsilons: the public numbers that may be in it, multiples of a millionth.
     """
 
+    takes_auto_bound: ClassVar[bool] = False  # not all people could pay for a choice
+
     of: str
     person_epsilon: str
     epsilons: tuple[checks.Real, ...]
@@ -201,23 +203,18 @@ class PersonalisedStatistic(Preprocessing):
         self, context: Context, share: Budget, lines: TierRelation
     ) -> PersonEpsilonRelease:
         epsilons, each = self.columns()[-1].detail, Fraction(1, context.reach)
-        scale, people, noise = self.choices(context, share, Budget(epsilons[0]))
+        clip, people, noise = self.choices(context, share, Budget(epsilons[0]))
         everybody = share.amount - noise.amount
         paid = tuple((level - everybody) * each for level in (*epsilons[:-1], share.amount))
         return PersonEpsilonRelease(
             metric=self,
             relation=lines,
-            scale=scale,
+            clip=clip,
             people=people,
             noise_cost=Budget(paid[-1]),
             alpha=context.alpha,
             epsilons=paid,
         )
-
-    @property
-    def takes_auto_bound(self) -> bool:
-        """Whether the bound may be chosen privately: not all people could pay for it."""
-        return False
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what would cost everybody the same, and another budget than the largest."""

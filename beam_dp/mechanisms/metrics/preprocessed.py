@@ -19,12 +19,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, people_of
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, people_of
-from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending
+from beam_dp.mechanisms.metrics.released import Description, Release, Released
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -93,11 +96,11 @@ class Preprocessing(OfPersonValues):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release: a third of the share for R, a sixth for n, the rest for g."""
-        scale, people, noise = self.choices(context, share, share)
+        clip, people, noise = self.choices(context, share, share)
         return PreprocessedRelease(
             metric=self,
             relation=Relation(context.index(self.source)),
-            scale=scale,
+            clip=clip,
             people=people,
             noise_cost=context.each(noise),
             alpha=context.alpha,
@@ -105,7 +108,7 @@ class Preprocessing(OfPersonValues):
 
     def choices(
         self, context: Context, share: Budget, payer: Budget
-    ) -> tuple[ClippedSum | None, ClippedSum | None, Budget]:
+    ) -> tuple[SharedClip | None, AdditiveRelease | None, Budget]:
         """Return what chooses R, a bound on people's numbers, for all partitions; n; and the rest.
 
         Args:
@@ -121,12 +124,12 @@ class Preprocessing(OfPersonValues):
             counted = context.field(self.source, "count")
             people = people_of(context, counting, counted, each=True)
             spent += counting.amount
-        noise = (Budget.zcdp if share.is_zcdp else Budget)(share.amount - spent)
+        noise = share.like(share.amount - spent)
         peak = "sum" if self.person_value == "sum" else "peak"
         field, unit = context.field(self.source, peak), self.exact_unit
         measure = Measure(field, sign=0, thresholds=VALUE_CLIPS)
-        scale = ClippedSum(measure, unit, search, noise, alpha=context.alpha)
-        return scale, people, noise
+        clip = SharedClip(measure, unit, ClipChoice(search, VALUE_CLIPS, sides=2))
+        return clip, people, noise
 
     @property
     def exact_sensitivity(self) -> Fraction | None:
@@ -246,7 +249,7 @@ class PreprocessedRelease(Release):
     Attributes:
         metric: what is released.
         relation: who owns which values, in units.
-        scale: how R is chosen; None: Delta is given.
+        clip: how R is chosen; None: Delta is given.
         people: how n is released.
         noise_cost: the cost of g, per partition.
         alpha: the chance that the noise strays further than the plan says.
@@ -254,8 +257,8 @@ class PreprocessedRelease(Release):
 
     metric: Preprocessing
     relation: Relation
-    scale: ClippedSum | None
-    people: ClippedSum | None
+    clip: SharedClip | None
+    people: AdditiveRelease | None
     noise_cost: Budget
     alpha: Fraction
 
@@ -268,18 +271,13 @@ class PreprocessedRelease(Release):
     def spends(self) -> tuple[Spending, ...]:
         """g and n in each partition, and R once."""
         counting = (self.people.noise_cost,) if self.people is not None else ()
-        chosen = self.scale.spends_on_clip if self.scale is not None else ()
+        chosen = self.clip.spends if self.clip is not None else ()
         return (Spending(cost_of_all([self.noise_cost, *counting])), *chosen)
-
-    @property
-    def chooser(self) -> ClippedSum | None:
-        """The chooser of R, for all partitions."""
-        return self.scale
 
     @property
     def shift(self) -> int:
         """How many people may have numbers beyond R."""
-        return self.scale.shift if self.scale is not None else 0
+        return self.clip.shift if self.clip is not None else 0
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition.
@@ -316,9 +314,9 @@ class PreprocessedRelease(Release):
 
     def _bound(self, view: PartitionView) -> int | None:
         """Return R in units; None where nobody was shown, or where the sensitivity is given."""
-        if self.scale is None or view.clip is None:
+        if self.clip is None or view.clip is None:
             return None
-        return self.scale.largest(view.clip)
+        return self.clip.largest(view.clip)
 
     def _delta(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units (squared units for variances)."""
@@ -333,7 +331,7 @@ class PreprocessedRelease(Release):
     @property
     def known(self) -> str:
         """How Delta is known, for the plan."""
-        return "given" if self.scale is None else "private"
+        return "given" if self.clip is None else "private"
 
     @property
     def _is_variance(self) -> bool:

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import (
@@ -37,15 +38,13 @@ from beam_dp.mechanisms.metrics.released import (
     Profiler,
     Release,
     Released,
-    Spending,
     clip_then_noise,
     people,
 )
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number, scale
 from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed.packed_rows import Packed

@@ -8,12 +8,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
+from beam_dp.mechanisms.histogram_choice.loss import Losses, bucket_means
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
@@ -22,7 +24,6 @@ from beam_dp.mechanisms.metrics.base import (
     OfRowsOrPeople,
     check_indexes,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import row_clips
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
 from beam_dp.mechanisms.metrics.released import (
     Description,
@@ -30,15 +31,13 @@ from beam_dp.mechanisms.metrics.released import (
     Profiler,
     Release,
     Released,
-    Spending,
     counted,
     people,
 )
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.numerics.numbers import WIDE
+from beam_dp.mechanisms.numerics.integers import WIDE, scale
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
@@ -310,9 +309,9 @@ class RowClips:
         if self.look is None:
             return self.clips[0]
         choice, drawn = self._drawn(self.look, rows, noise)
-        shown = int(choice.evidence.highest(drawn)[0, 0]) + 1
+        shown = int(choice.highest(drawn)[0, 0]) + 1
         people = np.maximum(drawn[0, 0, :shown], 0)
-        means = ClipEdges(self.clips).means[:shown]
+        means = bucket_means(self.clips)[:shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 
@@ -620,6 +619,8 @@ class ExtremeRelease(Release):
         search: the search, with its budget, in whole people.
         candidates: the public outputs, mirrored where the numbers are.
     """
+
+    one_sided: ClassVar[bool] = True
 
     measure: Measure
     search: TailSearch

@@ -15,8 +15,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.account import Spending
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.metrics.additive.additive_release import (
+    AdditiveRelease,
+    Limits,
+    clipped_sum,
+)
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
     MetricPart,
@@ -24,8 +31,7 @@ from beam_dp.mechanisms.metrics.base import (
     PooledPart,
     joined,
 )
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, clipped_sum, row_clips
-from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, counted
+from beam_dp.mechanisms.metrics.released import Description, Release, Released, counted
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import Measure, Part
@@ -173,7 +179,7 @@ class Share(PooledPart):
 
     With several partitions, all w_i a_il and w_i (b_il - a_il) together are one vector of norm C at
     most: the L1 norm is the same, and the L2 norm of a sum of two numbers from 0 on is at least
-    that of both. So noise for C in each of them, paid once, hides all (`Pool.split`). With one
+    that of both. So noise for C in each of them, paid once, hides all (`JointNoise.split`). With one
     partition both share a draw.
 
     Attributes:
@@ -185,14 +191,26 @@ class Share(PooledPart):
 
     by_person: bool
 
-    def build(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the release of a part of a person's rows that have a value; of people, of one."""
+    def build(self, context: Context, share: Budget) -> AdditiveRelease:
+        """Return the release of a part of a person's rows that have a value; of people, of one.
+
+        The others borrow the clip of those of the kind, who have twice their share.
+        """
         part = Part(context.field(self.column, "max" if self.by_person else "sum"), self.rest)
-        measure = Measure(context.field(self.column, "count"), once=self.by_person, part=part)
-        clips = (1,) if self.by_person else row_clips(context.depth)
-        given = Fraction(1) if self.by_person else None
-        made = clipped_sum(context, share, measure, clips, given=given)
-        return dataclasses.replace(made, sure=self.by_person, bounded=False)
+        measure = Measure(
+            context.field(self.column, "count"),
+            thresholds=(1,) if self.by_person else row_clips(context.depth),
+            once=self.by_person,
+            part=part,
+        )
+        return clipped_sum(
+            context,
+            share,
+            measure,
+            given=Fraction(1) if self.by_person else None,
+            lender=cost_of_all([share] * WEIGHT_OF_SHARE) if self.rest else None,
+            limits=Limits(sure=self.by_person),
+        )
 
 
 class Others(Share):
@@ -200,16 +218,6 @@ class Others(Share):
 
     word: ClassVar[str] = "with another value"
     rest: ClassVar[bool] = True
-
-    def build(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the same for the others, with all of its share spent on noise.
-
-        They borrow the clip of those of the kind, which have twice their share.
-        """
-        made = Budget.zcdp if share.is_zcdp else Budget
-        lender = super().build(context, made(WEIGHT_OF_SHARE * share.amount))
-        borrowed = lender.clip_cost is not None
-        return dataclasses.replace(lender, borrowed=borrowed, noise_cost=share)
 
 
 def as_written(text: str) -> str:

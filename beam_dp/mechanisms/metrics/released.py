@@ -9,12 +9,14 @@ import abc
 import dataclasses
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.histogram_choice.loss import SPREAD, Cut
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -24,9 +26,6 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 ALPHA = Fraction(48, 1000)
 """Chance that the noise strays further than an interval says; the rest of 5% is for what comes
 before the noise (the floor of two phases)."""
-
-_UNEVEN = 2.0
-"""How much more than its share of the cut pairs a partition may have lost."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,12 +77,16 @@ class Released:
         return cls(values, nothing, nothing, np.broadcast_to(people, nothing.shape).astype(float))
 
     @classmethod
-    def from_columns(
-        cls, columns: Sequence[np.ndarray], cuts: Sequence[Cut | None]
-    ) -> list["Released"]:
-        """Return what the `columns` of several lists of numbers were taken from."""
-        arrays = iter(columns)
-        return [cls(next(arrays), next(arrays), next(arrays), next(arrays), cut) for cut in cuts]
+    def joined(cls, parts: Sequence["Released"]) -> "Released":
+        """Return the numbers of some partitions behind those of others, of one release."""
+        columns = zip(*(part.columns for part in parts), strict=True)
+        values, below, above, rank = map(np.concatenate, columns)
+        return cls(values, below, above, rank, parts[0].cut)
+
+    def take(self, places: slice | Sequence[int] | np.ndarray) -> "Released":
+        """Return the numbers of the partitions at these places."""
+        values, below, above, rank = (column[places] for column in self.columns)
+        return Released(values, below, above, rank, self.cut)
 
     def where(self, chosen: np.ndarray, other: "Released") -> "Released":
         """Return these numbers where they are chosen, else the other's."""
@@ -137,7 +140,7 @@ class Released:
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
 
-        Pairs are taken to be cut where there are many, and to be worth up to `_UNEVEN` times as
+        Pairs are taken to be cut where there are many, and to be worth up to `SPREAD` times as
         much as those that are kept.
 
         Args:
@@ -147,7 +150,7 @@ class Released:
         if not share:
             return self
         sizes = np.maximum(np.abs(self.values.astype(float)), self.above)
-        more = _UNEVEN * share * sizes
+        more = SPREAD * share * sizes
         below = self.below + more if signed else self.below  # inf * 0 is no number
         return Released.between(self.values, below, self.above + more)
 
@@ -169,22 +172,9 @@ class Released:
 
 def _end(values: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Return values plus distances; infinite distances win over anything."""
+    distance = distance.astype(np.float64)  # wide numbers are Python's
     ends = values.astype(np.float64) + np.where(np.isfinite(distance), distance, 0.0)
     return np.where(np.isfinite(distance), ends, distance)
-
-
-class Spending(NamedTuple):
-    """One entry of the account.
-
-    Attributes:
-        cost: the cost of one draw.
-        purpose: what it is for, where a release spends on several things.
-        once: whether one draw serves all partitions; else there is one per partition.
-    """
-
-    cost: Budget
-    purpose: str = ""
-    once: bool = False
 
 
 class Description(NamedTuple):
@@ -222,6 +212,13 @@ class Profiler(Protocol):
 class Release(abc.ABC):
     """The base of all releases, which are frozen records of public parameters."""
 
+    one_sided: ClassVar[bool] = False
+    """Whether up to `shift` people may be beyond a released number, on a side that stays open."""
+    clip: SharedClip | None = None
+    """How a clip is chosen for all partitions before any draw."""
+    noise_cost: Budget
+    """What its noise costs, of a release with a clip."""
+
     @property
     @abc.abstractmethod
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -236,11 +233,6 @@ class Release(abc.ABC):
     def shift(self) -> int:
         """How many people may be cut or passed over."""
         return 0
-
-    @property
-    def chooser(self) -> "Release | None":
-        """The `ClippedSum` that chooses a clip for all partitions before any draw; None: none."""
-        return None
 
     @abc.abstractmethod
     def draw(self, view: PartitionView, noise: Noise) -> Released:

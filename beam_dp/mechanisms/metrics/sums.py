@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.additive.additive_release import clipped_sum, people_of
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
-from beam_dp.mechanisms.metrics.clipped_sum import clipped_sum, people_of, row_clips
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.numerics import checks
@@ -103,8 +104,8 @@ class Count(Clippable):
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
-        clips = row_clips(context.depth)
-        return clipped_sum(context, share, Measure(ROWS), clips, given=self.given_clip)
+        measure = Measure(ROWS, thresholds=row_clips(context.depth))
+        return clipped_sum(context, share, measure, given=self.given_clip)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
@@ -133,9 +134,9 @@ class Sum(Clippable, OfNumbers):
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""
-        measure = Measure(context.field(self.source, "sum"), sign=0)
-        known = self.exact_unit, self.given_clip
-        return clipped_sum(context, share, measure, VALUE_CLIPS, *known, anchored=False)
+        measure = Measure(context.field(self.source, "sum"), sign=0, thresholds=VALUE_CLIPS)
+        unit, given = self.exact_unit, self.given_clip
+        return clipped_sum(context, share, measure, unit, given=given, anchored=False)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""

@@ -9,9 +9,10 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.histogram_choice.clip import share_of_clip
+from beam_dp.mechanisms.metrics.additive.additive_release import Limits, each_partition
+from beam_dp.mechanisms.metrics.additive.contribution import Total
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context, OfColumn
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum, row_clips
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.metrics.sums import Clippable
@@ -26,8 +27,48 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _MOST_ROWS = 1 << 62
-_UNKNOWN = 10
-"""For how many partitions a clip is chosen where their number is not public."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CappedValues(Total):
+    """A number that is computed from who has how many rows of which value, each person clipped.
+
+    *Different values.* The clip C is chosen as in `AdditiveRelease`, on the number of different values
+    that a person has. The statistic is the most values that can be covered when every person covers
+    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to
+    C, and it is never above the true number. Of the people who have a value, only one must have
+    room for it, so the true number is above it by at most what people lose.
+
+    *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
+    the largest of them, on which the clip C is chosen as in `AdditiveRelease`. The statistic is M, the
+    maximum over v of sum_i min(c_iv, C).
+
+    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
+    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
+
+    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
+    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
+    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
+    the s_i, which `AdditiveRelease` estimates by the same histogram.
+
+    Attributes:
+        relation: who has.
+        distinct: whether different values are counted; else rows of the most frequent one.
+    """
+
+    relation: Relation
+    distinct: bool
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The histogram that the clip is chosen on, and the rows of the values."""
+        return (*super().measures, self.relation)
+
+    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+        """Return the statistic per partition, each person clipped."""
+        count = _values if self.distinct else _most_rows
+        owned = view.owned(len(super().measures))
+        return np.array([count(lines, clip) for lines in owned], np.int64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +102,8 @@ class DistinctCount(Clippable, OfColumn):
         values = context.field(self.source, "distinct")  # read in any case: P may not be known yet
         if self.clip is None and context.partitions == 1:
             return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
-        made = ClippedValues.of(context, share, values, row_clips(None), self.given_clip)
-        return dataclasses.replace(made, relation=relation, distinct=True)
+        measure = Measure(values, thresholds=row_clips(None))
+        return _capped(context, share, measure, self.given_clip, relation, distinct=True)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed by parts."""
@@ -78,7 +119,7 @@ class MaxFrequency(Clippable, OfColumn):
     """Release how many rows the most frequent value of a column has.
 
     By default a number C of rows per person and value is chosen privately, each person counts for
-    at most C rows of a value, and noise of that size is added (`ClippedValues`). Of rows with
+    at most C rows of a value, and noise of that size is added (`CappedValues`). Of rows with
     several owners it is what the rows of one value pack when nobody counts for more than a price
     (`profiles.packed`). A `search` looks at the profile in which people
     are removed for each value apart (`profiles.frequency`).
@@ -95,9 +136,9 @@ class MaxFrequency(Clippable, OfColumn):
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
-        rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
-        made = ClippedValues.of(context, share, rows, clips, self.given_clip)
-        return dataclasses.replace(made, relation=Relation(context.index(self.source)))
+        rows, relation = context.field(self.source, "mode"), Relation(context.index(self.source))
+        measure = Measure(rows, thresholds=row_clips(context.depth))
+        return _capped(context, share, measure, self.given_clip, relation, distinct=False)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart, or by packings."""
@@ -125,80 +166,19 @@ class SumOfSquares(Profiled, OfColumn):
         return SquaresByItem(Relation(context.index(self.source)), removals)
 
 
-@dataclasses.dataclass(frozen=True)
-class ClippedValues(ClippedSum):
-    """A number that is computed from who has how many rows of which value, each person clipped.
-
-    *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
-    that a person has. The statistic is the most values that can be covered when every person covers
-    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to
-    C, and it is never above the true number. Of the people who have a value, only one must have
-    room for it, so the true number is above it by at most what people lose.
-
-    *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
-    the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the
-    maximum over v of sum_i min(c_iv, C).
-
-    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
-    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
-
-    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
-    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
-    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
-    the s_i, which `ClippedSum` estimates by the same histogram.
-
-    Attributes:
-        relation: who has.
-        distinct: whether different values are counted; else rows of the most frequent one.
-    """
-
-    relation: Relation = dataclasses.field(default_factory=Relation)
-    distinct: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        context: Context,
-        share: Budget,
-        source: int,
-        clips: tuple[int, ...],
-        given: Fraction | None,
-    ) -> "ClippedValues":
-        """Return the release; every partition of a person pays for its noise.
-
-        Args:
-            context: the parameters of the pipeline.
-            share: what it may cost, over all partitions of a person.
-            source: the field that the clip is chosen on.
-            clips: the public clips.
-            given: the clip that the user gave; None: it is chosen.
-        """
-        thresholds = clips if given is None else (max(1, math.ceil(given)),)
-        clip_cost, noise_cost = None, share
-        if len(thresholds) > 1:
-            part = share_of_clip(context.partitions, context.reach)
-            clip_cost, noise_cost = share.split((part, 1 - part))
-        return cls(
-            Measure(source, thresholds=thresholds),
-            Fraction(1),
-            clip_cost,
-            context.each(noise_cost),
-            anchored=True,
-            bounded=context.depth is not None,
-            numbers=context.partitions or _UNKNOWN,
-            alpha=context.alpha,
-        )
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The histogram that the clip is chosen on, and the rows of the values."""
-        return (*super().measures, self.relation)
-
-    def _clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
-        """Return the statistic per partition, each person clipped."""
-        count = _values if self.distinct else _most_rows
-        owned = view.owned(len(super().measures))
-        return np.array([count(lines, clip) for lines in owned], np.int64)
+def _capped(
+    context: Context,
+    share: Budget,
+    measure: Measure,
+    given: Fraction | None,
+    relation: Relation,
+    distinct: bool,
+) -> Release:
+    """Return the release by a clip, which is chosen from the thresholds if none is given."""
+    if given is not None:
+        measure = dataclasses.replace(measure, thresholds=(max(1, math.ceil(given)),))
+    limits = Limits(bounded=context.depth is not None)
+    return each_partition(context, share, CappedValues(measure, relation, distinct), limits)
 
 
 def _values(lines: Lines, cap: int) -> int:

@@ -17,7 +17,6 @@ in B(u, v), then z + d is in B(u, v + M), as floor(v C / M) + C = floor((v + M) 
 of signed sides grow by C. (u, v) -> (u, v + M) is injective, so P(z) <= q^-M P(z + d) =
 e^epsilon P(z + d). For -d the same with (u + M, v). QED. The proof asks nothing of M, which may
 depend on the clips. Without one-signed numbers a single level r = u + v is enough, and r -> r + M.
-Sides without moves (C_j = 0) hold 0 alone.
 
 The density falls by e^-epsilon per step of the convex hull of all moves: it is the K-norm
 mechanism (Hardt and Talwar 2010; Joseph and Yu 2023, arXiv 2309.15790) for the hull of [0, C] and
@@ -82,7 +81,7 @@ class OneDraw:
 
     Attributes:
         budget: what all numbers together cost.
-        clips: by how much one person moves each number at most; 0: it cannot move.
+        clips: by how much one person moves each number at most, from 1 on.
         signed: for each number whether a person may move it up or down when added.
     """
 
@@ -92,8 +91,7 @@ class OneDraw:
 
     def draw(self, noise: Noise, size: int = 1) -> list[Integers]:
         """Return an array of `size` independent draws for each number."""
-        columns = iter(self._moving.draw(noise, size) if any(self.clips) else ())
-        return [next(columns) if clip else np.zeros(size, np.int64) for clip in self.clips]
+        return self._law.draw(noise, size)
 
     def bound(self, index: int, alpha: Fraction) -> int:
         """Return how far the noise of a number strays, except with probability alpha.
@@ -104,29 +102,25 @@ class OneDraw:
             ValueError: unless 2^-20 < alpha < 1.
         """
         checks.fraction_between("OneDraw.bound", "alpha", alpha, LEAST_ALPHA, 1)
-        return self._moving.bound(self._place(index), alpha) if self.clips[index] else 0
+        return self._law.bound(index, alpha)
 
     def deviation(self, index: int) -> float:
         """Return the standard deviation of the noise of a number, to one part in a hundred."""
-        return self._moving.deviation(self._place(index)) if self.clips[index] else 0.0
+        return self._law.deviation(index)
 
     def mean_error(self, index: int) -> float:
         """Return the mean absolute noise of a number, to one part in a hundred."""
-        return self._moving.mean_error(self._place(index)) if self.clips[index] else 0.0
+        return self._law.mean_error(index)
 
     @property
-    def _moving(self) -> "_Hull | _Gaussian":
-        """The noise of the numbers that move."""
-        sides = tuple(side for side in zip(self.clips, self.signed, strict=True) if side[0])
-        return (_gaussian if self.budget.is_zcdp else _hull)(self.budget.amount, sides)
-
-    def _place(self, index: int) -> int:
-        return sum(clip > 0 for clip in self.clips[:index])
+    def _law(self) -> "_Hull | _Gaussian":
+        law = _gaussian if self.budget.is_zcdp else _hull
+        return law(self.budget.amount, tuple(zip(self.clips, self.signed, strict=True)))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Hull:
-    """The noise under pure epsilon, of numbers that move.
+    """The noise under pure epsilon.
 
     Levels are drawn with weight |B(u, v)| q^(u + v), then each number is uniform in its side. A
     level r is proposed by a geometric number of rate `slow`, u uniform in 0..r, and kept with
@@ -342,7 +336,7 @@ def _scaled_exp(weight: int, exponent: Fraction, bits: int) -> Interval:
 
 @dataclasses.dataclass(frozen=True)
 class _Gaussian:
-    """The noise under zCDP, of numbers that move."""
+    """The noise under zCDP."""
 
     rho: Fraction
     sides: tuple[Side, ...]

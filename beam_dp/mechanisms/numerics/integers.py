@@ -16,14 +16,22 @@ from fractions import Fraction
 
 import numpy as np
 
+Number = int | float | Fraction
+EXACT = 2**53
+"""Integers up to here are floats without rounding."""
+WIDE = 2**62
+"""Sums of two such numbers fit int64."""
 WIDEST = 1 << 120
 """Values are clamped below this magnitude (their sums are stored in LIMBS words of 64 bits)."""
 LIMBS = 3
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
-_SAFE = 1 << 62
-_FLOATS = 1 << 53  # all integers up to this are floats
 _WIDE = {LOWEST: -WIDEST, HIGHEST: WIDEST}
+
+
+def is_nan(value: Number) -> bool:
+    """Say whether `value` is NaN, whatever its type and size."""
+    return isinstance(value, float) and math.isnan(value)
 
 
 def widen(column: np.ndarray) -> np.ndarray:
@@ -44,7 +52,7 @@ def narrow(column: np.ndarray) -> np.ndarray:
         narrow_column = column.astype(np.int64)
     except OverflowError:
         return column
-    safe = -_SAFE < narrow_column.min(initial=0) and narrow_column.max(initial=0) < _SAFE
+    safe = -WIDE < narrow_column.min(initial=0) and narrow_column.max(initial=0) < WIDE
     return narrow_column if safe else column
 
 
@@ -85,17 +93,17 @@ def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def _sums_fit(column: np.ndarray) -> bool:
     """Return whether all sums of entries surely stay within 2^62."""
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
-    if max(-low, high) * column.size < _SAFE:  # the quick answer, mostly
+    if max(-low, high) * column.size < WIDE:  # the quick answer, mostly
         return True
-    return magnitude(column) < _SAFE
+    return magnitude(column) < WIDE
 
 
 def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
     """Return the exact sums by index, 0 to before `size`; `indexes` has the index of each entry."""
     total = math.inf if column.dtype == object else magnitude(column)
-    if total < _FLOATS:  # then floats add without rounding, which is quicker
+    if total < EXACT:  # then floats add without rounding, which is quicker
         return np.bincount(indexes, column, size).astype(np.int64)
-    column = column if total < _SAFE else widen(column)
+    column = column if total < WIDE else widen(column)
     sums = np.zeros(size, column.dtype)
     np.add.at(sums, indexes, column)
     return narrow(sums)
@@ -103,28 +111,28 @@ def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
 
 def running_sums(column: np.ndarray) -> np.ndarray:
     """Return the exact running sums along the last axis."""
-    if column.dtype != object and magnitude(column) >= _SAFE:
+    if column.dtype != object and magnitude(column) >= WIDE:
         column = widen(column)
     return np.cumsum(column, axis=-1)
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the exact elementwise product."""
-    if object in (left.dtype, right.dtype) or largest(left) * largest(right) >= _SAFE:
+    if object in (left.dtype, right.dtype) or largest(left) * largest(right) >= WIDE:
         return narrow(widen(left) * widen(right))
     return np.asarray(left * right)
 
 
 def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the exact elementwise sum."""
-    if object in (left.dtype, right.dtype) or largest(left) + largest(right) >= _SAFE:
+    if object in (left.dtype, right.dtype) or largest(left) + largest(right) >= WIDE:
         return narrow(widen(left) + widen(right))
     return np.asarray(left + right)
 
 
 def divide(column: np.ndarray, divisor: int) -> np.ndarray:
     """Return the column divided by a positive integer of any size, rounded down."""
-    if divisor >= _SAFE:  # numpy fails to divide int64 by larger integers
+    if divisor >= WIDE:  # numpy fails to divide int64 by larger integers
         column = widen(column)
     return narrow(column // divisor)
 
@@ -144,7 +152,7 @@ def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
         return product(units, narrow(np.array([unit.numerator], object)))
     if units.dtype == object:
         return np.array([float(int(value) * unit) for value in units], np.float64)
-    in_floats = unit.numerator == 1 and unit.denominator <= _FLOATS
-    if in_floats and np.abs(units).max(initial=0) <= _FLOATS:  # a correctly rounded quotient
+    in_floats = unit.numerator == 1 and unit.denominator <= EXACT
+    if in_floats and np.abs(units).max(initial=0) <= EXACT:  # a correctly rounded quotient
         return units / float(unit.denominator)
     return np.array([float(value * unit) for value in units.tolist()], np.float64)

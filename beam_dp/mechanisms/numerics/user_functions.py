@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number, is_nan
+from beam_dp.mechanisms.numerics.integers import Number, is_nan
 
 People = tuple[Any, ...]
 Statistic = Callable[[People], Any]

@@ -34,7 +34,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.packing.packing_program import PARTS
 from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 
 
 @dataclass(frozen=True)

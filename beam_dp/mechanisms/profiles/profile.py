@@ -13,7 +13,7 @@ import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import WIDE, Number, is_nan
+from beam_dp.mechanisms.numerics.integers import WIDE, Number, is_nan
 from beam_dp.mechanisms.numerics.user_functions import (
     People,
     ProfileFunction,

@@ -10,7 +10,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import root_below
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.profiles.profile import Profile
 
 # ln(1 / chance): a profile cut at `cap(n)` gives another result than the whole one with at most

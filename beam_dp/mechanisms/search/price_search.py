@@ -5,28 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Protocol, runtime_checkable
 
 from beam_dp.mechanisms.noise.sampling import SYSTEM_NOISE, Noise
 from beam_dp.mechanisms.numerics.enclosures import root_below
+from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
 Extension = Callable[[Fraction], Fraction]
 """A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
-
-
-@runtime_checkable
-class Narrowed(Protocol):
-    """An extension that is known between two numbers first, and closer with more work."""
-
-    def __call__(self, price: Fraction) -> Fraction:
-        """Return E(D)."""
-
-    def between(self, price: Fraction) -> tuple[Fraction, Fraction]:
-        """Return two numbers between which E(D) is, from what is known."""
-
-    def closer(self, price: Fraction) -> None:
-        """Work so that `between` comes closer: after enough of it, to E(D) twice."""
 
 
 STEP = 8
@@ -113,7 +99,7 @@ class PriceSearch(Paid):
         """
         first, second = self._rates
         rho = int(noise.geometric(first, 1)[0])
-        known = extension if isinstance(extension, Narrowed) else cache(extension)
+        known = extension if isinstance(extension, Packed) else cache(extension)
         for j in range(top + 1):
             theta = self._theta(0 if usual is None else j - usual)
             if _is_at_most(known, j, theta + int(noise.geometric(second, 1)[0]) - rho):
@@ -159,7 +145,7 @@ def _adds(number: Fraction, whole: Fraction) -> int:
 
 def _is_at_most(extension: Extension, j: int, most: int) -> bool:
     """Return whether Q_j is at most a number, without more work than that takes."""
-    if not isinstance(extension, Narrowed):
+    if not isinstance(extension, Packed):
         return query(extension, j) <= most
     whole = Fraction(price_at(j))
     while True:

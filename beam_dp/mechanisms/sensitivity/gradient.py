@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.numerics.user_functions import is_infinite, plain_number, removal_count
 
 Matrix = npt.NDArray[Any]

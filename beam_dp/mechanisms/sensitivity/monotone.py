@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.numerics.user_functions import (
     People,
     Statistic,

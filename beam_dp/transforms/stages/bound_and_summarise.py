@@ -41,8 +41,9 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning import adaptive
+from beam_dp.mechanisms.planning.compile import compiled
+from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
@@ -117,12 +118,12 @@ class First:
         return None if self.chosen is None else beam.pvalue.AsSingleton(self.chosen)
 
 
-def completed(chosen: Chosen | None, selected: Sequence[Selected]) -> Chosen | None:
-    """Return what was chosen, with the number of partitions if they were selected."""
-    if not selected:
-        return chosen
-    several = sum(len(each.keys) for each in selected)
-    return dataclasses.replace(chosen or Chosen(), partitions=several)
+def adapted(program: Program, chosen: Chosen | None, selected: Sequence[Selected] = ()) -> Program:
+    """Return the program for what was chosen first, and for the number of partitions selected."""
+    known = chosen or NOTHING
+    if selected:
+        known = dataclasses.replace(known, partitions=sum(len(each.keys) for each in selected))
+    return compiled(program.request, known)
 
 
 @dataclasses.dataclass(eq=False)
@@ -171,7 +172,7 @@ class Summarise(
         reduce = beam.ParDo(ReduceShards(self.bounder, first.program, self.buckets))
         typed = reduce.with_output_types(_BYTES)
         reduced = people | "ReduceShards" >> typed.with_outputs(VOTES, WEIGHED, main="lines")
-        if first.program.chooses:
+        if first.program.request.chooses:
             first.chosen = reduced[VOTES] | "First" >> first.choose
         if first.select is not None:
             # Not flattened with empty ones: on some runners that shows elements in logs for debugging.
@@ -298,10 +299,10 @@ class ReduceShards(quick_steps.QuickStep):
     """
 
     def __init__(self, bounder: Bounder, program: Program, buckets: int) -> None:
-        self._bounder, self._votes, self._buckets = bounder, program.votes, buckets
-        self._chooses, self._metrics = program.chooses, bool(program.metrics)
-        self._caps = program.caps
-        self._measures = [Measure(WEIGHTS)] * len(program.caps)
+        self._bounder, self._votes, self._buckets = bounder, adaptive.votes_of(program), buckets
+        self._chooses, self._metrics = program.request.chooses, bool(program.metrics)
+        self._caps = program.request.caps
+        self._measures = [Measure(WEIGHTS)] * len(self._caps)
 
     def start_bundle(self) -> None:
         """Begin a bundle with nobody: a bundle that failed leaves nothing behind."""
@@ -394,7 +395,7 @@ class Settle(quick_steps.QuickStep):
             settled = functools.partial(self._bounder.settle, lines)
         else:
             if not self._begun:  # what was chosen is the same for all elements
-                self._turn_to(self._program.at(completed(chosen, selected)), selected)
+                self._turn_to(adapted(self._program, chosen, selected), selected)
             settled = functools.partial(self._settled, wire.unpack(element[1]))
         yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 

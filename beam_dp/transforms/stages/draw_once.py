@@ -31,12 +31,12 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import pick
-from beam_dp.mechanisms.histogram_choice.loss import SUMS, Cut
+from beam_dp.mechanisms.histogram_choice.loss import SUMS
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning import adaptive
+from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -50,8 +50,8 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     SHARED,
     First,
     Selected,
+    adapted,
     bucket_of,
-    completed,
     open_bucket,
 )
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
@@ -73,28 +73,15 @@ class Block:
 
     Attributes:
         keys: the partition of each row: its key (objects), or its index in the public list.
-        numbers: the columns of numbers: before they are combined, those of every step's `Released`.
-        cuts: for each step what people lose at a shared clip, before they are combined.
-        chosen: what was chosen first; None: nothing.
+        numbers: the output columns, once what was drawn is combined.
+        drawn: what every step drew, before.
+        chosen: what was chosen first.
     """
 
     keys: np.ndarray
-    numbers: tuple[np.ndarray, ...]
-    cuts: tuple[Cut | None, ...] = ()
-    chosen: Chosen | None = None
-
-    @classmethod
-    def of(
-        cls, keys: np.ndarray, drawn: Sequence[Released], chosen: Chosen | None = None
-    ) -> "Block":
-        """Return the block of what every step drew."""
-        numbers = tuple(column for step in drawn for column in step.columns)
-        return cls(keys, numbers, tuple(step.cut for step in drawn), chosen)
-
-    @property
-    def drawn(self) -> list[Released]:
-        """What every step drew, before it is combined."""
-        return Released.from_columns(self.numbers, self.cuts)
+    numbers: tuple[np.ndarray, ...] = ()
+    drawn: tuple[Released, ...] = ()
+    chosen: Chosen = NOTHING
 
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
@@ -116,7 +103,8 @@ def cut(block: Block, size: int) -> Iterator[Block]:
     for start in range(0, len(block.keys), size):
         part = slice(start, start + size)
         numbers = tuple(column[part] for column in block.numbers)
-        yield Block(block.keys[part], numbers, block.cuts, block.chosen)
+        drawn = tuple(each.take(part) for each in block.drawn)
+        yield Block(block.keys[part], numbers, drawn, block.chosen)
 
 
 def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
@@ -157,7 +145,7 @@ class BucketPartitions:
 
     def names(self, keys_: np.ndarray) -> Sequence[Key]:
         """Return the keys of what `cells` returned."""
-        return Block(keys_, ()).named(self.layout.public)
+        return Block(keys_).named(self.layout.public)
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
@@ -180,8 +168,8 @@ def choose_first(
     _: bytes, packed: Iterable[bytes], program: Program, noise: Noise, draws: Draws
 ) -> tuple[int, Chosen]:
     """Draw the bound and the centres from the votes of all bundles."""
-    votes = program.votes.merged([wire.unpack(blob) for blob in packed])
-    return 0, draws.once("first", lambda: program.choose(votes, noise))
+    votes = adaptive.votes_of(program).merged([wire.unpack(blob) for blob in packed])
+    return 0, draws.once("first", lambda: adaptive.choose(program, votes, noise))
 
 
 def select_partitions(
@@ -189,10 +177,10 @@ def select_partitions(
 ) -> tuple[int, Selected]:
     """Draw which partitions of a bucket are released, from the weights in all of them."""
     bucket, packed = element
-    program = program.at(chosen)
+    program = adapted(program, chosen)
 
     def selected() -> Selected:
-        summary, _ = open_bucket(packed, [Measure(WEIGHTS)] * len(program.caps))
+        summary, _ = open_bucket(packed, [Measure(WEIGHTS)] * len(program.request.caps))
         return named_partitions(
             bucket, summary, program.select(PartitionView.of_all(summary), noise)
         )
@@ -232,7 +220,7 @@ def choose_clips(
     """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
     if element[0] != SHARED:
         return
-    program = program.at(completed(chosen, selected))
+    program = adapted(program, chosen, selected)
     summary, _ = open_bucket(element[1], program.shared_measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
     yield SHARED, draws.once("clips", lambda: program.choose_clips(view, noise))
@@ -263,14 +251,14 @@ def draw_bucket(
     bucket, packed = element
     if bucket == SHARED:
         return
-    known = completed(chosen, selected)
-    program = program.at(known)
+    program = adapted(program, chosen, selected)
 
     def released() -> Block:
         summary, lines = open_bucket(packed, program.measures)
         view, names = places.cells(bucket, summary, lines, selected)
         asked = view.among(program.partitions or 1)
-        return Block.of(names, program.release(asked, clips, noise), known)
+        drawn = program.release(asked, clips, noise)
+        return Block(names, drawn=drawn, chosen=program.chosen)
 
     for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released), BLOCK_ROWS)):
         yield number * places.buckets + bucket, block
@@ -302,7 +290,7 @@ def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
 
 def sums_of(block: Block, program: Program) -> np.ndarray:
     """Return what the blocks of all partitions add up, so that they can be combined."""
-    return program.at(block.chosen).sums(block.drawn)
+    return adapted(program, block.chosen).sums(block.drawn)
 
 
 def combined(block: Block, program: Program, sums: Iterable[np.ndarray] = ()) -> Block:
@@ -313,7 +301,7 @@ def combined(block: Block, program: Program, sums: Iterable[np.ndarray] = ()) ->
         program: the run's program.
         sums: `sums_of` every block.
     """
-    taken = program.at(block.chosen)
+    taken = adapted(program, block.chosen)
     whole = added([np.zeros((len(taken.steps), SUMS)), *sums])
     return Block(block.keys, taken.combine(block.drawn, whole))
 

@@ -10,7 +10,7 @@ import pytest
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, default_values, values_between
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.integers import Number
 
 UNIT = Fraction(1, 10**6)
 

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.consistency.agreement import Link
 from beam_dp.mechanisms.consistency.several_metrics import DrawnTable
 from beam_dp.mechanisms.consistency.tables import LAPLACE
 from beam_dp.mechanisms.metrics.released import Released
-from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import Chosen
 
 SUMS = [dp.Count(), dp.Sum("v"), dp.Mean("v")]
 

@@ -272,4 +272,4 @@ def test_extreme_budgets_and_numbers_of_people(epsilon, number):
                 for loss in choice.losses(noisy, np.maximum(clips, 0)):
                     assert np.isfinite(loss.total).all() and (loss.total >= 0).all()
                     assert np.isfinite(loss.squares).all() and (loss.squares >= 0).all()
-                assert math.isfinite(choice.evidence.unseen)
+                assert math.isfinite(choice.unseen)

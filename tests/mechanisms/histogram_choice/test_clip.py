@@ -23,10 +23,9 @@ from beam_dp.mechanisms.histogram_choice.clip import (
     NOBODY,
     WINDOWS,
     ClipChoice,
-    Evidence,
     share_of_clip,
 )
-from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Cut, Losses, lost
+from beam_dp.mechanisms.histogram_choice.loss import Cut, Losses, bucket_means, lost
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
@@ -77,7 +76,7 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
         ]
     )
     noisy[:5] = -3
-    tops = choice.evidence.highest(noisy)
+    tops = choice.highest(noisy)
     for price, partitions in ((0.0, 1), (1.7, 1), (1.7, 30), (2.5, 1000)):
         clips = choice.clips(noisy, price, partitions)
         for row, clip in enumerate(clips.tolist()):
@@ -124,7 +123,7 @@ def test_the_clip_of_several_is_the_one_of_least_error(grid, sides):
     chosen = set()
     for _ in range(60):
         noisy = generator.choice((-9, 0, 40, 900, 30_000), (1, sides, choice.buckets))
-        tops = choice.evidence.highest(noisy)[0]
+        tops = choice.highest(noisy)[0]
         seen = np.where(np.arange(choice.buckets) <= tops[:, None], np.maximum(noisy[0], 0), 0)
         for partitions, scale in itertools.product((2, 30, 1000), (0.5, 40.0)):
             noise, weight = scale * np.array(grid), generator.choice((0.5, 1.0))
@@ -200,7 +199,12 @@ def tail(law: np.ndarray, buckets: int, least: int) -> float:
     return float(total[np.arange(-reach, reach + 1) >= least].sum())
 
 
-def asked(evidence: Evidence, start: int, width: int, top: int | None) -> int:
+def choice_of(noise: HistogramNoise, buckets: int, sides: int = 1, **more) -> ClipChoice:
+    """Return the choice of a clip by a histogram of so many buckets."""
+    return ClipChoice(noise.budget, tuple(range(1, buckets)), sides, **more)
+
+
+def asked(evidence: ClipChoice, start: int, width: int, top: int | None) -> int:
     """Return what a window must have to be shown, by trying: spread evenly, so that no part is.
 
     Args:
@@ -225,7 +229,7 @@ def asked(evidence: Evidence, start: int, width: int, top: int | None) -> int:
 @NOISES
 @pytest.mark.parametrize(("buckets", "sides"), [(6, 1), (85, 1), (85, 2), (1500, 1)])
 def test_where_nobody_is_nobody_is_shown(noise, buckets, sides):
-    evidence, law = Evidence(noise, buckets, sides), law_of(noise, 300)
+    evidence, law = choice_of(noise, buckets, sides), law_of(noise, 300)
     chances = [tail(law, width, asked(evidence, 1, width, None)) for width in WINDOWS]
     # The union of all windows; most of it is not wasted, but for whole numbers.
     assert ANYWHERE / 3 < sides * buckets * sum(chances) <= ANYWHERE
@@ -236,7 +240,7 @@ def test_where_nobody_is_nobody_is_shown(noise, buckets, sides):
 @NOISES
 @pytest.mark.parametrize("sides", [1, 2])
 def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
-    evidence, law = Evidence(noise, 30, sides), law_of(noise, 500)
+    evidence, law = choice_of(noise, 30, sides), law_of(noise, 500)
     total = 0.0
     for distance in range(1, 20):
         chance = sides * sum(
@@ -249,9 +253,9 @@ def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
     assert total <= 0.73 * BEYOND + SURELY
 
 
-def chance_of_any(evidence: Evidence, reach: int) -> float:
+def chance_of_any(evidence: ClipChoice, reach: int) -> float:
     """Return the exact chance that anything shows where nobody is, for three buckets."""
-    law, values = law_of(evidence.noise, reach), np.arange(-reach, reach + 1)
+    law, values = law_of(HistogramNoise(evidence.cost), reach), np.arange(-reach, reach + 1)
     grid = np.array(list(itertools.product(values, repeat=3)))
     weights = law[grid + reach].prod(axis=1)
     shown = evidence.highest(grid[:, None, :])[:, 0] >= 0
@@ -260,9 +264,9 @@ def chance_of_any(evidence: Evidence, reach: int) -> float:
 
 @pytest.mark.parametrize("noise", [HistogramNoise(Budget(1.0)), HistogramNoise(Budget.zcdp(0.1))])
 def test_the_exact_chance_of_any_false_alarm(noise):
-    assert ANYWHERE / 20 < chance_of_any(Evidence(noise, 3), 22) <= ANYWHERE
+    assert ANYWHERE / 20 < chance_of_any(choice_of(noise, 3), 22) <= ANYWHERE
     # Anchored, the first bucket is tested as those near people are.
-    chance = chance_of_any(Evidence(noise, 3, anchored=True), 22)
+    chance = chance_of_any(choice_of(noise, 3, anchored=True), 22)
     assert BEYOND / 10 < chance <= ANYWHERE + BEYOND * TWO_ABOVE
 
 
@@ -274,7 +278,7 @@ def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
     weights = law[grid + reach].prod(axis=1)
     for people in (1, 8, 12, 1000):
         noisy = grid[:, None, :] + np.array([people, 0, 0])
-        above = Evidence(noise, 3).highest(noisy)[:, 0] >= 1
+        above = choice_of(noise, 3).highest(noisy)[:, 0] >= 1
         assert float(weights[above].sum()) <= ANYWHERE + BEYOND * TWO_ABOVE
 
 
@@ -283,7 +287,7 @@ CLIPS = tuple(1 << power for power in range(12))
 
 def losses(noisy: list[int], top: int, clip: int, scale: float = 2.5):
     """Return total and squares for one row."""
-    found = lost(np.array([noisy]), np.array([top]), np.array([clip]), ClipEdges(CLIPS), scale)
+    found = lost(np.array([noisy]), np.array([top]), np.array([clip]), CLIPS, scale)
     return float(found.total[0]), float(found.squares[0])
 
 
@@ -298,8 +302,8 @@ EXTREME = [
 
 @pytest.mark.parametrize("grid", EXTREME, ids=str)
 def test_losses_are_numbers_for_any_clips(grid):
-    edges = ClipEdges(grid)
-    assert np.isfinite(edges.means).all() and (np.diff(edges.means) >= 0).all()
+    means = bucket_means(grid)
+    assert np.isfinite(means).all() and (np.diff(means) >= 0).all()
     choice = ClipChoice(Budget(0.4), grid)
     for people in np.ndindex(*(2,) * (len(grid) + 1)):
         noisy = np.array([[people]]) * 5000
@@ -313,7 +317,7 @@ def test_losses_are_numbers_for_any_clips(grid):
 def test_squares_may_fall_half_as_fast():
     # 0.45 of the people are left in each octave of numbers, so 0.67 in each octave of squares.
     def beyond(noisy, squared):
-        rows = np.array([noisy]), np.array([4]), np.array([4]), ClipEdges(CLIPS), 2.5, 1.5, squared
+        rows = np.array([noisy]), np.array([4]), np.array([4]), CLIPS, 2.5, 1.5, squared
         return float(lost(*rows).total[0])
 
     slowly, sharply = [0, 400, 300, 220, 150, 4, 0, 0], [0, 400, 300, 20, 150, 0, 0, 0]
@@ -331,7 +335,7 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
     # 5% of the 4,000 sums are above: more than 6.5% would be a false alarm of 4.35 deviations.
     generator = np.random.default_rng(11)
     expected = 12 * fall ** np.arange(8)
-    each = ClipEdges(CLIPS).means[3:11] - 4
+    each = bucket_means(CLIPS)[3:11] - 4
     total, beyond = (expected * each).sum(), (expected * each**2).sum()
     said = Losses(*np.array([[total], [beyond], [beyond], [0.0], [0.0], [0.0]])).beside(0.0)
     drawn = generator.poisson(expected, (4000, 8)) @ each

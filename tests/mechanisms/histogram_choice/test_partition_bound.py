@@ -73,7 +73,7 @@ def test_the_bound_is_the_one_of_least_error(partitions, power):
         counts = random.integers(-60, 10 ** random.integers(2, 5), len(edges) + 1)
         factor = random.uniform(0.5, 9)
         found = chosen_of(counts, partitions, lambda edge, f=factor: f * edge**power, partitions)
-        top = int(found.choice.evidence.highest(found.noisy)[0, 0])
+        top = int(found.choice.highest(found.noisy)[0, 0])
         if top >= 0:
             noise = [factor * edge**power for edge in edges]
             assert found.bound == edges[best_by_trying(counts, edges, noise, partitions, top)[0]]

@@ -15,8 +15,9 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import Context, Metric
-from beam_dp.mechanisms.metrics.histogram import ClippedBins
+from beam_dp.mechanisms.metrics.histogram import PeoplePerBin
 from beam_dp.mechanisms.metrics.released import ALPHA
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import summarise
@@ -102,17 +103,17 @@ def test_names_of_bins_are_plain() -> None:
 Ages = list[int]
 
 
-def release_of(budget: Budget, edges: tuple = (10, 20, 30), partitions: int = 1) -> ClippedBins:
+def release_of(budget: Budget, edges: tuple = (10, 20, 30), partitions: int = 1) -> AdditiveRelease:
     asked = dp.Histogram("age", edges, unit=1)
     release = asked.build(Context(asked.columns(), partitions=partitions), budget)
-    assert isinstance(release, ClippedBins)
+    assert isinstance(release.contribution, PeoplePerBin)
     return release
 
 
 WHOLE = (-math.inf, 10, 20, 30, math.inf)
 
 
-def view_of(release: ClippedBins, *partitions: Ages, apart: bool = True) -> PartitionView:
+def view_of(release: AdditiveRelease, *partitions: Ages, apart: bool = True) -> PartitionView:
     """Return partitions of people with one number each: others in each, or the first ones again."""
     ages = np.array([age for ages in partitions for age in ages], np.int64)
     sizes = [len(ages) for ages in partitions]
@@ -180,14 +181,14 @@ def test_bins_of_several_partitions_are_one_vector_of_the_norm_of_the_clip(budge
     assert norm == (2 if budget.is_zcdp else 1)
 
     def totals(index: int, *partitions: Ages) -> list[Fraction]:
-        noisy = np.zeros((1, 1, release.choice.buckets), np.int64)
+        noisy = np.zeros((1, 1, release.clip.choice.buckets), np.int64)
         noisy[0, 0, index] = 10**9
-        taken = release.taken(view_of(release, *partitions, apart=False).at(0, noisy))
+        taken = release.clipped(view_of(release, *partitions, apart=False).at(0, noisy))
         assert taken.index == index
         return [Fraction(int(total), taken.fine * fine) for total in taken.totals]
 
     everybody: list[Ages] = [[5, 12, 35], [5, 12, 25], [11, 12], [25], [30]]
-    for index, edge in enumerate(release.thresholds):
+    for index, edge in enumerate(release.measure.thresholds):
         clip, together = Fraction(edge, fine), [Fraction(0)] * 20
         for person in range(3):
             own = [ages[person : person + 1] for ages in everybody]

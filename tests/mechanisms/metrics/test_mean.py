@@ -18,20 +18,21 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics import clipped_sum
+from beam_dp.mechanisms.metrics.additive import contribution
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import CENTRE, Context
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.plan import record_of
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning import adaptive
+from beam_dp.mechanisms.planning.compile import compiled, program_at
+from beam_dp.mechanisms.planning.program import Chosen, Program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import choices
-from tests.mechanisms.metrics.test_clipped_sum import chosen
+from beam_dp.text.plan import record_of
+from tests.doubles import choices, compile_program
+from tests.mechanisms.metrics.test_clipped_sum import chosen, with_measure
 from tests.reference import Row, table_of
 
 ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]
@@ -45,13 +46,13 @@ def rows_of(generator: random.Random, people: int) -> list[Row]:
     ]
 
 
-def clipped_of(rows: list[Row], release: ClippedSum, fields: Sequence[Field]) -> int:
+def clipped_of(rows: list[Row], release: AdditiveRelease, fields: Sequence[Field]) -> int:
     """Return the clipped number of one partition, without noise."""
     bounder = Bounder(ContributionBounds(None), tuple(fields), b"key")
     table = bounder.settle(bounder.prepare(table_of(rows)))
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    return int(release.taken(view.at(0)).totals[0])
+    return int(release.clipped(view.at(0)).totals[0])
 
 
 @pytest.mark.sampled(4)
@@ -68,7 +69,7 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_perso
         context = Context(part.columns(), partitions=1, centres={part.asked_centre: centre})
         made = part.build(context, dp.Budget(1))
         measure = dataclasses.replace(made.measure, thresholds=(clip,))
-        distances = dataclasses.replace(made, measure=measure, clip_cost=None)
+        distances = dataclasses.replace(with_measure(made, measure), clip=None)
         rows = rows_of(generator, 8)
         whole, expected = clipped_of(rows, distances, context.fields), 0
         for person in range(8):
@@ -93,7 +94,7 @@ def programs_of(metrics, budget=None, edges=(1,)) -> Program:
 def votes_of(programs: Program, rows: list[Row]) -> list[dict[int, int]]:
     bounder = Bounder(ContributionBounds(4), programs.fields, b"key")
     reduced = bounder.reduce(bounder.prepare(table_of(rows)))
-    votes = programs.votes
+    votes = adaptive.votes_of(programs)
     counted = votes.counted(votes.merged([votes.of(reduced, bounder)]))
     return [dict(zip(*map(np.ndarray.tolist, each), strict=True)) for each in counted]
 
@@ -108,7 +109,7 @@ def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str)
         for _ in range(generator.randrange(1, 6))
     ]
     before = votes_of(programs, crowd)
-    assert [sum(each.values()) for each in before] == [30, 30]
+    assert [sum(each.values()) for each in before] == [30, 30, 30]
     for size in (1, 3, 40):
         more = [Row((99, 0), (n % 4, 0), (10**6 + n,)) for n in range(size)]
         for mine, theirs in zip(before, votes_of(programs, crowd + more), strict=True):
@@ -122,8 +123,8 @@ def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str)
 @pytest.mark.parametrize("edges", [(1,), (1, 2, 4)])
 def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> None:
     programs = programs_of([dp.Mean("x"), dp.PeopleCount()], budget, edges)
-    [centre] = programs.votes.centres
-    program = programs.at_bound(edges[-1])
+    [centre] = adaptive.votes_of(programs).centres
+    program = program_at(programs.request, edges[-1])
     [entered] = [entry for entry in program.entries if entry[0] == "centre of x"]
     assert entered == ("centre of x", centre.budget, 1)
     assert centre.budget.amount == CENTRE / 2 * budget.amount
@@ -131,7 +132,7 @@ def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> No
 
 
 def test_a_centre_is_between_known_ends() -> None:
-    [centre] = programs_of([dp.Mean("x", unit=1, low=10, high=31)]).votes.centres
+    [centre] = adaptive.votes_of(programs_of([dp.Mean("x", unit=1, low=10, high=31)])).centres
     assert (centre.candidates[0], centre.candidates[-1]) == (10, 31)
     nobody = np.zeros(0, np.int64)
     drawn = [centre.choose(nobody, nobody, Noise()) for _ in range(8)]
@@ -155,8 +156,10 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
     """Three values of 4, none above 5, are a total of 12; no value below 0 is one below 0."""
     low, high = ends
     people = dp.Mean("x", unit=1, low=low, high=high, per="person")
-    [centre] = programs_of([people]).votes.centres
-    wide = programs_of([dp.Mean("x", unit=1, per="person")]).votes.centres[0].candidates
+    [centre] = adaptive.votes_of(programs_of([people])).centres
+    wide = (
+        adaptive.votes_of(programs_of([dp.Mean("x", unit=1, per="person")])).centres[0].candidates
+    )
     least, most = centre.candidates[0], centre.candidates[-1]
     assert least == (wide[0] if reach[0] is None else reach[0])
     assert most == (wide[-1] if reach[1] is None else reach[1])
@@ -171,7 +174,7 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
 
 def test_the_record_holds_the_centre_and_the_plan_shows_it() -> None:
     programs = programs_of([dp.Mean("x", unit=1)])
-    program = programs.at(Chosen(None, (1990,)))
+    program = compiled(programs.request, Chosen(None, (1990,)))
     record = record_of(program, choices(program, 3), [[(1.0, 2.0)]] * len(program.steps))
     assert [release.get("centre") for release in record["releases"]] == [1990.0, None]
     assert record["spent"][0]["on"] == "centre of x"
@@ -251,25 +254,25 @@ def moves_by_at_most_the_clips() -> bool:
         fewer = [row for row in rows if row.person != (0, 0)]
         centre, index = source.choice([0, 5, -(1 << 30), WIDEST]), source.randrange(64)
         for step in program.steps:
-            release = dataclasses.replace(step.release, pool=None, place=0)
+            release = dataclasses.replace(step.release, joint=None, place=0)
             if release.measure.source != program.fields.index(Field(0, "count")):
                 measure = dataclasses.replace(release.measure, centre=centre)
-                release = dataclasses.replace(release, measure=measure)
-            place = min(index, len(release.thresholds) - 1)
+                release = with_measure(release, measure)
+            place = min(index, len(release.measure.thresholds) - 1)
             both = [cut_at(release, program, some, place) for some in (rows, fewer)]
-            move, clip = both[0] - both[1], release.thresholds[place]
+            move, clip = both[0] - both[1], release.measure.thresholds[place]
             if not (-clip if release.signed else 0) <= move <= clip:
                 return False
             reached.add(abs(move) == clip)
     return True in reached
 
 
-def cut_at(release: ClippedSum, program: Program, rows: list[Row], place: int) -> int:
+def cut_at(release: AdditiveRelease, program: Program, rows: list[Row], place: int) -> int:
     """Return a number before its noise, in units, at the clip of an index."""
     table = settled(program, rows)
     summary = histograms.summarise(table, release.measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    [total] = release.taken(view.at(0, chosen(release, place))).totals
+    [total] = release.clipped(view.at(0, chosen(release, place))).totals
     return int(total)
 
 
@@ -278,9 +281,9 @@ def test_a_person_moves_each_number_by_at_most_its_clip() -> None:
 
 
 def test_a_share_of_more_than_the_clip_is_noticed(monkeypatch) -> None:
-    whole = clipped_sum.clipped_totals
+    whole = contribution.clipped_totals
     monkeypatch.setattr(
-        clipped_sum,
+        contribution,
         "clipped_totals",
         lambda below, shares, clip, *grid: whole(below, shares, clip + 1, *grid),
     )

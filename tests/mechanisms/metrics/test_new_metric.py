@@ -24,11 +24,11 @@ from beam_dp.mechanisms import metrics
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart, OfNumbers
 from beam_dp.mechanisms.metrics.released import ALPHA, Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from pipelines import aggregate
+from tests.doubles import compile_program
 from tests.hostile import support
 
 

@@ -9,8 +9,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics import person_epsilon, preprocessed
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
-from beam_dp.mechanisms.planning.program import compile_program
-from tests.doubles import Asked
+from tests.doubles import Asked, compile_program
 from tests.mechanisms.preprocessing import brute
 
 EPSILONS = (0.25, 0.5, 2)

@@ -12,9 +12,8 @@ from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
 from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
-from tests.doubles import ZeroNoise
+from tests.doubles import ZeroNoise, compile_program
 from tests.relations import Row, as_dicts, views
 
 SURE = dp.Budget(10**6)

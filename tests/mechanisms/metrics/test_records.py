@@ -14,7 +14,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics, takes
-from beam_dp.mechanisms.planning.program import compile_program
+from tests.doubles import compile_program
 
 GRID = dp.Candidates.linear(0, 10, 1)
 UNIT = Fraction(1, 10**6)

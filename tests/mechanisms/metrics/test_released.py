@@ -14,17 +14,17 @@ import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.loss import Cut
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests import laws
+from tests.doubles import compile_program
 
 INF = math.inf
 VALUES = np.array([5, -3, 0])
@@ -133,7 +133,7 @@ class Given(Noise):
 def test_the_number_of_people_is_in_its_interval(epsilon: float) -> None:
     """With 95%, and not with one less on each side: nothing is given away."""
     [step] = compile_program([dp.PeopleCount()], dp.Budget(epsilon), 1, partitions=1).steps
-    assert isinstance(step.release, ClippedSum)
+    assert isinstance(step.release, AdditiveRelease)
     numbers, chances = laplace(epsilon, round(60 / epsilon))
     nobody = empty(len(numbers))
     found = step.release.draw(nobody, Given(numbers))

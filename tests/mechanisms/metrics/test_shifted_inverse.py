@@ -19,7 +19,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates, RoundedGrid
 from beam_dp.mechanisms.metrics import quantiles, values
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.quantiles.node import increments
@@ -28,7 +28,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages.output_names import output_type
-from tests.doubles import ZeroNoise, choices
+from tests.doubles import ZeroNoise, choices, compile_program
 from tests.relations import (
     KEY,
     STATISTICS,

@@ -12,9 +12,10 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import as_released, compile_program
+from beam_dp.mechanisms.planning.compile import as_released
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from tests.doubles import compile_program
 
 ENOUGH = dp.Budget(1_000_000)
 """So much that noise is below a thousandth of what is released, but for less than e^-1000."""

@@ -7,8 +7,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import values
-from beam_dp.mechanisms.planning.program import compile_program
-from tests.doubles import ZeroNoise, choices
+from tests.doubles import ZeroNoise, choices, compile_program
 from tests.relations import Row, as_dicts, views
 
 PROGRAM = compile_program([dp.MaxFrequency("item")], dp.Budget(2.0), 1, partitions=1)

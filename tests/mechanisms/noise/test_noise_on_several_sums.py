@@ -384,19 +384,3 @@ class TestGaussians:
             strays = np.abs(np.arange(-window, window + 1))
             assert sums[strays > bound].sum() <= 0.05 < sums[strays > bound - 3].sum()
             assert noise.deviation(place) ** 2 == pytest.approx(sums @ strays**2, rel=0.02)
-
-
-class TestRecord:
-    @pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(Fraction(1, 2))])
-    def test_numbers_that_cannot_move_get_no_noise(self, budget):
-        draw = OneDraw(budget, (0, 5, 0, 10**20), (UP, UP, BOTH, BOTH))
-        columns = draw.draw(Noise(), 50)
-        assert [len(column) for column in columns] == [50] * 4
-        assert not columns[0].any() and not columns[2].any()
-        assert columns[1].any() and max(map(abs, columns[3].tolist())) > 10**18
-        assert draw.bound(0, ALPHA) == draw.bound(2, ALPHA) == draw.deviation(2) == 0
-        assert draw.mean_error(0) == 0 < draw.mean_error(1) < draw.deviation(1)
-        alone = OneDraw(budget, (5, 10**20), (UP, BOTH))
-        assert [draw.bound(j, ALPHA) for j in (1, 3)] == [alone.bound(j, ALPHA) for j in (0, 1)]
-        still = OneDraw(budget, (0,), (UP,))
-        assert still.draw(Noise(), 3)[0].tolist() == [0, 0, 0]

@@ -35,22 +35,24 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.enclosures import root_below
-from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
-from beam_dp.mechanisms.planning.builder import build, columns_of
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import (
+from beam_dp.mechanisms.planning import adaptive
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest, share_out, weights_of
+from beam_dp.mechanisms.planning.compile import (
     CAP,
-    CAP_SHARE,
     SEARCH,
-    SEARCH_SHARE,
-    Program,
-    compile_program,
+    build,
+    columns_of,
+    compiled,
+    may_be_gaussian,
+    program_at,
 )
+from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.request import CAP_SHARE, SEARCH_SHARE
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.doubles import Asked, ZeroNoise
+from tests.doubles import Asked, ZeroNoise, compile_program
 from tests.reference import Row, table_of
 
 SMALL = Candidates.linear(0, 20, 1)
@@ -111,7 +113,7 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
     """
     pairs = zip(program.steps, program.gaussian, strict=True)
     spends = [
-        (*one.release.spends, *(() if one is two else two.release.spends_on_clip))
+        (*one.release.spends, *(() if one is two else two.release.clip.spends))
         for one, two in pairs
     ]
     return [(cost, 1 if once else program.reach) for each in spends for cost, _, once in each]
@@ -130,7 +132,9 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
         spent = sum(cost.delta * times for _, cost, times in entries)
         # Half of a delta is kept for Gaussian noise, even where nothing adds up.
         both = program.gaussian != program.steps
-        idle = program.may_be_gaussian and not whole.is_zcdp and not both
+        idle = (
+            may_be_gaussian(program.request, program.partitions) and not whole.is_zcdp and not both
+        )
         wanted = whole.delta * (selection is not None or both)
         assert spent == (wanted / 2 if idle else wanted)
         # The releases hold the very costs that were entered.
@@ -144,7 +148,7 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
 def first_of(program: Program) -> Fraction:
     """Return what centres and the cap of the selection cost."""
     costs = [cost.amount for label, cost, _ in program.entries if label.startswith(FIRST)]
-    assert (CAP_SHARE * program.whole.amount in costs) == (program.chooses_cap)
+    assert (CAP_SHARE * program.request.whole.amount in costs) == program.request.chooses_cap
     return sum(costs, Fraction(0))
 
 
@@ -163,14 +167,14 @@ def check_gaussian(program: Program) -> None:
 
 def check_whole(program: Program, selection: SelectionRequest | None) -> None:
     """Centres, a cap and the rest cost the budget, or a zCDP budget that is proved to be within it."""
-    budget, whole = program.budget, program.composed
+    budget, whole = program.request.budget, program.composed
     first = first_of(program)
     if whole.is_zcdp == budget.is_zcdp:
         assert whole.amount + first == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0 and program.gaussian == program.steps
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
-    together = program.whole.is_zcdp  # else the centres are counted in epsilon
+    together = program.request.whole.is_zcdp  # else the centres are counted in epsilon
     most = zcdp_rho(budget.epsilon - first * (not together), budget.delta - whole.delta)
     assert whole.rho + first * together <= most
 
@@ -183,7 +187,7 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
     [(cost, times)] = [entry[1:] for entry in program.entries if entry[0] == "partition selection"]
     chosen = program.selection
     assert chosen.pre_threshold == selection.pre_threshold
-    kept = program.may_be_gaussian and not program.composed.is_zcdp
+    kept = may_be_gaussian(program.request, program.partitions) and not program.composed.is_zcdp
     assert cost.delta * times == program.composed.delta / (2 if kept else 1)
     if isinstance(chosen, WeightedThreshold):
         assert times == 1 and chosen.most == program.counted
@@ -340,7 +344,7 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
 def built(asked, budget=None, reach=2):
     """Return the steps and the entries of the account."""
     whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), reach, None)
-    steps, entries = build(asked, shares, Context(columns_of(asked), reach=reach))
+    steps, _, entries = build(asked, shares, Context(columns_of(asked), reach=reach))
     check_total(whole, entries)
     return steps, entries
 
@@ -403,11 +407,11 @@ SEARCHED = [
 @pytest.mark.parametrize("reach", [1, 3, 48, 1024])
 def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, reach):
     programs = compile_program(ASKED_FOR[name], budget, edges_up_to(None), selection=selection)
-    program = programs.at_bound(reach)
+    program = program_at(programs.request, reach)
     (label, search, times), *entries = program.entries
     assert (label, times, search.delta) == (SEARCH, 1, 0) and program.reach == reach
     whole = search.amount / SEARCH_SHARE  # as it is counted: epsilon, or rho
-    assert program.budget == budget
+    assert program.request.budget == budget
     if search.is_zcdp == budget.is_zcdp:
         assert whole == budget.amount
     else:  # counted in rho throughout, for zCDP is better whatever the bound
@@ -429,10 +433,10 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, rea
 def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
     programs = compile_program(ASKED_FOR["ranks"], budget, edges_up_to(50), partitions=50)
     for reach in (1, 6, 50):
-        program = programs.at_bound(reach)
-        whole = programs.whole.amount
+        program = program_at(programs.request, reach)
+        whole = programs.request.whole.amount
         left = whole * (1 - SEARCH_SHARE)
-        kind = Budget.zcdp if programs.whole.is_zcdp else Budget
+        kind = Budget.zcdp if programs.request.whole.is_zcdp else Budget
         rest = kind(left, budget.delta)
         given = compile_program(ASKED_FOR["ranks"], rest, reach, partitions=50)
         assert program.steps == given.steps and program.composed == given.composed
@@ -443,7 +447,7 @@ def choice_of(programs, counts, noise):
     steps = np.flatnonzero(counts)
     nothing = np.zeros_like(steps)
     ids = np.zeros((1, len(steps)), np.uint64)
-    return programs.choose(Summary(ids, nothing, steps, counts[steps], nothing), noise)
+    return adaptive.choose(programs, Summary(ids, nothing, steps, counts[steps], nothing), noise)
 
 
 def asked_of(kind):
@@ -470,8 +474,8 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
         [metric, dp.PeopleCount()], budget, edges_up_to(1000), partitions=1000
     )
     model = programs
-    for reach in programs.edges[::3]:
-        program = programs.at_bound(reach)
+    for reach in programs.request.ladder[::3]:
+        program = program_at(programs.request, reach)
         assert program.columns == model.columns and program.fields == model.fields
         assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
         assert bool(program.shared_measures) == bool(model.shared_measures)
@@ -483,18 +487,18 @@ def test_blocks_of_people_take_no_chosen_bound():
     metric = dp.BlackBox("v", max)
     assert not metric.takes_auto_bound
     programs = compile_program([metric], Budget(8), edges_up_to(4), partitions=4)
-    first, last = (programs.at_bound(reach).measures[0] for reach in (1, 4))
+    first, last = (program_at(programs.request, reach).measures[0] for reach in (1, 4))
     assert first.blocks != last.blocks
 
 
 def test_the_ladder_ends_where_a_metric_cannot_be_released():
     metrics = [dp.SumOfSquares("v"), dp.Median("v")]
     programs = compile_program(metrics, Budget(0.05), edges_up_to(None), partitions=2000)
-    last = programs.edges[-1]
-    assert 1 < last < 1024 and programs.edges == LADDER[: len(programs.edges)]
-    assert programs.at_bound(last)
+    last = programs.request.ladder[-1]
+    assert 1 < last < 1024 and programs.request.ladder == LADDER[: len(programs.request.ladder)]
+    assert program_at(programs.request, last)
     with pytest.raises(ValueError, match="be larger: the search"):
-        programs.at_bound(LADDER[len(programs.edges)])
+        program_at(programs.request, LADDER[len(programs.request.ladder)])
 
 
 def test_where_not_even_one_partition_is_possible_the_message_is_that_of_a_given_bound():
@@ -507,7 +511,7 @@ def test_where_there_is_nothing_to_choose_nothing_is_spent_on_it(limit):
     for metric in (dp.Max("v"), dp.Count(), dp.Histogram("v", [0, 1])):
         made = compile_program([metric], Budget(1), edges_up_to(limit), partitions=limit)
         searches = limit != 1 and type(metric) is dp.Max  # all else is paid once
-        assert made.reach == 1 and made.searches == made.chooses == searches
+        assert made.reach == 1 and made.request.searches == made.request.chooses == searches
         assert (SEARCH in {entry[0] for entry in made.entries}) == searches
 
 
@@ -518,8 +522,8 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, clip):
     metrics = [dp.DistinctCount("v", clip=clip), dp.PeopleCount()]
     programs = compile_program(metrics, budget, edges_up_to(64), partitions=64)
     for reach in (1, 8, 64):
-        noise = programs.noise_at(reach)
-        step, _ = programs.at_bound(reach).steps
+        noise = adaptive.noise_at(programs.request, reach)
+        step, _ = program_at(programs.request, reach).steps
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
         mean = math.sqrt(2 / math.pi) if budget.is_zcdp else 1
         assert noise == pytest.approx(AdditiveNoise(cost).scale * mean)
@@ -531,12 +535,23 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     chosen = choice_of(programs, people, ZeroNoise())
     assert chosen.bound.bound == 3
     assert chosen.bound.noisy.ravel().tolist() == [*people.tolist(), 0]
-    program = programs.at(chosen)
-    assert program.chosen == chosen.bound and program.reach == 3
-    assert programs.at(None) is programs and programs.reach == 1
-    assert programs.at(chosen) is program
+    program = compiled(programs.request, chosen)
+    assert program.chosen is chosen and program.reach == 3
+    assert compiled(programs.request) is programs and programs.reach == 1
+    assert compiled(programs.request, chosen) == program
     copy = pickle.loads(pickle.dumps(programs))
-    assert copy.at(pickle.loads(pickle.dumps(chosen))).entries == program.entries
+    assert compiled(copy.request, pickle.loads(pickle.dumps(chosen))).entries == program.entries
+
+
+def test_what_is_kept_of_a_program_is_no_other_choice():
+    """Two runs that choose the same bound have each their own histogram, and what it says is lost."""
+    programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(1000), partitions=1000)
+    for beyond in (0, 300):
+        people = np.array([100, 0, 9000, beyond, *[0] * (len(programs.request.ladder) - 4)])
+        chosen = choice_of(programs, people, ZeroNoise())
+        assert chosen.bound.bound == 3
+        made = compiled(programs.request, chosen)
+        assert made.chosen.bound.noisy.ravel()[3] == beyond
 
 
 @pytest.mark.parametrize(
@@ -544,24 +559,19 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     [
         {"budget": Budget(100, 1e-6)},
         {"metrics": (dp.Sum("v", clip=3),)},
-        {"depth": 2},
-        {"selecting": SelectionRequest(Fraction(3), 1)},
+        {"max_rows_per_partition": 2},
+        {"selection": SelectionRequest(Fraction(3), 1)},
         {"others": ("other",)},
         {"partitions": 5},
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_a_program_that_is_changed_is_compiled_anew(changed):
-    """Nothing of what another program spends or reads is left, as the noise of its budget."""
+def test_a_request_that_is_changed_is_compiled_anew(changed):
+    """Nothing of what another request spends or reads is left, as the noise of its budget."""
     known = {"depth": 4, "selection": SELECTION}
     made = compile_program([dp.Sum("v"), dp.Sum("w")], Budget(1, 1e-6), 3, **known)
-    other = dataclasses.replace(made, **changed)
-    fresh = type(made)(
-        **{each.name: getattr(other, each.name) for each in dataclasses.fields(made) if each.init}
-    )
-    assert other.entries == fresh.entries and other.composed == fresh.composed
-    assert other.columns == fresh.columns and other.steps == fresh.steps
-    assert other.selection == fresh.selection and other.at(Chosen()) != made.at(Chosen())
+    other = dataclasses.replace(made.request, **changed)
+    assert compiled(other) == program_at(other, 3) != made
 
 
 @pytest.mark.parametrize("budget", [Budget(1, 1e-6), Budget.zcdp(0.3, 1e-7)])
@@ -570,21 +580,21 @@ def test_the_number_of_selected_partitions_is_known_to_the_rest(budget):
     asked = [dp.Sum("v"), dp.Count()]
     programs = compile_program(asked, budget, edges_up_to(None), selection=SELECTION)
     for number in (0, 1, 12, 5000):
-        program = programs.at(Chosen(partitions=number))
+        program = compiled(programs.request, Chosen(partitions=number))
         assert program.partitions == max(1, number)
         assert program.fields == programs.fields
         assert program.selection == programs.selection
         assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount
         first, second = (step.release for step in program.steps)
-        assert (first.pool is not None and first.pool == second.pool) == (number < 2)
+        assert (first.joint is not None and first.joint == second.joint) == (number < 2)
         norm = 2 if budget.is_zcdp and number > 1 else 1
         assert first.measure.norm == norm
-        assert first.thresholds[-1] ** norm >= VALUE_CLIPS[-1] ** norm * max(1, number)
+        assert first.measure.thresholds[-1] ** norm >= VALUE_CLIPS[-1] ** norm * max(1, number)
 
 
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
     made = compile_program([dp.Max("v")], Budget(1e-15), edges_up_to(8), partitions=8)
-    assert not made.searches and made.reach == 1
+    assert not made.request.searches and made.reach == 1
 
 
 @pytest.mark.parametrize("everywhere", [False, True])

@@ -18,7 +18,7 @@ from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import base, quantiles, sums
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.planning.program import Loss, compile_loss
+from beam_dp.mechanisms.planning.compile import Loss, compile_loss
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries import histograms, wire
 from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, Summary

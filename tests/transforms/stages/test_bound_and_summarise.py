@@ -18,15 +18,15 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice, edges_up_to
-from beam_dp.mechanisms.metrics.clipped_sum import STEPS
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.metrics.additive.additive_release import STEPS
+from beam_dp.mechanisms.planning.program import Chosen
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages import bound_and_summarise
 from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
+from tests.doubles import compile_program
 
 KEY = bytes(range(32))
 TOP = (1 << 200,)
@@ -213,7 +213,7 @@ def test_pairs_beyond_a_chosen_bound_count_for_norms_alone() -> None:
     bounder = Bounder(ContributionBounds(None), made.fields, KEY)
     values = [np.full(90, 3)] * len(made.columns)
     table = Table(people[None], places[None], np.ones(90, np.int64), values)
-    choice = ClipChoice(made.search_cost, made.edges)
+    choice = ClipChoice(made.request.search_cost, made.request.ladder)
     bound = BoundChoice(1, choice, np.zeros((1, 1, choice.buckets), np.int64))
     settle = Settle(bounder, made.measures, made.shared_measures, 1, made)
     settle.start_bundle()

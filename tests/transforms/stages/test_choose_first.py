@@ -23,9 +23,11 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.noise.partition_selection import weights_of
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import SEARCH_SHARE, Program, compile_program
+from beam_dp.mechanisms.planning import adaptive
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest
+from beam_dp.mechanisms.planning.compile import compiled, program_at
+from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.request import SEARCH_SHARE
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.transforms.columns.layout import Layout
@@ -45,7 +47,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
 )
 from beam_dp.transforms.stages.draw_once import Block
 from beam_dp.transforms.stages.draws_folder import Barriers
-from tests.doubles import ZeroNoise
+from tests.doubles import ZeroNoise, compile_program
 from tests.reference import Row, table_of
 
 DAYS = list(range(20))
@@ -152,7 +154,7 @@ def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     people = dict(zip(edges, choice.noisy.ravel().tolist(), strict=True))
     assert people == {**dict.fromkeys(edges, 0), 3: 594, 16: 6}
     found = found[:: len(found) // 20]  # of repeated bundles every row is seen several times
-    expected = run(rows, PROGRAM.at_bound(3), 3)
+    expected = run(rows, program_at(PROGRAM.request, 3), 3)
     assert [day for day, _ in found] == [day for day, _ in expected]
     assert [drawn[0] for _, drawn in found] == [same[0] for _, same in expected]
     # What the chosen bound cuts is known from the histogram, and widens the intervals.
@@ -229,7 +231,7 @@ def test_only_selected_partitions_count_for_a_norm() -> None:
     given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
     packed = [*settle.process(given, None, [two])]
     packed += [element.value for element in settle.finish_bundle()]
-    made = SELECTING.at(Chosen(partitions=2))
+    made = compiled(SELECTING.request, Chosen(partitions=2))
     for index, measure in enumerate(made.shared_measures):
         everybody, _ = open_bucket([b for at, b in packed if at == SHARED], made.shared_measures)
         here = everybody.take(everybody.measure == index)
@@ -349,7 +351,7 @@ def test_a_ladder_of_one_step_is_a_bound() -> None:
     def bound(metric: Any, epsilon: float) -> tuple[int, bool, int | None]:
         days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
         program = dp.PrivateAggregate("person", [metric], dp.Budget(epsilon), **days)._program
-        return len(program.edges), program.searches, program.limit
+        return len(program.request.ladder), program.request.searches, program.limit
 
     assert bound(largest, 2.0**-13) == (1, False, 1)
     assert bound(largest, 1.0) == (9, True, None)
@@ -367,8 +369,8 @@ def test_the_selection_costs_the_same_whatever_bound_is_chosen(
         "person", [dp.Max("value")], dp.Budget(epsilon, delta), ["day"], bounds
     )
     made = release._program
-    for bound in made.edges:
-        again = made.at_bound(bound)
+    for bound in made.request.ladder:
+        again = program_at(made.request, bound)
         assert again.selection == made.selection and again.composed == made.composed
 
 
@@ -377,7 +379,9 @@ def test_one_selected_partition_is_all_that_a_person_has() -> None:
     metrics = [dp.PeopleCount(), dp.Max("value")]
     request = SelectionRequest(Fraction(1), 1)
     made = compile_program(metrics, dp.Budget(1, 1e-6), 3, bound=3, selection=request)
-    assert [made.at(Chosen(partitions=several)).reach for several in (1, 2, 3, 9)] == [1, 2, 3, 3]
+    assert [
+        compiled(made.request, Chosen(partitions=several)).reach for several in (1, 2, 3, 9)
+    ] == [1, 2, 3, 3]
 
 
 RANKED = compile_program(
@@ -412,8 +416,8 @@ def reduced_of(
     for each in (summary.take(summary.measure == index) for index in range(2)):
         columns = each.partition[0], each.people, each.total
         weights.append([*zip(*map(np.ndarray.tolist, columns), strict=True)])
-    counted = wire.unpack(votes)
-    steps, found = RANKED.votes.people_per_step(counted), RANKED.votes.counted(counted)[-1]
+    counted, asked = wire.unpack(votes), adaptive.votes_of(RANKED)
+    steps, found = asked.people_per_step(counted), asked.counted(counted)[-1]
     return lines, [steps.tolist(), [column.tolist() for column in found]], weights
 
 
@@ -438,8 +442,8 @@ def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     most = bounder.bounds.reach or 6
     kept = [min(len(own), most) for own in reaches.values()]
     ([votes, caps], [of_one, weights]), _ = found[0]
-    steps = np.searchsorted(RANKED.edges, kept)
-    assert votes == np.bincount(steps, minlength=len(RANKED.edges) + 1).tolist()
+    steps = np.searchsorted(RANKED.request.ladder, kept)
+    assert votes == np.bincount(steps, minlength=len(RANKED.request.ladder) + 1).tolist()
     assert caps == [column.tolist() for column in np.unique(kept, return_counts=True)]
     # Where one partition of each person counts, it has all of their weight.
     assert sum(people for _, people, _ in of_one) == len(kept)

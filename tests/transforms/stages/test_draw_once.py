@@ -18,12 +18,12 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import draw_once, guards, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import Summarise
 from beam_dp.transforms.stages.draw_once import Block
+from tests.doubles import compile_program
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal
 # by chance, for all of 8 partitions, has probability below 2^-150.
@@ -94,7 +94,7 @@ class WithoutBarrier(beam.PTransform):
         whole = self._whole
         given = whole.program, whole.partitions, whole.noise, whole.draws
         draw = quick_steps.flat_mapped(draw_once.draw_bucket, *given)
-        return summaries | "Draw" >> draw | beam.Values()
+        return summaries | "Draw" >> draw | beam.Values() | beam.Map(draw_once.combined, given[0])
 
 
 def pieces() -> tuple[Summarise, draw_once.DrawOnce]:
@@ -292,7 +292,7 @@ def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     assert list(random_attributes(given)) == [] and dataclasses.fields(Noise) == ()
     copies = [pickle.loads(pickle.dumps(given)) for _ in range(2)]
     first, second = (
-        [list(block.rows(PUBLIC_KEYS)) for _, block in draw_once.draw_bucket((0, []), *copy)]
+        [block.drawn[0].values.tolist() for _, block in draw_once.draw_bucket((0, []), *copy)]
         for copy in copies
     )
     assert first != second

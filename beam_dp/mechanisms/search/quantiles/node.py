@@ -8,7 +8,7 @@ import numpy as np
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.numerics.numbers import WIDE, Number
+from beam_dp.mechanisms.numerics.integers import WIDE, Number
 
 RESOLUTION = 6_983_776_800
 """2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""

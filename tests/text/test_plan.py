@@ -22,17 +22,20 @@ from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.metrics import mean, profiled, quantiles, sums
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, protected, record_of
-from beam_dp.mechanisms.planning.program import CAP_SHARE, Program, compile_program
-from beam_dp.mechanisms.planning.shown_tables import text_table
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest
+from beam_dp.mechanisms.planning.compile import program_at
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.request import CAP_SHARE
 from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.text.plan import SEARCHED, Plan, describe, protected, record_of
+from beam_dp.text.text_tables import text_table
 from beam_dp.transforms.aggregate import PrivateAggregate
+from tests.doubles import compile_program
 
 ASKED = [
     sums.Count(),
@@ -64,7 +67,7 @@ def test_the_rows_add_up_to_the_whole(budget, selected):
     if selected and not budget.delta:
         return
     found = plan(budget, selected=selected)
-    whole = program_of(budget, selected=selected).whole
+    whole = program_of(budget, selected=selected).request.whole
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
@@ -144,7 +147,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (ClippedSum, profiled.DirectRelease):
+    for kind in (AdditiveRelease, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 
@@ -220,7 +223,7 @@ def test_figures_are_those_of_one_bound(limit, shown):
     last = 1024 if limit is None else limit
     assert f"counts one person in at most 1 to {last}, chosen privately" in made.total
     assert f"the figures are for {shown} of them" in made.total
-    said = question.at_bound(shown).steps[0].release.describe()
+    said = program_at(question.request, shown).steps[0].release.describe()
     assert (made.rows[1].noise_scale, made.rows[1].expected_error) == (
         said.noise_scale,
         said.expected_error,
@@ -290,7 +293,7 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     unit = "rho" if program.composed.is_zcdp else "epsilon"
     spent = sum(Fraction(entry[unit]) * entry["times"] for entry in record["spent"])
     delta = sum(Fraction(entry["delta"]) * entry["times"] for entry in record["spent"])
-    first = CAP_SHARE * program.whole.amount * program.chooses_cap
+    first = CAP_SHARE * program.request.whole.amount * program.request.chooses_cap
     assert spent == program.composed.amount + first
     assert delta == program.composed.delta
     assert record["budget"]["delta"] == str(budget.delta)
@@ -304,7 +307,8 @@ def test_what_is_spent_as_zcdp_is_worth_the_whole_budget(metric: Any, limit: int
     edges = (limit,) if limit else edges_up_to(None)
     asked = [metric, dp.Median("v")]  # which pays for each partition
     whole, selection = Budget(1, 1e-6), REQUEST if limit else None
-    made = compile_program(asked, whole, edges, selection=selection, partitions=99).at_bound(16)
+    request = compile_program(asked, whole, edges, selection=selection, partitions=99).request
+    made = program_at(request, 16)
     said = recorded(made)["composition"]
     epsilon, rho = re.search(r"spent as (?:epsilon (\S+) and )?rho (\S+) by zCDP", said).groups()
     left = Fraction(1) - Fraction(epsilon or 0)
@@ -327,7 +331,7 @@ def test_every_release_is_listed_with_its_clip() -> None:
         assert (taken, scale) == (2.0, 3.5) and clip["norm"] == "L1"
         assert clip["cost_of_the_noise"] == str(step.release.noise_cost.amount)
         [histogram] = clip["histograms"]
-        assert histogram["cost"] == str(step.release.clip_cost.amount)
+        assert histogram["cost"] == str(step.release.clip.choice.cost.amount)
         sides, buckets = np.shape(histogram["noisy_people"])
         assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)
     assert record["selection"] is None and record["partitions_of_one_person"] == 3

@@ -16,12 +16,10 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.accounting.periods import PERSON, first_to_last, in_unit, meant
-from beam_dp.mechanisms.metrics.clipped_sum import ClippedSum
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
-from beam_dp.mechanisms.numerics.short_numbers import short, shortened
-from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.program import CAP, SELECTION, Program, costs_per_partition
-from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
+from beam_dp.mechanisms.planning.compile import CAP, SELECTION, program_at
+from beam_dp.mechanisms.planning.program import Program, Step
+from beam_dp.text.text_tables import short, shortened, text_table, wrapped
 
 Record = dict[str, Any]
 
@@ -139,16 +137,17 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         program: the program.
         unbounded: whether only the number of public partitions limits its reach, and bounds could.
     """
-    if not program.searches:
+    request = program.request
+    if not request.searches:
         free = unbounded and program.reach > 1 and _is_limited(program)
         said = _composition(program) + _UNBOUNDED * free
-        return Plan(_rows(program), f"{total_of(program.budget)}; {said}")
-    least, most = program.edges[0], program.edges[-1]
+        return Plan(_rows(program), f"{total_of(request.budget)}; {said}")
+    least, most = request.ladder[0], request.ladder[-1]
     shown = min(SHOWN, most)
     said = "what is paid for each partition counts one person in at most"
     chosen = f"{said} {least} to {most}, chosen privately; the figures are for {shown} of them"
-    total = f"{total_of(program.budget)}; {chosen}"
-    return Plan((_search_row(program), *_rows(program.at_bound(shown))), total)
+    total = f"{total_of(request.budget)}; {chosen}"
+    return Plan((_search_row(request.search_cost), *_rows(program_at(request, shown))), total)
 
 
 def protected(
@@ -201,10 +200,10 @@ def total_of(budget: Budget) -> str:
 
 
 def _composition(program: Program) -> str:
-    kind = "zCDP" if program.composed.is_zcdp else "pure"
-    if program.composed.is_zcdp and not program.budget.is_zcdp:
-        first = 0 if program.whole.is_zcdp else program.whole.amount - program.left.amount
-        rho = (program.whole if program.whole.is_zcdp else program.composed).amount
+    kind, whole = "zCDP" if program.composed.is_zcdp else "pure", program.request.whole
+    if program.composed.is_zcdp and not program.request.budget.is_zcdp:
+        first = 0 if whole.is_zcdp else whole.amount - program.request.left.amount
+        rho = (whole if whole.is_zcdp else program.composed).amount
         beside = f"epsilon {float(first):.4g} and " * bool(first)  # of what is chosen first
         kind = f"spent as {beside}rho {float(rho):.4g} by zCDP"
     several = "s" * (_reach(program) != 1)
@@ -214,12 +213,12 @@ def _composition(program: Program) -> str:
 
 def _is_limited(program: Program) -> bool:
     """Return whether people count in a limited number of partitions for anything but a norm."""
-    return program.bound is not None or any(map(costs_per_partition, program.steps))
+    return program.request.max_partitions is not None or program.pays_per_partition
 
 
 def _reach(program: Program) -> int:
     """Return in how many partitions one person counts for what is no norm."""
-    return program.counted if not program.metrics else program.reach
+    return program.reach if program.metrics else program.counted
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -231,9 +230,9 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
             *_costs([(cost, 1)]),
             reason="sums of distances from it have less noise than sums",
         )
-        for request, cost in program.centre_costs.items()
+        for request, cost in program.request.centre_costs.items()
     ]
-    if program.chooses_cap and program.cap is None:
+    if program.request.chooses_cap and program.chosen.cap is None:
         spent = _spent(program, CAP)
         rows.append(PlanRow(f"({CAP})", "noisy vote of people", *spent, reason=_CAPS))
     if program.selection is not None:
@@ -279,8 +278,7 @@ def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
     return epsilon, rho, delta
 
 
-def _search_row(program: Program) -> PlanRow:
-    cost = program.search_cost
+def _search_row(cost: Budget) -> PlanRow:
     return PlanRow(
         SEARCHED,
         "noisy histogram of people",
@@ -311,15 +309,18 @@ def record_of(
             "shift_T": row.shift,
             "expected_error": row.expected_error,
         }
+        if step.release.one_sided:
+            said["people_beyond"] = row.shift
         if row.reason:
             said["note"] = row.reason
         if step.part.asked_centre is not None:
             said["centre"] = step.release.origin
-        chooser = step.release.chooser
-        if isinstance(chooser, ClippedSum) and step.shared is not None:
-            said["clip"] = chooser.told(choices[step.shared], taken)
+        clip = step.release.clip
+        if clip is not None and not clip.borrowed and step.shared is not None:
+            said["clip"] = clip.told(choices[step.shared], taken, step.release.noise_cost)
         releases.append(said)
-    budget, selection = program.budget, program.selection
+    budget, selection = program.request.budget, program.selection
+    bound = program.chosen.bound
     return {
         "budget": cost(budget),
         "composition": f"{total_of(budget)}; {_composition(program)}",
@@ -327,7 +328,7 @@ def record_of(
             {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
         ],
         "partitions_of_one_person": _reach(program) if _is_limited(program) else None,
-        "partitions_chosen": None if program.chosen is None else program.chosen.told(),
+        "partitions_chosen": None if bound is None else bound.told(),
         "selection": None if selection is None else selection.certainty,
         "releases": releases,
     }

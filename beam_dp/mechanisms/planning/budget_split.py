@@ -77,11 +77,10 @@ def share_out(
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
     kept = bool(wanting) or (gaussian and not whole.is_zcdp)
     for_parts = whole.delta / (2 if selection is not None else 1) if kept else Fraction(0)
-    made = Budget.zcdp if whole.is_zcdp else Budget
     for part in wanting:
-        shares[part] = made(shares[part].amount, for_parts / len(wanting))
+        shares[part] = whole.like(shares[part].amount, for_parts / len(wanting))
     if selection is not None:
-        shares[None] = made(shares[None].amount, whole.delta - for_parts)
+        shares[None] = whole.like(shares[None].amount, whole.delta - for_parts)
     return whole, shares
 
 

@@ -13,6 +13,7 @@ what follows is private for any centre. Where people are too few, it is the midd
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -20,38 +21,23 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
-from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
 from beam_dp.mechanisms.noise.partition_selection import MOST, CapChoice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.compile import program_at
+from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
-
-
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """What was chosen: all of it released.
-
-    Attributes:
-        bound: the bound on partitions; None: it was given, or nothing needs one.
-        centres: the centre of each request, in its order, in units; None: too few people.
-        partitions: how many partitions were selected; None: they are public, or not yet selected.
-        cap: how many partitions of a person count for the selection; None: it was not chosen.
-    """
-
-    bound: BoundChoice | None = None
-    centres: tuple[int | None, ...] = ()
-    partitions: int | None = None
-    cap: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,20 +105,6 @@ class Centre:
         return round(Fraction(self.candidates[answer.candidate]) / self._unit)
 
 
-def centre_of(
-    request: CentreRequest, budget: Budget, fields: Sequence[Field], columns: Sequence[Column]
-) -> Centre:
-    """Return how a centre is chosen from these fields, for this cost."""
-    ends = units_between(request.ends, Fraction(request.column.detail))
-    index = columns.index(request.column)
-    return Centre(
-        request,
-        fields.index(Field(index, "sum", *ends)),
-        fields.index(Field(index, "count")),
-        budget,
-    )
-
-
 @dataclasses.dataclass(frozen=True)
 class FirstVotes:
     """The votes of people in the choices that come first; private data, until they are drawn.
@@ -140,12 +112,10 @@ class FirstVotes:
     Attributes:
         edges: the steps of the ladder; of one step there is nothing to choose.
         centres: how the centres are chosen.
-        cap: how the cap of the selection is chosen; None: it is not.
     """
 
     edges: tuple[int, ...]
     centres: tuple[Centre, ...]
-    cap: CapChoice | None = None
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
         """Return the votes of whole people: for the ladder, each centre, and the cap."""
@@ -174,3 +144,60 @@ class FirstVotes:
         """Return how many people stand on each step of the ladder."""
         buckets, people = self.counted(votes)[0]
         return np.bincount(buckets, people, len(self.edges) + 1).astype(np.int64)
+
+
+def votes_of(program: Program) -> FirstVotes:
+    """Return what is counted for the choices."""
+    centres, find = [], program.fields.index
+    for request, cost in program.request.centre_costs.items():
+        ends = units_between(request.ends, Fraction(request.column.detail))
+        column = program.columns.index(request.column)
+        total, count = find(Field(column, "sum", *ends)), find(Field(column, "count"))
+        centres.append(Centre(request, total, count, cost))
+    return FirstVotes(program.request.ladder, tuple(centres))
+
+
+def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
+    """Draw the centres, the cap of the selection, and the histogram that chooses the bound.
+
+    Args:
+        program: the program for which nothing was chosen yet.
+        summary: the votes of everybody.
+        noise: the randomness.
+    """
+    votes, request = votes_of(program), program.request
+    _, *counted, found = votes.counted(summary)
+    pairs = zip(votes.centres, counted, strict=True)
+    centres = tuple(centre.choose(*each, noise) for centre, each in pairs)
+    cap = None
+    if request.chooses_cap:
+        programs = (
+            program_at(request, request.ladder[0], Chosen(cap=each)) for each in request.caps
+        )
+        selections = [each.selection for each in programs if each.selection is not None]
+        cap = CapChoice(request.cap_cost, *selections).choose(*found, noise)
+    if not request.searches:
+        return Chosen(None, centres, cap=cap)
+    choice = ClipChoice(request.search_cost, request.ladder)
+    noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
+    noises = [noise_at(request, bound) for bound in request.ladder]
+    bound = partition_bound.choose(choice, noisy, noises, request.partitions)
+    return Chosen(bound, centres, cap=cap)
+
+
+def noise_at(request: Request, reach: int) -> float:
+    """Return the mean absolute noise per partition and unit at a bound on partitions.
+
+    It is that of the costs per partition; what is spent once needs no bound.
+    """
+    program = program_at(request, reach)
+    paid = [step.costs_per_partition for step in program.steps if step.costs_per_partition]
+    mean = sum(map(_scale, paid)) / len(paid)
+    return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
+
+
+def _scale(costs: Sequence[Budget]) -> float:
+    """Return the scale of noise that costs so much: Gauss's if any part is counted in rho."""
+    rho = sum(float(cost.amount) for cost in costs if cost.is_zcdp)
+    epsilon = sum(float(cost.amount) for cost in costs if not cost.is_zcdp)
+    return math.sqrt(1 / (2 * rho)) if rho else 1 / epsilon

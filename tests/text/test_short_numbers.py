@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.numerics.short_numbers import short, shortened
+from beam_dp.text.text_tables import short, shortened
 
 
 @pytest.mark.parametrize(

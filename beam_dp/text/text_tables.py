@@ -1,11 +1,16 @@
-"""Tables of words as text, for a terminal or a notebook."""
+"""Tables of words as text, for a terminal or a notebook; and numbers of three digits in them."""
 
+import math
+import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
 
 _GAP = "  "
 _NARROW = 40
+_DIGITS = 3
+_LARGE, _FINE = 15, 4  # powers of ten from which, and down to which, digits are written out
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[-+]\d+)?(?![\w.]*\w)")
 
 
 def text_table(
@@ -58,3 +63,19 @@ def wrapped(line: str, columns: int | None) -> str:
     return textwrap.fill(
         line, max(columns, _NARROW), subsequent_indent=_GAP, break_long_words=False
     )
+
+
+def short(number: float) -> str:
+    """Return a number rounded to three digits: 0.116, 12.3, 1,420, 5.31e-6."""
+    if not number or not math.isfinite(number):
+        return f"{number:g}"
+    power = math.floor(math.log10(abs(float(f"{number:.{_DIGITS - 1}e}"))))
+    if power >= _LARGE or power < -_FINE:
+        return re.sub(r"e([-+])0*", r"e\1", f"{number:.{_DIGITS}g}").replace("e+", "e")
+    text = f"{round(number, _DIGITS - 1 - power):,.{max(_DIGITS - 1 - power, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def shortened(text: str) -> str:
+    """Return a text with its numbers rounded to three digits."""
+    return _NUMBER.sub(lambda match: short(float(match[0])), text)

@@ -1,0 +1,475 @@
+"""Numbers that add up over people: one clip of a person's whole vector, then noise of that size.
+
+*The vector.* Let a_il be what person i adds to partition l, in units: rows, people, a sum of values
+or of distances; signs are free. The norm T_i of person i is that of the vector of all their a_il:
+the sum of the magnitudes (L1) under epsilon, the root of the sum of squares (L2) under zCDP.
+
+*The clip C* bounds the norm. Person i adds b_il = a_il where T_i <= C, and C r_il / s else, where
+r_il = s a_il / T_i, rounded towards 0, for a public s, the `steps`. So who is above the clip still
+looks like themselves, smaller.
+
+Theorem. For a C that does not depend on the person, adding or removing person i moves all
+partitions together by the vector b_i, whose L1 (L2) norm is at most C. So discrete Laplace noise of
+scale C / epsilon in every partition, independently, is epsilon-DP for the whole table, and discrete
+Gaussian noise of variance C^2 / (2 rho) is rho-zCDP, however many partitions there are, empty ones
+too.
+
+Proof. T_i is at least the exact norm (`histograms.norms`), so that |r_il| <= s |a_il| / T_i have a
+norm of s at most, and the b_il one of C. For T_i <= C the a_il have norm T_i themselves. No other
+person's numbers are changed. The rest is the Laplace mechanism (Dwork, McSherry, Nissim, Smith
+2006, Proposition 1) and the discrete Gaussian one (Canonne, Kamath, Steinke 2020, Theorem 14) for
+one query with many coordinates. All b_il are whole multiples of the unit over some power of two, on
+whose grid the noise is drawn: it follows from C and s, which are released and public.
+
+*The choice of C* (`ClipChoice`) is made by a noisy histogram of the T_i over public thresholds, in
+which each person is in one bucket, paid once. A partition's summary has the sums of the a_il and of
+the r_il by bucket of T_i: all C can be taken when the lines of people are gone.
+
+*The loss is given back.* What people above C lose together, as far as the histogram shows it, is
+given to the partitions in proportion to their released numbers (`Cut`): a function of what was
+released. With one partition there is nothing to share out, and nothing is given back.
+
+*Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
+histogram: C is the only thing that cuts. Of one partition the true sum is between the released
+number - n - L of the negative side, and + n + L of the positive one; the side of a person is the
+sign of the sum of their a_il. One of several has its share of L (`Cut`). n is proved; L assumes
+that what is beyond the highest bucket that shows people goes on falling.
+
+*Nobody shown.* Where no bucket shows people, there is no clip: a sum is 0, and nothing is known on
+either side. So few people have other than 0, if any do. A number of rows is taken with the least
+clip, which needs no choice: it is at least the released number - n, and nothing is known on the
+other side. Where public ends of values are known, people are taken to show up to the widest value
+that these allow, whatever the histogram says.
+
+*The box.* A number of people moves by at most 1 in each partition. Where few partitions are public,
+one draw that hides the box of all such moves (`JointNoise`) can be better than the norm: the histogram
+says which one errs less. Both cost the same.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.account import Spending
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
+from beam_dp.mechanisms.histogram_choice.clip import (
+    NOT_GIVEN_BACK,
+    SHARE_OF_NORM,
+    ClipChoice,
+    share_of_clip,
+)
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
+from beam_dp.mechanisms.metrics.additive.contribution import Total, grid_of
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.released import (
+    ALPHA,
+    Description,
+    Release,
+    Released,
+    clip_then_noise,
+)
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+_IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
+STEPS = 1 << 20
+"""In so many steps a person above the clip has their share of it, where it is of 1 at most."""
+FINE = 64
+"""L2 norms of numbers of rows and people are rounded up to multiples of 1 / FINE."""
+L2_SPREAD = 2.0
+"""So much more is an L1 norm than an L2 norm: about as people in four to five partitions have it
+(1.0 to 3.4 in twelve kinds of data)."""
+GIVEN_BACK_FROM = 16
+"""The loss of n people alike is given back by n / (n + this): that of few is in few partitions."""
+BOX = 64
+"""Up to so many partitions may share one draw that hides a box."""
+_UNKNOWN = 10
+"""For how many partitions a clip is chosen where their number is not public."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClippedTotals:
+    """A number of some partitions before its noise, and the clip that was chosen.
+
+    Attributes:
+        totals: every person clipped, in units over `fine`: private.
+        clip: the clip, in units.
+        fine: how many steps of the grid of totals and noise a unit has.
+        index: that of the clip in the thresholds.
+        shown: whether the histogram shows anybody.
+        choice: the noisy histogram that chose the clip; None: none did.
+        partitions: how many partitions share it.
+    """
+
+    totals: np.ndarray
+    clip: int
+    fine: int
+    index: int
+    shown: bool
+    choice: np.ndarray | None = None
+    partitions: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What is known beside the clip, for the interval.
+
+    Attributes:
+        bounded: whether a public bound cuts rows before; the interval is open where they count.
+        sure: whether nobody can count for more than the one clip that there is.
+        unseen: what is released where the histogram shows nobody.
+    """
+
+    bounded: bool = False
+    sure: bool = False
+    unseen: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class AdditiveRelease(Release):
+    """A number that adds up over people, by one clip and noise of its size; see the module.
+
+    Attributes:
+        contribution: what a person adds.
+        unit: what one unit of it is worth.
+        noise_cost: the cost of the noise, in all partitions; without a norm in one of them.
+        clip: how the clip is chosen; None: there is one threshold only.
+        alpha: the chance that the noise strays further than the interval says.
+        limits: what else the interval depends on.
+        box: whether a person moves each partition by one person at most, and partitions are few.
+        joint: the draw of noise that it shares with other numbers; None: it has noise of its own.
+        place: its place among these.
+    """
+
+    contribution: Total
+    unit: Fraction
+    noise_cost: Budget
+    clip: SharedClip | None = None
+    alpha: Fraction = ALPHA
+    limits: Limits = Limits()
+    box: bool = False
+    joint: JointNoise | None = None
+    place: int = 0
+
+    @property
+    def measure(self) -> Measure:
+        """What a person adds, with the public clips as its thresholds."""
+        return self.contribution.measure
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What must be summarised."""
+        return self.contribution.measures
+
+    @property
+    def signed(self) -> bool:
+        """Whether numbers below 0 count."""
+        return not self.measure.sign
+
+    @property
+    def origin(self) -> float:
+        """The centre, in the user's scale."""
+        measure = self.measure
+        return float(measure.centre * self.unit) if measure.totals is None else 0.0
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The noise, and the choice of the clip."""
+        noise = Spending(self.noise_cost, "noise", once=self.measure.norm > 0)
+        return (noise, *(self.clip.spends if self.clip else ()))
+
+    @property
+    def shift(self) -> int:
+        """How many people above the clip may go unseen, typically."""
+        return self.clip.shift if self.clip else 0
+
+    @property
+    def noise(self) -> JointNoise:
+        """Its noise, and that of the numbers that share it, if there are others."""
+        return self.joint or JointNoise(self.noise_cost, (self.signed,))
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one noisy number per partition, with noise of its own."""
+        [released] = draw_together([self], [view], noise)
+        return released
+
+    def clipped(self, view: PartitionView) -> ClippedTotals:
+        """Return what is released but for its noise, for partitions that share the clip."""
+        index, shown = 0, True
+        if view.clip is not None:
+            index = self._chosen(view.clip, view.total)
+            shown, index = index >= 0, max(index, 0)
+        clip = self.measure.thresholds[index]
+        fine = grid_of(clip, self.measure.steps)
+        totals = self.contribution.clipped(view, index, clip, fine)
+        return ClippedTotals(totals, clip, fine, index, shown, view.clip, view.total)
+
+    def unclipped(self, view: PartitionView) -> ClippedTotals:
+        """Return the number with nobody clipped, who moves it by one person in each partition."""
+        whole, _ = view.cut(0, np.full(view.size, len(self.measure.thresholds)))
+        return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip, view.total)
+
+    def _chosen(self, choice: np.ndarray, partitions: int) -> int:
+        """Return the index of the clip that a histogram chooses; -1: nobody is shown."""
+        if partitions > 1 and self.measure.norm:
+            return int(self._best(choice, partitions)[0][0])
+        return int(self._choice.clips(choice, self.noise.scale(self.place), partitions)[0])
+
+    @property
+    def _choice(self) -> ClipChoice:
+        assert self.clip is not None
+        return self.clip.choice
+
+    def _best(self, choice: np.ndarray, partitions: int) -> tuple[np.ndarray, np.ndarray]:
+        thresholds = np.array([float(clip) for clip in self.measure.thresholds])
+        noise = self.noise.mean_error(self.place) * thresholds
+        weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
+        return self._choice.best_clips(choice, noise, partitions, weight)
+
+    def expected_error(self, choice: np.ndarray, partitions: int) -> float:
+        """Return about how far a partition's number will be off, in the user's scale."""
+        return float(self._best(choice, partitions)[1][0] * self.unit)
+
+    def better_box(self, taken: ClippedTotals) -> JointNoise | None:
+        """Return the draw that hides the box of all moves, where it errs less than the clip.
+
+        Partitions that are drawn apart have no draw to share.
+        """
+        together = len(taken.totals) == taken.partitions
+        if not self.box or taken.choice is None or not together:
+            return None
+        box = JointNoise(self.noise_cost, (False,), partitions=taken.partitions)
+        lost = self._choice.losses(taken.choice, np.array([taken.index]))[0].shown[0]
+        error = self.noise.mean_error(0) * taken.clip + lost / taken.partitions
+        return box if box.mean_error(0) * self.measure.fine <= error else None
+
+    def released(
+        self, taken: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: JointNoise
+    ) -> Released:
+        """Return the numbers with their noise, and how far the truth may be from them.
+
+        Args:
+            taken: what `clipped` returned.
+            noisy: the totals with their noise, in units over `fine`.
+            clips: the clips of all numbers that share the noise, each in its own grid.
+            noise: their noise.
+        """
+        values = integers.scale(noisy, self.unit / taken.fine)
+        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / taken.fine)
+        below = above = bound
+        cut = None
+        if not taken.shown and not (self.clip and self.clip.choice.anchored):
+            values, below, above = np.full(len(values), self.limits.unseen), math.inf, math.inf
+        elif not taken.shown or self.limits.bounded:  # people, or rows, may have been cut
+            below, above = math.inf if taken.shown and self.signed else bound, math.inf
+        elif taken.choice is not None:
+            cut = self._cut(taken, bound, noise)
+        size = self.contribution.size
+        values = values.reshape(-1, size) if size > 1 else values
+        ends = (np.full(values.shape, far) for far in (below, above))
+        return dataclasses.replace(Released.between(values, *ends), cut=cut)
+
+    def deviation(self, cut: Cut | None) -> tuple[float, bool]:
+        """Return the standard deviation of the noise of a number, and whether it is Gaussian.
+
+        Args:
+            cut: that of the number; None: it was drawn with the one, or least, clip.
+        """
+        clip = float(self.measure.thresholds[0] * self.unit)
+        scale = self.noise.scale(self.place) * clip if cut is None else cut.scale
+        is_normal = self.noise_cost.is_zcdp or (cut is not None and cut.norm == 2)
+        return (scale if is_normal else math.sqrt(2) * scale), is_normal
+
+    def _cut(self, taken: ClippedTotals, bound: float, noise: JointNoise) -> Cut:
+        """Return what people lose at a clip that partitions share, in the user's scale."""
+        unit, clip = float(self.unit), float(taken.clip * self.unit)
+        scale, several = noise.scale(self.place) * clip, taken.partitions > 1
+        if taken.index < 0 or taken.choice is None or self.clip is None:  # nobody is clipped
+            return Cut(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
+        at = np.array([taken.index])
+        squared = self.measure.totals is not None
+        losses = self._choice.losses(taken.choice, at, TOGETHER if several else ALONE, squared)
+        # Distances have both signs: the few people beyond the top are not all on one side.
+        alone = not several and not self.clip.folded
+        totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
+        sides = [
+            (float(total) * unit, math.sqrt(loss.squares[0]) * unit)
+            for total, loss in zip(totals, losses, strict=True)
+        ]
+        below = sides[-1] if self.signed else (0.0, 0.0)
+        cut = Cut(bound, clip, scale, below, sides[0], norm=self.measure.norm)
+        if not several or not self.measure.norm or self.measure.part is not None:
+            return cut
+        shown, kept, squares = (
+            sum(float(getattr(loss, name)[0]) for loss in losses)
+            for name in ("shown", "kept", "seen_squares")
+        )
+        people = shown**2 / squares if squares else 0.0
+        lost = shown * people / (people + GIVEN_BACK_FROM) * unit
+        return dataclasses.replace(cut, lost=lost, kept=kept * unit)
+
+    def with_lost(self, released: Released, share: float) -> Released:
+        """Return the numbers: nobody's partitions were dropped where there is a norm."""
+        return released if self.measure.norm else released.plus_lost(share, self.signed)
+
+    def describe(self) -> Description:
+        """Describe the noise in clips where a clip is chosen, else in the user's scale."""
+        scale, error = self.noise.scale(self.place), self.noise.mean_error(self.place)
+        measure, name = self.measure, self.noise.name + self.contribution.where
+        if self.clip is not None:
+            several = measure.steps > 1 and measure.part is None
+            of_norm = "what each person adds"
+            of_norm += f" to all partitions (L{measure.norm} norm)" * several
+            words = of_norm if measure.norm else "what each person adds to each partition"
+            return clip_then_noise(words, name, error, scale)
+        clip = float(measure.thresholds[0] * self.unit)
+        given = float(((measure.cap or 0) * measure.fine or measure.thresholds[0]) * self.unit)
+        is_safe = self.limits.bounded or self.limits.sure
+        note = "" if is_safe else f"{_IF_KNOWN} {given:.15g}"
+        return Description(name, f"{error * clip:.4g}", f"{scale * clip:.4g}", note)
+
+
+def draw_together(
+    numbers: Sequence[AdditiveRelease], views: Sequence[PartitionView], noise: Noise
+) -> list[Released]:
+    """Draw numbers that share a draw of noise per partition.
+
+    Args:
+        numbers: all of them, in its order; or one number with noise of its own.
+        views: the partitions, as each of them reads them.
+        noise: the randomness.
+    """
+    taken = [number.clipped(view) for number, view in zip(numbers, views, strict=True)]
+    shared = numbers[0].noise
+    for number, each in zip(numbers, taken, strict=True):
+        if number.clip is not None and each.choice is not None:
+            budget = number.clip.cost_of_noise(shared.budget, each.choice)
+            shared = dataclasses.replace(shared, budget=budget)
+    box = numbers[0].better_box(taken[0])
+    if box is not None:
+        shared, taken = box, [numbers[0].unclipped(views[0])]
+    clips = [each.clip * each.fine for each in taken]
+    noisy = shared.add([each.totals for each in taken], clips, noise)
+    triples = zip(numbers, taken, noisy, strict=True)
+    return [number.released(each, sums, clips, shared) for number, each, sums in triples]
+
+
+def people_of(
+    context: Context, share: Budget, source: int = PEOPLE, *, each: bool = False, box: bool = True
+) -> AdditiveRelease:
+    """Return the number of people per partition, plus noise: a person adds at most 1 to each.
+
+    Args:
+        context: the parameters of the pipeline.
+        share: what it may cost, over all partitions of a person.
+        source: PEOPLE; or a field, to count the people whose number there is above 0.
+        each: whether every partition of a person pays for itself.
+        box: whether few partitions may share a draw.
+    """
+    measure = Measure(source, once=True, thresholds=(1,))
+    if each or context.partitions == 1:
+        return each_partition(context, share, Total(measure), Limits(sure=True))
+    limits = Limits(bounded=context.depth is not None, sure=True)
+    made = clipped_sum(context, share, measure, given=Fraction(1), limits=limits)
+    few = context.partitions is not None and context.partitions <= BOX
+    return dataclasses.replace(made, box=box and few)
+
+
+def each_partition(
+    context: Context, share: Budget, contribution: Total, limits: Limits
+) -> AdditiveRelease:
+    """Return the release of a number of which every partition of a person pays for its noise.
+
+    Args:
+        context: the parameters of the pipeline.
+        share: what it may cost, over all partitions of a person.
+        contribution: what one person adds; of several thresholds the clip is chosen.
+        limits: what else the interval depends on.
+    """
+    measure, clip = contribution.measure, None
+    if len(measure.thresholds) > 1:
+        part = share_of_clip(context.partitions, context.reach)
+        cost, share = share.split((part, 1 - part))
+        numbers = context.partitions or _UNKNOWN
+        choice = ClipChoice(cost, measure.thresholds, anchored=True, numbers=numbers)
+        clip = SharedClip(measure, Fraction(1), choice)
+    made = contribution, Fraction(1), context.each(share), clip, context.alpha
+    return AdditiveRelease(*made, limits)
+
+
+def clipped_sum(
+    context: Context,
+    share: Budget,
+    measure: Measure,
+    unit: Fraction = Fraction(1),
+    *,
+    given: Fraction | None = None,
+    anchored: bool = True,
+    folded: bool = False,
+    widest: int | None = None,
+    lender: Budget | None = None,
+    limits: Limits | None = None,
+) -> AdditiveRelease:
+    """Return the release of a number that adds up over people, by a clip and noise.
+
+    Args:
+        context: the parameters of the pipeline.
+        share: what it may cost, over all partitions of a person.
+        measure: what one person adds; its thresholds are the public clips of one partition.
+        unit: what one unit is worth.
+        given: the clip of one partition that the user gave; None: it is chosen.
+        anchored: whether it is a number of rows or values, of which most people have few.
+        folded: whether people are about as far on one side as on the other.
+        widest: the largest single value that public ends allow, in units; None: none are known.
+        lender: what another number may cost that chooses the clip for both; None: none does.
+        limits: what else the interval depends on; None: whether there is a bound on rows.
+    """
+    several = context.partitions != 1
+    norm = 2 if several and share.is_zcdp else 1
+    fine = FINE if anchored and norm == 2 else 1
+    cap = None if given is None else max(1, math.ceil(given / unit))
+    thresholds = clips_of_norm(
+        (context.bound, context.partitions), measure.thresholds, cap, norm, fine
+    )
+    two_looks = not several and len(thresholds) > 1 and not share.is_zcdp
+    measure = dataclasses.replace(
+        measure,
+        thresholds=with_round_numbers(thresholds) if two_looks else thresholds,
+        cap=cap if several else None,
+        fine=fine,
+        norm=norm,
+        steps=STEPS if several or measure.part is not None else 1,
+    )
+    clip, noise_cost = None, share
+    if len(thresholds) > 1:
+        cost = context.clip
+        if cost is None:
+            part = SHARE_OF_NORM if several else share_of_clip(1, 1)
+            cost, noise_cost = (lender or share).split((part, 1 - part))
+            noise_cost = share if lender else noise_cost
+        known = -1 if widest is None else int(np.searchsorted(measure.thresholds, widest))
+        choice = (CliffChoice if two_looks else ClipChoice)(
+            cost,
+            measure.thresholds,
+            1 if measure.sign or folded else 2,
+            anchored,
+            known=min(known, len(measure.thresholds) - 1),
+        )
+        clip = SharedClip(measure, unit / fine, choice, borrowed=lender is not None)
+    return AdditiveRelease(
+        Total(measure),
+        unit / fine,
+        noise_cost,
+        clip,
+        context.alpha,
+        limits or Limits(bounded=context.depth is not None),
+    )

@@ -1,0 +1,384 @@
+"""Compile a request: a pure function from what was asked for, and chosen first, to what runs.
+
+The part of the budget that is left for the releases is shared out among their parts; each builds
+its release, whose costs are entered in the account, and `check_total` sees that they fit.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from beam_dp.mechanisms.accounting.account import Entry, check_total
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.histogram_choice.clip import SHARE_OF_NORM
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
+from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
+from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release
+from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
+from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program, Step, needs_rows
+from beam_dp.mechanisms.planning.request import Request
+from beam_dp.mechanisms.summaries.histograms import Measure
+
+SELECTION = "partition selection"
+"""The name of the costs of the selection in the account."""
+SEARCH = "partitions per person"
+"""The name of the cost of the search for the bound."""
+CAP = "partitions that count for the selection"
+"""The name of the cost of the choice of the selection's cap."""
+
+
+def compile_program(request: Request) -> Program:
+    """Return the program for a bound on partitions per person, or for the least to choose from.
+
+    Where every release is paid once, whatever partitions a person has, nothing is chosen.
+
+    The ladder ends where a metric can no longer be released with its part of the budget, which
+    falls as the bound grows.
+
+    Raises:
+        ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
+    """
+    request = dataclasses.replace(request, metrics=as_released(request.metrics))
+    ladder = request.ladder
+
+    def is_possible(bound: int) -> bool:
+        try:
+            program_at(request, bound)
+        except checks.ParameterError:
+            return False
+        return True
+
+    if request.searches:
+        given = dataclasses.replace(request, ladder=ladder[:1])
+        if not program_at(given, 1).pays_per_partition:
+            ladder = (1,)
+        else:
+            ladder = tuple(itertools.takewhile(is_possible, ladder)) or ladder[:1]
+    return compiled(dataclasses.replace(request, ladder=ladder))
+
+
+def as_released(asked: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Return metrics as they are released beside each other."""
+    others = {id(old): new for metric in asked for old, new in metric.replaced(asked)}
+    return tuple(others.get(id(metric), metric) for metric in asked)
+
+
+def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
+    """Return the program of a request for what was chosen first: by default nothing, or not yet.
+
+    It is kept with the request, by all else that it is made of.
+    """
+    partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
+    reach = request.ladder[0] if chosen.bound is None else chosen.bound.bound
+    # Of what was selected, nobody has more.
+    key = min(reach, partitions or reach), dataclasses.replace(chosen, bound=None)
+    if key not in request.compiled:
+        request.compiled[key] = program_at(request, *key)
+    made: Program = request.compiled[key]
+    if chosen == NOTHING:
+        return made
+    first = compiled(request)
+    # What is collected before anything is chosen is read by what follows.
+    same = (made.columns, made.fields) == (first.columns, first.fields)
+    checks.require(same, "Program", "what is read", "be the same for all choices")
+    return dataclasses.replace(made, chosen=chosen)
+
+
+def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Program:
+    """Return the program for a bound on partitions.
+
+    Args:
+        request: what was asked for.
+        reach: the most partitions of a person that count where each of them pays for itself.
+        chosen: what else was chosen: a centre that was not, or None, is 0.
+    """
+    partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
+    budget, metrics, selecting = request.left, request.metrics, request.selection
+    for metric in metrics:
+        metric.check_plan(budget, len(metrics) == 1, selecting is not None)
+    # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
+    shared = reach if selecting is None else request.ladder[0]
+    gaussian = may_be_gaussian(request, partitions)
+    composed, shares = share_out(budget, weights_of(metrics), shared, selecting, gaussian)
+    selection, costs = None, request.centre_costs
+    entries = [(SEARCH, request.search_cost, 1)] if request.searches else []
+    entries += [(CAP, request.cap_cost, 1)] if request.chooses_cap else []
+    entries += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
+    first = len(entries)
+    if selecting is not None:
+        counted = chosen.cap or request.caps[-1]
+        selection = best_selection(shares[None], counted, selecting.pre_threshold)
+        times = 1 if isinstance(selection, WeightedThreshold) else counted
+        entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
+    context = Context(
+        columns_of(metrics, request.others),
+        reach=reach,
+        bound=request.max_partitions,
+        depth=request.max_rows_per_partition,
+        partitions=partitions,
+        centres=dict(zip(costs, chosen.centres, strict=False)),
+    )
+    wanted = {part: each for part, each in shares.items() if part is not None}
+    both = gaussian and not composed.is_zcdp and partitions != 1
+    delta = composed.delta - (shares[None].delta if None in shares else 0)
+    steps, normal, of_steps = build(metrics, wanted, context, delta if both else None)
+    entries += of_steps
+    check_total(composed, entries[first:])
+    return Program(
+        request=request,
+        reach=reach,
+        partitions=partitions,
+        columns=context.columns,
+        fields=tuple(context.fields),
+        steps=steps,
+        gaussian=normal,
+        selection=selection,
+        entries=tuple(entries),
+        composed=composed,
+    )
+
+
+def may_be_gaussian(request: Request, partitions: int | None) -> bool:
+    """Return whether what adds up may have either noise: of (epsilon, delta), and no given bound."""
+    several = partitions != 1 or request.selection is not None
+    several = several and request.max_partitions is None and not request.others
+    delta = not request.budget.is_zcdp and request.budget.delta > 0
+    parts = [part for metric in request.metrics for part in metric.parts()]
+    return several and delta and bool(parts) and not any(part.wants_delta for part in parts)
+
+
+def columns_of(asked: Sequence[Metric], others: Sequence[str] = ()) -> tuple[Column, ...]:
+    """Return the columns that metrics read, once each, in the order of a table.
+
+    An owner is another column even if the same column is compared too: owners are ids.
+
+    Args:
+        asked: the metrics.
+        others: the columns of further owners, where rows have several.
+
+    Raises:
+        ValueError: when a column of numbers has two units.
+    """
+    read = [(metric, column) for metric in asked for column in metric.columns()]
+    units: dict[str, Column] = {}
+    for metric, column in read:
+        if column.role is Role.VALUE:
+            first = units.setdefault(column.name, column)
+            checks.require(
+                first.detail == column.detail,
+                type(metric).__name__,
+                "unit",
+                f"be the same for all metrics of {column.name!r}, not both "
+                f"{float(first.detail)} and {float(column.detail)}",
+            )
+    owners = (Column(name, Role.OWNER) for name in others)
+    return table_order([*owners, *(column for _, column in read)])
+
+
+def build(
+    asked: Sequence[Metric],
+    shares: Mapping[MetricPart, Budget],
+    context: Context,
+    delta: Fraction | None = None,
+) -> tuple[tuple[Step, ...], tuple[Step, ...], list[Entry]]:
+    """Return the steps of a program, those with Gaussian noise, and the entries of their costs.
+
+    What adds up over several partitions is clipped by its L1 norm and has Laplace noise, or by its
+    L2 norm and has Gaussian noise: two noisy histograms say which one errs less. Both are paid, a
+    half of `SHARE_OF_NORM` each. All the noise together costs (epsilon, delta): as Laplace noise
+    epsilon is split, as Gaussian noise the rho that implies (epsilon, delta) is.
+
+    Args:
+        asked: the metrics.
+        shares: what each part may spend, over all partitions of a person.
+        context: the parameters of the pipeline.
+        delta: what Gaussian noise may spend of delta; None: there is one kind of noise.
+    """
+    for metric in asked:
+        _check_parts(metric, context.columns)
+    steps = _steps(asked, list(shares.items()), context)
+    split = [step for step in steps if delta is not None and _clips_a_norm(step.release)]
+    normal = steps
+    entries = [entry for step in steps for entry in _entries(step, context)]
+    if split and delta is not None:
+        clips = {
+            step.part: shares[step.part].scaled(SHARE_OF_NORM / 2)
+            for step in split
+            if step.release.clip and not step.release.clip.borrowed
+        }
+        left = {
+            step.part: shares[step.part].scaled(1 - SHARE_OF_NORM * (step.part in clips))
+            for step in split
+        }
+        whole = sum(share.amount for share in left.values())
+        noise = {p: Budget(s.amount, delta * s.amount / whole) for p, s in left.items()}
+        rho = Budget(whole, delta).to_zcdp()
+        of_gauss = [(part, rho.scaled(share.amount / whole)) for part, share in left.items()]
+        each = [*{**shares, **noise}.items(), *of_gauss]
+        made = _steps(asked, each, context, clips)
+        steps, others = made[: len(shares)], made[len(shares) :]
+        labels = {step.part: step.label for step in steps}
+        twins = {step.part: dataclasses.replace(step, label=labels[step.part]) for step in others}
+        normal = [twins.get(step.part, step) for step in steps]
+        entries = [entry for step in steps for entry in _entries(step, context)]
+        for twin in twins.values():
+            [_, *choices] = _entries(twin, context)  # the noise is one or the other
+            entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
+    alone = context.partitions == 1
+    joined = _joined(steps, alone)
+    return joined, joined if normal is steps else _joined(normal, alone), entries
+
+
+def _steps(
+    asked: Sequence[Metric],
+    shares: Sequence[tuple[MetricPart, Budget]],
+    context: Context,
+    clips: Mapping[MetricPart, Budget] | None = None,
+) -> list[Step]:
+    """Return the steps of some parts.
+
+    Args:
+        asked: the metrics.
+        shares: what each part may spend.
+        context: the parameters of the pipeline.
+        clips: what the choice of a part's clip costs, where that is no part of its share.
+    """
+    steps: list[Step] = []
+    clip: Budget | None = None
+    first = choices = 0
+    for part, share in shares:
+        clip = (clips or {}).get(part, clip)  # who borrows a clip stands behind its lender
+        using = [metric for metric in asked if part in metric.parts()]
+        # Intervals of one output must hold together.
+        intervals = max(len(one.parts()) if one.splits_alpha else 1 for one in using)
+        own = dataclasses.replace(
+            context,
+            alpha=ALPHA / intervals,
+            asker=type(using[0]).__name__,
+            output=using[0].output,
+            clip=clip,
+        )
+        release = part.build(own, share)
+        if not release.spends:  # else rows of people would be read, and nothing be paid
+            rule = "name what each draw costs"
+            raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
+        words = str(len(steps)), part.word, part.column_name
+        label = " ".join(word for word in words if word)
+        choices += release.clip is not None and not release.clip.borrowed
+        shared = None if release.clip is None else choices - 1
+        steps.append(Step(part, tuple(using), label, release, first, shared))
+        first += len(release.measures)
+    return steps
+
+
+def _entries(step: Step, context: Context) -> list[Entry]:
+    return [
+        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else context.reach)
+        for cost, purpose, once in step.release.spends
+    ]
+
+
+def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
+    """Refuse what only the author of a metric can mend, before any row is read.
+
+    Args:
+        metric: the metric.
+        columns: all columns that are read.
+
+    Raises:
+        TypeError: where it makes no number of its parts, or does not read what they read.
+    """
+    name, parts = type(metric).__name__, metric.parts()
+    if len(parts) > 1 and type(metric).combine is Metric.combine:
+        raise TypeError(f"{name}: `combine` must make its number of its {len(parts)} parts.")
+    for column in (column for part in parts for column in part.columns()):
+        if column not in columns:
+            raise TypeError(
+                f"{name}: `columns` must name every column that its parts read, with their unit; "
+                f"it lacks {column.name!r}, or gives it another unit."
+            )
+
+
+def _clips_a_norm(release: Release) -> bool:
+    return release.clip is not None and release.clip.measure.norm > 0
+
+
+def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
+    """Return the steps, with the numbers that share a draw of noise.
+
+    Those of one partition do whose metrics have one weight: in one draw all numbers have the same
+    noise relative to their clips, and other weights ask for something else. (Of N partitions two
+    numbers would gain a part of 1 / (2 N + 2), and the draw takes long.) Those of several partitions
+    do that are parts of one vector.
+
+    Args:
+        steps: the steps.
+        alone: whether there is one partition.
+    """
+    groups: dict[tuple[Fraction, Measure | None], list[tuple[int, AdditiveRelease]]] = {}
+    for index, step in enumerate(steps):
+        if step.additive is not None and step.part.pooled:
+            weight = checks.number("weight", "weight", step.users[0].weight)
+            whole = None if alone else _whole_of(step.additive.measure)
+            if alone or whole is not None:
+                groups.setdefault((weight, whole), []).append((index, step.additive))
+    joined = list(steps)
+    for group, ((_, whole), members) in enumerate(groups.items(), 1):
+        signed = tuple(number.signed for _, number in members)
+        costs = cost_of_all([number.noise_cost for _, number in members])
+        noise = JointNoise(costs, signed, whole is not None, group)
+        for place, (index, number) in enumerate(members):
+            release = dataclasses.replace(number, joint=noise, place=place)
+            joined[index] = dataclasses.replace(steps[index], release=release)
+    return tuple(joined)
+
+
+def _whole_of(measure: Measure) -> Measure | None:
+    """Return the measure of the whole whose part is counted; None: the whole is counted."""
+    if measure.part is None:
+        return None
+    return dataclasses.replace(measure, part=dataclasses.replace(measure.part, rest=False))
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """What must be collected for the removal loss of one statistic.
+
+    Attributes:
+        columns: the columns that are read, in the order of a table.
+        fields: what is aggregated per person and partition.
+        profiler: what must be summarised, and how profiles are computed from it.
+    """
+
+    columns: tuple[Column, ...]
+    fields: tuple[Field, ...]
+    profiler: Profiler
+
+    @property
+    def keep_rows(self) -> bool:
+        """Whether rows must stay apart until they are summarised."""
+        return needs_rows(self.profiler.measures)
+
+
+def compile_loss(statistic: Metric, removals: int, others: Sequence[str] = ()) -> Loss:
+    """Return what must be collected for the profile B[0..removals] of a monotone statistic.
+
+    Args:
+        statistic: the metric.
+        removals: K.
+        others: the columns of further owners, where rows have several.
+
+    Raises:
+        ValueError: for more removals than a worker can hold.
+    """
+    context = Context(
+        columns_of([statistic], others), asker=type(statistic).__name__, output=statistic.output
+    )
+    profiler = statistic.profiler(context, context.check_removals(removals))
+    return Loss(context.columns, tuple(context.fields), profiler)
