@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
@@ -28,7 +28,7 @@ NAMES = ["s3://shop/l.jsonl", "gs://shop/l.jsonl"]
 class Google(BaseHTTPRequestHandler):
     """The requests of a client for one bucket, `shop`."""
 
-    objects: dict[str, tuple[bytes, int]] = {}
+    objects: ClassVar[dict[str, tuple[bytes, int]]] = {}
     generations = itertools.count(1)
     lock = threading.Lock()
 
