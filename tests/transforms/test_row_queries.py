@@ -270,6 +270,7 @@ def test_a_row_that_fails_is_dropped_and_no_other(dictionary: bool) -> None:
     assert found == small
 
 
+@pytest.mark.audit
 def test_what_becomes_of_a_row_does_not_depend_on_others() -> None:
     """Each row alone gives what it gives among others, whatever the order of conditions."""
     rng = random.Random(2)
@@ -325,6 +326,7 @@ def test_hostile_rows_without_a_type_never_fail_and_change_no_other(query: str) 
     assert found == run(query, good) and len(found) == 19
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
 @pytest.mark.parametrize("columns", [["v"], ["who"], ["key"], ["who", "key", "v"]])
 def test_rows_without_a_type_fail_no_release_of_them(columns: list[str]) -> None:
