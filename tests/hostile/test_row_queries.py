@@ -16,9 +16,9 @@ import pytest
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.row_queries import (
-    _FUNCTIONS,
     _LONGEST,
     _OPERATORS,
+    FUNCTIONS,
     Query,
     _Engine,
     _Run,
@@ -242,7 +242,7 @@ def test_every_function_of_the_list_is_tried() -> None:
             called |= {part["function_name"]} if "function_name" in part else set()
             forms |= {part["type"]} if part.get("class") == "OPERATOR" else set()
             kinds |= {part["class"]} if "class" in part else set()
-    assert called == set(_FUNCTIONS)
+    assert called == set(FUNCTIONS)
     assert forms == _OPERATORS
     assert {"CASE", "BETWEEN", "CONJUNCTION", "CAST", "COMPARISON"} <= kinds
 

@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
 from beam_dp import testing
-from beam_dp.transforms.row_queries import _FUNCTIONS, Query, _Engine
+from beam_dp.transforms.row_queries import FUNCTIONS, Query, _Engine
 from pipelines import aggregate
 from tests import pages
 from tests.hostile import support
@@ -129,7 +129,7 @@ def test_what_is_no_text_is_refused(query: Any) -> None:
 def test_the_page_has_the_whole_list() -> None:
     table = pages.read("docs/how_to/rows.md").partition("| conditions |")[2].partition("\n\n")[0]
     words = {word for part in re.findall("`([^`]*)`", table) for word in part.split()}
-    assert {name for name in _FUNCTIONS if name.isidentifier()} <= words
+    assert {name for name in FUNCTIONS if name.isidentifier()} <= words
 
 
 EXPRESSIONS = {
