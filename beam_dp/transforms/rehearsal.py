@@ -117,14 +117,14 @@ class _Rehearsal:
     def draw(self) -> list[draw_once.Block]:
         """Return what one release draws."""
         made, how, chosen = self.program, self.how, None
-        selected: list[Selected] = []
+        selected: list[Selected] | None = None
         clips: tuple[Any, ...] = ()
         if made.request.chooses:
             _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
-            summary, _ = open_bucket(self._summaries(chosen, [])[0], made.measures)
+            summary, _ = open_bucket(self._summaries(chosen, None)[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
         buckets = self._summaries(*choices)
@@ -139,10 +139,12 @@ class _Rehearsal:
         whole = [draw_once.combined(block, self.program, sums) for block in blocks]
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
-    def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:
+    def _summaries(
+        self, chosen: Chosen | None, selected: list[Selected] | None
+    ) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = adapted(self.program, chosen, selected)
-        names = [each.identities.tobytes() for each in selected]
+        names = [each.identities.tobytes() for each in selected or ()]
         choice = program.reach, chosen and chosen.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)

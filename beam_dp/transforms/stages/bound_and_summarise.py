@@ -109,8 +109,8 @@ class First:
 
     @property
     def sides(self) -> list[Any]:
-        """The side inputs that say what was chosen: `(Chosen or None, list of Selected)`."""
-        return [self.side, () if self.selected is None else beam.pvalue.AsList(self.selected)]
+        """The side inputs that say what was chosen: `(Chosen or None, list of Selected or None)`."""
+        return [self.side, None if self.selected is None else beam.pvalue.AsList(self.selected)]
 
     @property
     def side(self) -> Any:
@@ -118,10 +118,15 @@ class First:
         return None if self.chosen is None else beam.pvalue.AsSingleton(self.chosen)
 
 
-def adapted(program: Program, chosen: Chosen | None, selected: Sequence[Selected] = ()) -> Program:
-    """Return the program for what was chosen first, and for the number of partitions selected."""
+def adapted(
+    program: Program, chosen: Chosen | None, selected: Sequence[Selected] | None = None
+) -> Program:
+    """Return the program for what was chosen first, and for the number of partitions selected.
+
+    That none was is the same whether rows were there or not: no buckets with weights, or some.
+    """
     known = chosen or NOTHING
-    if selected:
+    if selected is not None:
         known = dataclasses.replace(known, partitions=sum(len(each.keys) for each in selected))
     return compiled(program.request, known)
 
@@ -157,7 +162,7 @@ class Summarise(
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)
         people = collected | "GroupByShard" >> beam.GroupByKey()
-        sides, program = [None, ()], None
+        sides, program = [None, None], None
         if self.first is not None:
             program, people = self.first.program, self._choose_first(people, self.first)
             sides = self.first.sides
@@ -382,7 +387,7 @@ class Settle(quick_steps.QuickStep):
         self,
         element: tuple[int, Any],
         chosen: Chosen | None = None,
-        selected: Sequence[Selected] = (),
+        selected: Sequence[Selected] | None = None,
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
@@ -399,7 +404,7 @@ class Settle(quick_steps.QuickStep):
             settled = functools.partial(self._settled, wire.unpack(element[1]))
         yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 
-    def _turn_to(self, program: Program, selected: Sequence[Selected]) -> None:
+    def _turn_to(self, program: Program, selected: Sequence[Selected] | None) -> None:
         """Take the measures, the bound and the partitions that were chosen."""
         self._measures, self._shared = program.measures, program.shared_measures
         self._most, self._begun = program.bounded_partitions, True
