@@ -23,7 +23,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import compile_loss
 from beam_dp.transforms import rehearsal, removal_loss
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.rehearsal import _bundle, _Rehearsal
+from beam_dp.transforms.rehearsal import _Rehearsal, bundle
 from beam_dp.transforms.stages.bound_and_summarise import Collect, Settle
 from beam_dp.transforms.stages.draw_once import BucketPartitions
 from benchmarks.suites import Rows
@@ -84,7 +84,7 @@ class Releases:
 
     def draw(self) -> list[Interval]:
         """Return one release of every number of every metric, for every partition."""
-        drawn = self.rehearsal.draw()
+        drawn = self.rehearsal.combined(self.rehearsal.draw())
         if self.rehearsal.program.selection is not None:
             self.rehearsal.settled.clear()  # each draw has other partitions
         metrics = self.rehearsal.program.metrics
@@ -172,9 +172,9 @@ def profile(rows: Rows, metric: Metric, removals: int, others: Sequence[str] = (
     layout = Layout("person", (), loss.columns, None, bytes(32))
     bounds = ContributionBounds(None)
     bounder = Bounder(bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
-    lines = [blob for _, blob in _bundle(Collect(layout, bounder, 1), [table_of(rows)])]
+    lines = [blob for _, blob in bundle(Collect(layout, bounder, 1), [table_of(rows)])]
     settle = Settle(bounder, removal_loss.measures_of(loss), (), 1)
-    packed = [blob for _, blob in _bundle(settle, [(0, lines)])]
+    packed = [blob for _, blob in bundle(settle, [(0, lines)])]
     names, places = ["profile"], BucketPartitions(layout, 1)
     [found] = removal_loss._profiles((0, packed), loss, places, names)
     return dp.Profile(found.profile)

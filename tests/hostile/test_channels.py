@@ -58,7 +58,7 @@ KINDS: list[Callable[[str], object]] = [
 ]  # fmt: skip
 ARRAYS: list[Callable[[str], pa.Array]] = [
     lambda text: pa.array([text]), lambda text: pa.array([text]).dictionary_encode(),
-    lambda text: pa.array([int(text)], pa.uint64()), lambda text: pa.array([text], pa.string_view()),
+    lambda text: pa.array([text], pa.string_view()),
     lambda text: pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(np.array([0, 11], np.int32)), pa.py_buffer(b"\xff\xff" + text.encode())]),
     lambda text: pa.array([Decimal(text)], pa.decimal128(20, 0)),
@@ -82,7 +82,8 @@ def bad_rows(secrets: list[str]) -> Iterator[object]:
     for array, place in itertools.product(ARRAYS, range(2)):
         cells: list[Any] = ["person", "day", 1.0]
         cells[place] = array(fresh())
-        yield as_batch(cells)
+        if not (place and pa.types.is_decimal(cells[1].type)):  # refused where keys are text
+            yield as_batch(cells)
     yield as_batch(("person", "day", pa.array([Decimal(fresh())], pa.decimal256(60, 0))))
     for kind in KINDS:
         yield kind(fresh())

@@ -118,8 +118,8 @@ class Layout:
             wide = partition_keys.is_wide(columns[place])
             if wide is not None:
                 for rows, kind in ((wide, pa.string()), (pc.invert(wide), pa.int64())):
-                    part = [column.filter(rows) for column in columns]
-                    part[place] = part[place].cast(kind)
+                    part = [*columns]  # rows without a key are dropped
+                    part[place] = pc.if_else(rows, columns[place], None).cast(kind)
                     yield from self._same_keys(part)
                 return
         yield columns

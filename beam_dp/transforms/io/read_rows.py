@@ -141,11 +141,22 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     def look(self, paths: Sequence[str]) -> Looked:
         """Refuse files that could not be read, or would be misread; return what is known of them."""
         named, wanted = self._of_folders(paths)
+        for name in named if self.format.element is pa.RecordBatch else ():  # they have headers
+            rule = "be a column of the files, or the name of a folder as day=1, and not both"
+            checks.require(not self._has(name, paths), "ReadRows", f"column {name!r}", rule)
         types, forms = self.format.look(paths, wanted)
         folders = list(map(open_files.folders_of, paths))
         texts = {name: pa.array([each[name] for each in folders], pa.string()) for name in named}
         found = {name: written_forms.of_texts(cells) for name, cells in texts.items()}
         return Looked({**types, **dict.fromkeys(named, pa.string())}, {**forms, **found})
+
+    def _has(self, name: str, paths: Sequence[str]) -> bool:
+        """Tell whether the header of the files has a column."""
+        try:
+            self.format.look(paths, dataclasses.replace(self._wanted, columns=(name,), numbers=()))
+        except checks.ParameterError:
+            return False
+        return True
 
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""

@@ -85,12 +85,6 @@ def test_keys_in_another_form_are_refused_when_it_is_built(table: Callable[[str]
         dp.release(pattern.replace("/*/", "/day=2026*/"), **asked)
 
 
-def test_a_folder_counts_before_a_column_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "day=1").mkdir()
-    path = write(tmp_path / "day=1" / "rows.csv", [{"who": "a", "day": "2"}])
-    assert cells(dp.ReadRows(path, ["who", "day"])) == [("a", "1")]
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_what_is_not_the_same_in_all_files_is_refused(
     ending: str, table: Callable[[str], str], tmp_path: Path
@@ -104,3 +98,12 @@ def test_what_is_not_the_same_in_all_files_is_refused(
         dp.ReadRows(pattern, ["who", "day"], ["day"]).here()
     with pytest.raises(ValueError, match="columns must name one that is in the files too"):
         dp.ReadRows(pattern, ["day"]).here()
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_column_of_the_files_is_never_replaced(ending: str, tmp_path: Path) -> None:
+    place = tmp_path / "who=5"
+    place.mkdir()
+    write(place / f"visits{ending}", [{"who": "v1", "spent": 1.5}])
+    with pytest.raises(ValueError, match=r"column 'who' must be a column of the files, or the name"):
+        dp.ReadRows(f"{place}/visits{ending}", ["who", "spent"], ["spent"]).here()
