@@ -4,8 +4,8 @@
 
 It prints TRUE facts of the rows: how many are dropped by which rule, cells that are no numbers, who
 has most rows, which keys occur. NOTHING OF THIS IS PRIVATE: only who may see the rows may see it. It
-takes the options of `beam-dp aggregate`, and names what mends a file, never a bound or a clip: these
-must not be chosen from the rows. No ledger is charged, and no file is written.
+takes the options of `beam-dp aggregate`, and names what corrects a file, never a bound or a clip:
+these must not be chosen from the rows. No ledger is charged, and no file is written.
 """
 
 import sys
@@ -34,23 +34,23 @@ def main(given: Sequence[str] | None = None) -> int:
         )
         files = {"input": options.files} if options.files else {}
         asked = Description({**_ASKED, **described, **files})
-        looks = looked(asked)
-    sys.stdout.write(said(asked, looks))
-    return int(any(each.refused for each in looks))
+        scans = scanned(asked)
+    sys.stdout.write(text_of(asked, scans))
+    return int(any(each.refused for each in scans))
 
 
-def looked(asked: Description) -> list[file_checks.FileLook]:
+def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
     parsed = None if query is None else dp.Rows(query).parsed
     with terminal.warned():
-        return [file_checks.look(path, reader, parsed, asked.release) for path in reader.paths()]
+        return [file_checks.scan(path, reader, parsed, asked.release) for path in reader.paths()]
 
 
-def said(asked: Description, looks: Sequence[file_checks.FileLook]) -> str:
+def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:
     """Return what is to say of the files."""
-    lines = map(messages.flagged, file_checks.lines(looks, asked.release))
-    refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in looks}
+    lines = map(messages.flagged, file_checks.lines(scans, asked.release))
+    refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}
     refused.pop("", None)
     return "".join(f"{line}\n" for line in (HEAD, *lines, *refused.values()))
 

@@ -24,9 +24,7 @@ from beam_dp.mechanisms.search import (
 )
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
-from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
-from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
-from beam_dp.mechanisms.search.quantiles.end_quantile import Levels, Line, TailSearch, WeightWalk
+from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.search.quantiles.several_quantiles import (
@@ -35,7 +33,14 @@ from beam_dp.mechanisms.search.quantiles.several_quantiles import (
     Ties,
     _parts,
 )
+from beam_dp.mechanisms.search.quantiles.tail_quantile import (
+    Levels,
+    Line,
+    SparseVectorScan,
+    TailSearch,
+)
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
+from beam_dp.mechanisms.search.threshold_search import Extension, ThresholdSearch, query
 
 _BLOCK = 2**16  # values of rho at a time
 
@@ -53,7 +58,7 @@ def by_losses(search: Search, losses: list[int]) -> list[float]:
     raise TypeError(f"{type(search).__name__}: its law stands nowhere here")
 
 
-# ---------------------------------------------------------------- walks with one-sided noise
+# ---------------------------------------------------------------- scans with one-sided noise
 
 
 def stop_chances(needs: Sequence[int], first: float, second: float) -> list[float]:
@@ -66,10 +71,10 @@ def stop_chances(needs: Sequence[int], first: float, second: float) -> list[floa
     # (1 - 1 / (64 e))^64 > 1/2 and all terms fall like e^(-first r). 45 / first later, the terms
     # left out are below 1e-18 of the sum.
     numbers = np.array(needs, np.float64)
-    reach = max(0, -int(numbers.min(initial=0))) + math.ceil(6 / second + 45 / first)
+    span = max(0, -int(numbers.min(initial=0))) + math.ceil(6 / second + 45 / first)
     parts = []
-    for start in range(0, reach, _BLOCK):
-        rho = np.arange(start, min(start + _BLOCK, reach), dtype=np.float64)
+    for start in range(0, span, _BLOCK):
+        rho = np.arange(start, min(start + _BLOCK, span), dtype=np.float64)
         passed = -math.expm1(-first) * np.exp(-first * rho)
         sums = []
         for need in numbers:
@@ -88,7 +93,7 @@ def _(search: AboveThreshold, losses: list[int]) -> list[float]:
     return stop_chances(needs, float(chosen.first), float(chosen.second))
 
 
-def prices(search: PriceSearch, extension: Extension, top: int, usual: int) -> list[float]:
+def thresholds(search: ThresholdSearch, extension: Extension, top: int, usual: int) -> list[float]:
     """Return the chances of the prices 0, ..., top and of None."""
     needs = [query(extension, j) - search._theta(j - usual) for j in range(top + 1)]
     return stop_chances(needs, *map(float, search._rates))
@@ -211,13 +216,13 @@ def _central(search: CentralSearch, node: Node, candidates: Candidates) -> list[
 def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]:
     line = Line.of(node, candidates, search.upper)
     chances = np.zeros(node.size + 1)
-    sights, look = search._look(line)
-    for sight, chance in zip(sights, walk_chances(look), strict=True):
-        levels = end_quantile._levels(search, line.side, sight)
-        begins, walk = search._walk(line, levels)
-        behind = line.total - np.repeat(line.reached(begins), walk.lengths)
+    results, first = search._first_scan(line)
+    for result, chance in zip(results, scan_chances(first), strict=True):
+        levels = tail_quantile._levels(search, line.side, result)
+        begins, scan = search._scan(line, levels)
+        behind = line.total - np.repeat(line.reached(begins), scan.lengths)
         kept, lost = kept_chances(search, levels, behind)
-        *stops, passed = chance * np.array(walk_chances(walk))
+        *stops, passed = chance * np.array(scan_chances(scan))
         chances[:-1] += stops * kept
         chances[-1] += passed + stops @ lost
     ordered = chances[-2::-1] if search.upper else chances[:-1]
@@ -242,9 +247,9 @@ def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
     return np.asarray(np.where(least > 0, tail, 1 - tail))
 
 
-def walk_chances(walk: WeightWalk) -> list[float]:
+def scan_chances(scan: SparseVectorScan) -> list[float]:
     """Return the chance to stop at each candidate; the last entry is that to pass all."""
-    weights = np.repeat(walk._floats()[0], walk.lengths)
+    weights = np.repeat(scan._floats()[0], scan.lengths)
     ends = np.cumsum(weights)
     starts = np.append(0.0, ends)[:-1]
     # P(start < U <= end), end = start + weight, without a difference of like numbers.

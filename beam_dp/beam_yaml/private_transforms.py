@@ -26,7 +26,7 @@ def private_aggregate(
     shards: Any = None,
     period: Any = None,
     ledger_period: Any = None,
-    keep: Any = None,
+    suppress: Any = None,
     nonnegative: bool = False,
     also_by: Any = None,
     totals: Any = AGREE,
@@ -40,12 +40,12 @@ def private_aggregate(
         metrics: What to release, for example [count, {sum: spent}, {max: minutes}].
         select: One SELECT ... FROM rows, which says metrics, partition and filters.
         partition: The column, or columns, whose values name a partition.
-        bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
+        bounds: How much one person may contribute, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
         shards: How many parts the people are cut into on the way.
         period: The column of the period; one person's rows of one period are then protected.
         ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
-        keep: Which numbers leave, reliable or {within: 0.25, at_least: {people_count: 100}}.
+        suppress: Which numbers are empty, unreliable or {beyond: 0.25, below: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
         also_by: Further tables of the same rows and budget, [store, [day, store], total]. Then there
             are several outputs, first, by_store, by_day_store and total.
@@ -54,14 +54,14 @@ def private_aggregate(
     """
     given = {**locals(), **unknown}
     del given["unknown"]
-    owner, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
+    subject, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
     if given.pop("select") is None:
-        run = mappings.tables_of(owner, mappings.aggregate_of(owner, given), *further)
+        run = mappings.tables_of(subject, mappings.aggregate_of(subject, given), *further)
         return ReleasedRows(run, run.endings)
-    rule, mend = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
-    checks.require(not further[0], owner, "also_by", rule, mend)
-    said = mappings.statement_of(owner, {**given, "select": select}).mapping
-    options = mappings.options_of(owner, {name: said.get(name, given[name]) for name in given})
+    rule, hint = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
+    checks.require(not further[0], subject, "also_by", rule, hint)
+    mapping = mappings.statement_of(subject, {**given, "select": select}).mapping
+    options = mappings.options_of(subject, {name: mapping.get(name, given[name]) for name in given})
     del options["metrics"], options["partition"]
     asked = Select(select, totals=further[1], **options)
     return ReleasedRows(asked, asked.tables.endings)

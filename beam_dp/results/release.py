@@ -33,16 +33,16 @@ from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
-from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
 from beam_dp.transforms.released_queries import ReleasedQuery
 from beam_dp.transforms.row_queries import Query, Rows
 from beam_dp.transforms.stages.output_names import field_names, output_names
+from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
 RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""
-_OWNER = "release"
+_SUBJECT = "release"
 _PATIENCE = 1.0
 _COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
@@ -137,7 +137,7 @@ def release(
     partition: Sequence[str] = (),
     bounds: ContributionBounds | None = None,
     partitions: PublicPartitions | PrivatePartitions | None = None,
-    keep: KeepReliable | None = None,
+    suppress: SuppressUnreliable | None = None,
     nonnegative: bool = False,
     ledger: Ledger | None = None,
     period: str | None = None,
@@ -204,13 +204,13 @@ def release(
         batches=isinstance(partitions, PublicPartitions),
         period=period,
         ledger_period=ledger_period,
-        keep=keep,
+        suppress=suppress,
         nonnegative=nonnegative,
     )
     tables = PrivateTables(aggregate, also_by, totals)
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"
-        raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
+        raise checks.ParameterTypeError(_SUBJECT, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
     owners = aggregate.people_columns
     parsed = None if query is None else Query.of(query)
     after = ReleasedQuery.of(post_process, tables)
@@ -248,7 +248,7 @@ def release(
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
         job |= {} if query is None else {"query": query}
         job |= {} if after is None else {"post_process": after.text}
-        job |= {"tables": tables.said} if tables.said else {}
+        job |= {"tables": tables.summary} if tables.summary else {}
         for part, table, path in zip(released, tables.tables, paths, strict=True):
             _ = part | f"Write {path[len(folder) :]}" >> write_of(table, path, job, after=after)
         run(made, show_errors)
@@ -292,7 +292,7 @@ def _read_of(
     names = [*owners, *tables.columns, *(column.name for column in columns)]
     if query is not None:
         names = [*query.columns_of(names), *query.needs]
-    return frames.frame_of(_OWNER, data, names)
+    return frames.frame_of(_SUBJECT, data, names)
 
 
 def label(program: str, path: str) -> str:
@@ -318,10 +318,10 @@ def run(made: beam.Pipeline, show_errors: bool = False) -> None:
         return
     if show_errors:
         raise failure
-    raise RunFailed(told(failure))
+    raise RunFailed(text_of(failure))
 
 
-def told(failure: BaseException) -> str:
+def text_of(failure: BaseException) -> str:
     """Return what is said of a failed run: what this package wrote of it, or that it failed.
 
     Runners wrap the error in tracebacks, and errors of Beam quote elements.

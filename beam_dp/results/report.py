@@ -27,7 +27,7 @@ from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import Series, View, label_of
 from beam_dp.text.text_tables import short, shortened
 from beam_dp.transforms.io import whole_files
-from beam_dp.transforms.run_record import said
+from beam_dp.transforms.run_record import text_of
 
 MOST_ROWS = 5_000
 """How many rows the table of a page has."""
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\
 _ENDS = re.compile(r"(\[[^\[\]]+?), (?=[^\[\]]+\])")
 MOST_BARS, MOST_PANELS = 60, 12
 """How much one chart draws: of more partitions the largest ones."""
-_OWNER = "report"
+_SUBJECT = "report"
 _FOLDER = Path(__file__).parent
 
 
@@ -75,14 +75,14 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
     signs = _STYLE.fullmatch(number_style) if isinstance(number_style, str) else None
     rule = f"be 1234.5 with the signs that are wanted, not {checks.shown(number_style)}"
     is_clear = signs is not None and signs["thousands"] != signs["decimal"]
-    checks.require(is_clear, _OWNER, "number_style", rule, "Write 1.234,5 or 1 234.5.")
+    checks.require(is_clear, _SUBJECT, "number_style", rule, "Write 1.234,5 or 1 234.5.")
     is_there = importlib.util.find_spec("jinja2") is not None
-    checks.require(is_there, _OWNER, "jinja2", "be installed", "Write: pip install jinja2.")
+    checks.require(is_there, _SUBJECT, "jinja2", "be installed", "Write: pip install jinja2.")
     if path is not None:
         name = os.fspath(path)
         rule = f"end in .html, not {checks.shown(name)}"
-        checks.require(name.endswith(".html"), _OWNER, "path", rule)
-        whole_files.check(_OWNER, name)
+        checks.require(name.endswith(".html"), _SUBJECT, "path", rule)
+        whole_files.check(_SUBJECT, name)
 
 
 def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()) -> str:
@@ -97,7 +97,7 @@ def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[Vie
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (plain, short, shortened, rational, amount, said)
+    filters = (plain, short, shortened, rational, amount, text_of)
     environment.filters.update({function.__name__: function for function in filters})
     signs = _STYLE.fullmatch(number_style)
     environment.filters["styled"] = lambda text: Markup(

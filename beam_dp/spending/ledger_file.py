@@ -33,7 +33,7 @@ Made = TypeVar("Made")
 FORMAT = 1
 PATIENCE = 60.0
 """How many seconds a job waits for another one that changes the same ledger."""
-_MEND = (
+_HINT = (
     "Nothing is charged. Put back a copy of the file. If there is none, start another ledger, and "
     "charge to it first what this one says was spent"
 )
@@ -48,9 +48,9 @@ def checked(path: object) -> Path:
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if type(text) is not str or not text:
-        mend = 'Write dp.Ledger("visits.ledger.jsonl").'
+        hint = 'Write dp.Ledger("visits.ledger.jsonl").'
         raise checks.ParameterTypeError(
-            "Ledger", "path", f"be the name of a file, not {checks.shown(path)}", mend
+            "Ledger", "path", f"be the name of a file, not {checks.shown(path)}", hint
         )
     real = Path(os.path.realpath(text))
     rule = f"be in a folder of this machine that exists, or s3:// or gs://, not {text!r}"
@@ -193,8 +193,8 @@ def read(path: str, text: str) -> tuple[Budget, tuple[Charge, ...]]:
             if limit is not None and not line and number == text.count("\n") + 1:
                 return limit, tuple(charges)
             content = json.loads(line)
-            said, check = content.pop("check"), _check(check, content)
-            if said != check or (number == 1 and content["ledger"] != FORMAT):
+            stored, check = content.pop("check"), _check(check, content)
+            if stored != check or (number == 1 and content["ledger"] != FORMAT):
                 raise ValueError
             if limit is None:
                 limit = _budget(content["limit"])
@@ -203,7 +203,7 @@ def read(path: str, text: str) -> tuple[Budget, tuple[Charge, ...]]:
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         pass  # told below, without the error, which may quote the line
     rule = "be as it was written, and is damaged"
-    raise checks.ParameterError("Ledger", f"line {number} of {path}", rule, _MEND)
+    raise checks.ParameterError("Ledger", f"line {number} of {path}", rule, _HINT)
 
 
 def _check(before: str, content: dict[str, Any]) -> str:

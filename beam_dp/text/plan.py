@@ -3,7 +3,7 @@
 The plan says what each release would spend, and its expected error; where the bound on partitions
 per person is chosen privately, for the bound `SHOWN`. Everything in the record is a public
 parameter, or was released and paid for: the noisy histograms that choose clips are outputs of the
-mechanism (`histogram_choice.clip`), and clips and noise scales are functions of them and of
+mechanism (`histogram_choice.clip_choice`), and clips and noise scales are functions of them and of
 parameters. So it may stand beside the output.
 """
 
@@ -135,17 +135,18 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
 
     Args:
         program: the program.
-        unbounded: whether only the number of public partitions limits its reach, and bounds could.
+        unbounded: whether only the number of public partitions limits the partitions of a person,
+            and bounds could.
     """
     request = program.request
     if not request.searches:
-        free = unbounded and program.reach > 1 and _is_limited(program)
-        said = _composition(program) + _UNBOUNDED * free
-        return Plan(_rows(program), f"{total_of(request.budget)}; {said}")
+        free = unbounded and program.max_partitions > 1 and _is_limited(program)
+        text = _composition(program) + _UNBOUNDED * free
+        return Plan(_rows(program), f"{total_of(request.budget)}; {text}")
     least, most = request.ladder[0], request.ladder[-1]
     shown = min(SHOWN, most)
-    said = "what is paid for each partition counts one person in at most"
-    chosen = f"{said} {least} to {most}, chosen privately; the figures are for {shown} of them"
+    text = "what is paid for each partition counts one person in at most"
+    chosen = f"{text} {least} to {most}, chosen privately; the figures are for {shown} of them"
     total = f"{total_of(request.budget)}; {chosen}"
     return Plan((_search_row(request.search_cost), *_rows(program_at(request, shown))), total)
 
@@ -206,8 +207,8 @@ def _composition(program: Program) -> str:
         rho = (whole if whole.is_zcdp else program.composed).amount
         beside = f"epsilon {float(first):.4g} and " * bool(first)  # of what is chosen first
         kind = f"spent as {beside}rho {float(rho):.4g} by zCDP"
-    several = "s" * (_reach(program) != 1)
-    limit = f", one person in at most {_reach(program)} partition{several}"
+    several = "s" * (_max_partitions(program) != 1)
+    limit = f", one person in at most {_max_partitions(program)} partition{several}"
     return f"{kind} composition{limit * _is_limited(program)}"
 
 
@@ -216,9 +217,9 @@ def _is_limited(program: Program) -> bool:
     return program.request.max_partitions is not None or program.pays_per_partition
 
 
-def _reach(program: Program) -> int:
+def _max_partitions(program: Program) -> int:
     """Return in how many partitions one person counts for what is no norm."""
-    return program.reach if program.metrics else program.counted
+    return program.max_partitions if program.metrics else program.counted
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -251,10 +252,10 @@ def _uses_of(step: Step) -> str:
 
 def _step_row(program: Program, step: Step, either: bool = False) -> PlanRow:
     epsilon, rho, delta = _spent(program, step.label)
-    release, said = step.release, step.release.describe()._asdict()
-    said["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)" * either
+    release, description = step.release, step.release.describe()._asdict()
+    description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)" * either
     return PlanRow(
-        _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
+        _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )
 
 
@@ -299,9 +300,9 @@ def record_of(
         clips: for each step the shared clips that were taken, each with the scale of its noise.
     """
     releases: list[Record] = []
-    for step, taken in zip(program.taken(choices), clips, strict=True):
+    for step, used in zip(program.better_steps(choices), clips, strict=True):
         row = _step_row(program, step)
-        said: Record = {
+        entry: Record = {
             "metric": row.metric,
             "mechanism": row.mechanism,
             "label": step.label,
@@ -310,15 +311,15 @@ def record_of(
             "expected_error": row.expected_error,
         }
         if step.release.one_sided:
-            said["people_beyond"] = row.shift
+            entry["people_beyond"] = row.shift
         if row.reason:
-            said["note"] = row.reason
+            entry["note"] = row.reason
         if step.part.asked_centre is not None:
-            said["centre"] = step.release.origin
+            entry["centre"] = step.release.origin
         clip = step.release.clip
         if clip is not None and not clip.borrowed and step.shared is not None:
-            said["clip"] = clip.told(choices[step.shared], taken, step.release.noise_cost)
-        releases.append(said)
+            entry["clip"] = clip.record(choices[step.shared], used, step.release.noise_cost)
+        releases.append(entry)
     budget, selection = program.request.budget, program.selection
     bound = program.chosen.bound
     return {
@@ -327,8 +328,8 @@ def record_of(
         "spent": [
             {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
         ],
-        "partitions_of_one_person": _reach(program) if _is_limited(program) else None,
-        "partitions_chosen": None if bound is None else bound.told(),
+        "partitions_of_one_person": _max_partitions(program) if _is_limited(program) else None,
+        "partitions_chosen": None if bound is None else bound.record(),
         "selection": None if selection is None else selection.certainty,
         "releases": releases,
     }

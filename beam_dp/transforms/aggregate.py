@@ -18,23 +18,23 @@ from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.text.plan import Plan, Record, cost, describe, protected
-from beam_dp.transforms import keep_reliable, run_record
-from beam_dp.transforms.keep_reliable import KeepReliable
+from beam_dp.transforms import run_record, suppress_unreliable
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
     check_bounds,
     check_partitions,
     limit_of,
+    max_partitions_of,
     partition_count,
-    reach_of,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
 from beam_dp.transforms.stages.bound_and_summarise import First, Summarise
 from beam_dp.transforms.stages.draws_folder import draws_of
+from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
-_OWNER = "PrivateAggregate"
+_SUBJECT = "PrivateAggregate"
 
 
 @dataclasses.dataclass(eq=False)
@@ -90,8 +90,8 @@ class PrivateAggregate(RowsOfPeople):
         ledger_period: the periods whose rows count, `"2026-11-22"` or
             `"2026-11-01..2026-11-30"`; other rows are dropped. A `Ledger` then counts the run for
             these periods only.
-        keep: `KeepReliable()` releases only numbers that are reliable: others are empty (None for
-            whole numbers, else NaN). It costs nothing.
+        suppress: `SuppressUnreliable()` suppresses numbers that are unreliable: they are empty
+            (None for whole numbers, else NaN). It costs nothing.
         nonnegative: released numbers below 0, and ends of intervals, become 0. It costs nothing.
 
     Raises:
@@ -112,38 +112,38 @@ class PrivateAggregate(RowsOfPeople):
     columns: Sequence[str] | None = None
     period: str | None = None
     ledger_period: str | None = None
-    keep: KeepReliable | None = None
+    suppress: SuppressUnreliable | None = None
     nonnegative: bool = False
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
-        self.partitions = check_partitions(_OWNER, self._partition, self.partitions)
+        self.partitions = check_partitions(_SUBJECT, self._partition, self.partitions)
         if not isinstance(self.partitions, PrivatePartitions) or self.metrics != ():
-            self.metrics = check_metrics(_OWNER, self.metrics)
+            self.metrics = check_metrics(_SUBJECT, self.metrics)
         if not self._others:
-            self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
+            self.bounds = self._bounds = check_bounds(_SUBJECT, self.bounds, self.metrics)
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         if self._others:
             asked = self.metrics, self._bounds, self.partitions
-            self.metrics = guards.check_several(_OWNER, *asked, self.people_columns)
+            self.metrics = guards.check_several(_SUBJECT, *asked, self.people_columns)
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
-                _OWNER,
+                _SUBJECT,
                 "budget",
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
-        checks.boolean(_OWNER, "nonnegative", self.nonnegative)
-        if self.keep is not None:
-            if not isinstance(self.keep, KeepReliable):
-                rule = f"be KeepReliable, not {checks.shown(self.keep)}"
-                mend = "Write keep=dp.KeepReliable(within=0.25)."
-                raise checks.ParameterTypeError(_OWNER, "keep", rule, mend)
-            self.keep.check(self.metrics)
+        checks.boolean(_SUBJECT, "nonnegative", self.nonnegative)
+        if self.suppress is not None:
+            if not isinstance(self.suppress, SuppressUnreliable):
+                rule = f"be SuppressUnreliable, not {checks.shown(self.suppress)}"
+                hint = "Write suppress=dp.SuppressUnreliable(beyond=0.25)."
+                raise checks.ParameterTypeError(_SUBJECT, "suppress", rule, hint)
+            self.suppress.check(self.metrics)
         guards.check_functions(self.metrics)
-        output_names.check_batches(_OWNER, self.batches, self.partitions)
-        output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
+        output_names.check_batches(_SUBJECT, self.batches, self.partitions)
+        output_names.check_names(_SUBJECT, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
         self.agrees = False  # `PrivateTables` makes the output of the stored draws
         self.has_other = False  # and may add rows
@@ -163,11 +163,11 @@ class PrivateAggregate(RowsOfPeople):
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         self._check_input(pcoll, (column.name for column in self._program.columns))
-        guards.warn_of_unusual(_OWNER, self.budget)
-        draws = draws_of(_OWNER, pcoll.pipeline)
+        guards.warn_of_unusual(_SUBJECT, self.budget)
+        draws = draws_of(_SUBJECT, pcoll.pipeline)
         checks.require(
             self._drawn is None,
-            _OWNER,
+            _SUBJECT,
             "each object",
             "be applied once, not twice: a second application spends the budget again",
             "Make another object, with a budget of its own.",
@@ -196,7 +196,7 @@ class PrivateAggregate(RowsOfPeople):
             how = program, noise, draws
             select = functools.partial(draw_once.SelectFirst, *how, places.buckets)
             summarise.first = First(
-                program, draw_once.ChooseFirst(*how), select if private else None
+                program, draw_once.ChooseParameters(*how), select if private else None
             )
         summaries = pcoll | "Summarise" >> summarise
         draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, not self.agrees)
@@ -208,9 +208,9 @@ class PrivateAggregate(RowsOfPeople):
         self, blocks: beam.PCollection[draw_once.Block]
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Return the output of blocks with output columns, once the table was drawn."""
-        keep = keep_reliable.step_of(self._program, self.keep, self.nonnegative)
+        suppress = suppress_unreliable.step_of(self._program, self.suppress, self.nonnegative)
         may_lack = self.agrees and isinstance(self.partitions, PrivatePartitions)
-        how = self._layout, self.batches, keep, may_lack
+        how = self._layout, self.batches, suppress, may_lack
         return draw_once.named(blocks, self.keys, self.metrics, *how)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
@@ -234,13 +234,13 @@ class PrivateAggregate(RowsOfPeople):
         if self._bounds.is_automatic and not self._others:
             ladder = edges_up_to(limit_of(self._bounds, asked))
         else:
-            ladder = (reach_of(_OWNER, self._bounds, asked),)
+            ladder = (max_partitions_of(_SUBJECT, self._bounds, asked),)
         request = Request(
             tuple(self.metrics),
             budget,
             ladder,
-            max_partitions=self._bounds.reach,
-            max_rows_per_partition=self._bounds.depth,
+            max_partitions=self._bounds.max_partitions,
+            max_rows_per_partition=self._bounds.max_rows_per_partition,
             selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
             others=tuple(self._others),
             partitions=partition_count(asked),
@@ -249,14 +249,14 @@ class PrivateAggregate(RowsOfPeople):
 
     def plan(self) -> Plan:
         """Return what each release would spend, and its expected error; reads no row."""
-        free = self._bounds.reach is None and not self._others
+        free = self._bounds.max_partitions is None and not self._others
         plan = describe(self._program, unbounded=free)
         unit = protected(
-            [self._owner, *self._others],
+            [self._subject, *self._others],
             self.period,
             cost(self.budget),
             self.ledger_period,
             self._source,
         )
-        said = cautions(self.budget)
-        return dataclasses.replace(plan, cautions=said, owners=unit, period=self.period)
+        text = cautions(self.budget)
+        return dataclasses.replace(plan, cautions=text, owners=unit, period=self.period)

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import takes
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import compile_program
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
@@ -85,9 +85,9 @@ def truth(release: PrivateAggregate) -> Numbers:
     """
     none: dict[str, Any] = {"clip": None}
     asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
-    depth = release._bounds.depth and _DEEP
+    rows = release._bounds.max_rows_per_partition and _DEEP
     budget = noise_off.budget_of(release.budget)
-    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=depth))
+    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=rows))
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
         made = _Rehearsal(release, program, ContributionBounds(None), noise_off.noise())
         return made.combined(made.draw())
@@ -120,7 +120,7 @@ class _Rehearsal:
         selected: list[Selected] | None = None
         clips: tuple[Any, ...] = ()
         if made.request.chooses:
-            _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
+            _, chosen = draw_once.choose_parameters(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
@@ -140,12 +140,12 @@ class _Rehearsal:
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
     def _summaries(
-        self, chosen: Chosen | None, selected: list[Selected] | None
+        self, chosen: Adaptive | None, selected: list[Selected] | None
     ) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = adapted(self.program, chosen, selected)
         names = [each.identities.tobytes() for each in selected or ()]
-        choice = program.reach, chosen and chosen.centres, program.partitions, *names
+        choice = program.max_partitions, chosen and chosen.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures

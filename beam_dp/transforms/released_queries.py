@@ -23,7 +23,7 @@ from beam_dp.transforms.io import table_files
 from beam_dp.transforms.private_tables import PrivateTables
 from beam_dp.transforms.stages import output_names, quick_steps
 
-_OWNER, _NAME = "release", "post_process"
+_SUBJECT, _NAME = "release", "post_process"
 _FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
 _TABLE, _ROW = "released", "row of the released table"
 _FURTHER = ("where_clause", "modifiers", "qualify")
@@ -76,7 +76,7 @@ class ReleasedQuery:
         Raises:
             ValueError: for SQL that does not fit the columns.
         """
-        _, parsed = row_queries.tree_of(_OWNER, _NAME, self.text, _FORM)
+        _, parsed = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
         known, names, problem = [*self.keys, *self.numbers], [], ""
         _check_parts(parsed["statements"][0]["node"], known)
         try:
@@ -84,10 +84,10 @@ class ReleasedQuery:
         except (row_queries.duckdb().Error, pa.ArrowException) as error:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"
-        checks.require(not problem, _OWNER, _NAME, rule, _FORM)
+        checks.require(not problem, _SUBJECT, _NAME, rule, _FORM)
         own = names[: len(known) + 1] == [*known, _ROW] and len({*names}) == len(names)
         rule = f"be SELECT *, and names of their own, and it gives {checks.listed(names)}"
-        checks.require(own, _OWNER, _NAME, rule, _FORM)
+        checks.require(own, _SUBJECT, _NAME, rule, _FORM)
         return names[len(known) + 1 :]
 
     def run(self, table: pa.Table) -> pa.Table:
@@ -122,7 +122,7 @@ class ReleasedQuery:
         made = engine.sql(self.text).to_arrow_table()
         text = [field.name for field in made.schema if pa.types.is_string(field.type)]
         rule = "compute numbers: CASE WHEN ... THEN 1 ELSE 0 END"
-        checks.require({*text} <= {*self.keys}, _OWNER, _NAME, rule, _FORM)
+        checks.require({*text} <= {*self.keys}, _SUBJECT, _NAME, rule, _FORM)
         kinds = [made.schema.field(name) for name in (*rows, _ROW) if name in made.column_names]
         more = [pa.field(name, pa.float64()) for name in made.column_names[len(kinds) :]]
         return made.cast(pa.schema([*kinds, *more]))
@@ -139,17 +139,17 @@ def _check_parts(node: Mapping[str, Any], columns: Sequence[str]) -> None:
         and table.get("table_name", "").lower() == _TABLE
     )
     rule = "be SELECT *, and expressions, of the released table alone"
-    checks.require(plain, _OWNER, _NAME, rule, _FORM)
+    checks.require(plain, _SUBJECT, _NAME, rule, _FORM)
     known = {name.lower() for name in (*columns, *(item["alias"] for item in items))}
     for part in row_queries.parts_of([items, *(node[name] for name in _FURTHER)]):
         kind, call = part.get("class", "CONSTANT"), part.get("function_name", "").lower()
         rule = f"not have a {kind.lower()}"
-        checks.require(kind in _CLASSES, _OWNER, _NAME, rule, _FORM)
+        checks.require(kind in _CLASSES, _SUBJECT, _NAME, rule, _FORM)
         rule = f"not call {call}: it is not on the list of functions of one row, and no aggregate"
-        checks.require(not call or call in _functions(), _OWNER, _NAME, rule)
+        checks.require(not call or call in _functions(), _SUBJECT, _NAME, rule)
         for name in part["column_names"][-1:] if kind == "COLUMN_REF" else ():
             rule = f"fit the released columns {checks.listed(columns)}, and {name} is none"
-            checks.require(name.lower() in known, _OWNER, _NAME, rule, _FORM)
+            checks.require(name.lower() in known, _SUBJECT, _NAME, rule, _FORM)
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from beam_dp.mechanisms.accounting.periods import PERSON, in_unit
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.consistency.several_metrics import adds_up, noise_of
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.text.plan import Record, cost, record_of, total_of
 from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
@@ -33,7 +33,8 @@ FORMAT = 1
 COLUMNS = "columns"
 """The entry that says which columns the output has."""
 SUMS = "noise_of_sums"
-"""The entry that says, of what adds up, how far noise strays, its deviation, and how many hold sums."""
+"""The entry that says, of what adds up, the tail bound of the noise, its deviation, and how many
+hold sums."""
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
 
 
@@ -107,20 +108,20 @@ def file_names(paths: str) -> str:
     return ",".join(re.split(r"[/\\]", path)[-1] for path in paths.split(","))
 
 
-def said(value: object) -> str:
+def text_of(value: object) -> str:
     """Return a parameter in words, also one of a record: `Sum(column=spent, clip=9)`."""
-    told = repr(value) if isinstance(value, Budget) else plain(value)
-    if isinstance(told, dict):
+    found = repr(value) if isinstance(value, Budget) else plain(value)
+    if isinstance(found, dict):
         parts = [
-            f"{name}={said(part)}"
-            for name, part in told.items()
+            f"{name}={text_of(part)}"
+            for name, part in found.items()
             if name != "type"
             and part is not None
             and part is not False
             and part not in ("", [], {})
         ]
-        return f"{told.get('type', '')}({', '.join(parts)})"
-    return ", ".join(map(said, told)) if isinstance(told, list) else str(told)
+        return f"{found.get('type', '')}({', '.join(parts)})"
+    return ", ".join(map(text_of, found)) if isinstance(found, list) else str(found)
 
 
 def _fields(record: Any) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def _complete(
     paid: Budget,
     blocks: Iterable[Block],
     choices: tuple[np.ndarray, ...] = (),
-    chosen: Chosen | None = None,
+    chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
 ) -> Record:
     """Return the record, with what the run has drawn."""
@@ -179,13 +180,13 @@ def _complete(
         for metric in taken.metrics if not sums else ():
             if adds_up(metric, taken):
                 noise = noise_of(taken, block.drawn, metric.parts())
-                sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
+                sums |= {metric.output: list(noise)} if math.isfinite(noise.tail_bound) else {}
         for of_step, step in zip(clips, block.drawn, strict=True):
-            of_step |= {(step.cut.clip, step.cut.scale)} if step.cut is not None else set()
+            of_step |= {(step.loss.clip, step.loss.scale)} if step.loss is not None else set()
     made = record_of(taken, choices, list(map(sorted, clips)))
     if paid != taken.request.budget:
         share = f"{total_of(paid)}, for all tables of the run; this one: {made['composition']}"
         made |= {"budget": cost(paid), "composition": share}
     period = known["parameters"].get("period")
-    said = {"unit": in_unit(PERSON, period), "composition": in_unit(made["composition"], period)}
-    return {**known, **made, **said, SUMS: sums}
+    units = {"unit": in_unit(PERSON, period), "composition": in_unit(made["composition"], period)}
+    return {**known, **made, **units, SUMS: sums}

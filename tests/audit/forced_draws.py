@@ -41,10 +41,10 @@ from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.planning.compile import SELECTION
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.search.price_search import PriceSearch
-from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
+from beam_dp.mechanisms.search.quantiles.tail_quantile import SparseVectorScan
+from beam_dp.mechanisms.search.threshold_search import ThresholdSearch
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import layout
@@ -304,7 +304,7 @@ def sums_of(_: Call, outcome: list[int]) -> np.ndarray:
     return np.asarray(integers.narrow(np.array(outcome, object)))
 
 
-def pooled_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
+def joint_noise_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
     parts = np.split(np.array(outcome, object), len(call.given["clips"]))
     return [np.asarray(integers.narrow(part)) for part in parts]
 
@@ -465,9 +465,9 @@ def _of_candidates(call: Call) -> list[tuple[Hashable, float]]:
     return list(enumerate(chances))
 
 
-def _of_prices(call: Call) -> list[tuple[Hashable, float]]:
+def _of_thresholds(call: Call) -> list[tuple[Hashable, float]]:
     extension, top, usual = (call.given[name] for name in ("extension", "top", "usual"))
-    chances = laws.prices(call.owner, extension, top, top if usual is None else usual)
+    chances = laws.thresholds(call.owner, extension, top, top if usual is None else usual)
     return list(zip([*range(top + 1), None], chances, strict=True))
 
 
@@ -477,8 +477,8 @@ def _of_node(call: Call) -> list[tuple[Hashable, float]]:
     return list(zip([*range(node.first, node.stop), None], chances, strict=True))
 
 
-def _of_walk(call: Call) -> list[tuple[Hashable, float]]:
-    chances = laws.walk_chances(call.owner)
+def _of_scan(call: Call) -> list[tuple[Hashable, float]]:
+    chances = laws.scan_chances(call.owner)
     return list(zip([*range(len(chances) - 1), None], chances, strict=True))
 
 
@@ -524,7 +524,7 @@ KINDS = [
         weigh_sums,
         lambda call: (drawn_by(call, "clips"), call.owner),
         outcome=outcome_of,
-        result=pooled_of,
+        result=joint_noise_of,
         counts="totals",
         leans=1,
         marked=True,
@@ -555,11 +555,11 @@ KINDS = [
     ),
     *map(_searched, (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)),
     Kind(
-        PriceSearch,
+        ThresholdSearch,
         "choose",
         weigh_search,
         lambda call: (call.owner, call.given["top"], call.given["usual"]),
-        _of_prices,
+        _of_thresholds,
     ),
     Kind(
         CentralSearch,
@@ -570,7 +570,15 @@ KINDS = [
         lambda _, answer: answer.candidate,
         lambda call, index: Answer() if index is None else Answer(index, call.owner.usual_error),
     ),
-    Kind(WeightWalk, "stop", weigh_search, lambda call: call.owner.rate, _of_walk, _place, _stop),
+    Kind(
+        SparseVectorScan,
+        "stop",
+        weigh_search,
+        lambda call: call.owner.rate,
+        _of_scan,
+        _place,
+        _stop,
+    ),
 ]
 KIND_OF = {kind.owner: kind for kind in KINDS}
 

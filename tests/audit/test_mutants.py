@@ -21,7 +21,7 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics import sums
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.contribution import Total
@@ -38,14 +38,14 @@ from beam_dp.mechanisms.planning import budget_split
 from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import compiled
-from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.program import Adaptive
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise, compile_program
-from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
+from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_joint_noise
 from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 
 FIELDS = (Field(0, "sum"),)
@@ -180,13 +180,13 @@ def the_whole_is_spent_once() -> bool:
 
 def one_draw_covers_what_a_person_moves() -> bool:
     """The joint law of three numbers of one pool, added up over all levels."""
-    return worst_of_pool(Fraction(2)) <= 2 * (1 + 1e-9)
+    return worst_of_joint_noise(Fraction(2)) <= 2 * (1 + 1e-9)
 
 
 def a_centre_is_entered() -> bool:
     """The account holds the choice of the centre: its entries add up to the budget."""
     made = compile_program([Mean("x")], Budget(1), (1,))
-    entries = compiled(made.request, Chosen(None, (7,))).entries
+    entries = compiled(made.request, Adaptive(None, (7,))).entries
     return sum(cost.amount * times for _, cost, times in entries) == 1
 
 
@@ -292,7 +292,7 @@ def _largest_of_each_sign(table, measures, bounded=None):
 
 
 def _without_clip(self, view, index, clip, fine):
-    return view.cut(0, np.full(view.size, 1 << 62))[0]
+    return view.clipped(0, np.full(view.size, 1 << 62))[0]
 
 
 def _cap_of_each_part(self, table):
@@ -338,13 +338,15 @@ def _unweighted(partitions):
     return np.full(len(partitions), 2**20)
 
 
-def _whole_for_each(budget, weights, reach, selection, gaussian=False):
-    whole, parts = SHARE_OUT(budget, weights, reach, selection, gaussian)
+def _whole_for_each(budget, weights, max_partitions, selection, gaussian=False):
+    whole, parts = SHARE_OUT(budget, weights, max_partitions, selection, gaussian)
     return whole, dict.fromkeys(parts, whole)
 
 
-def _undivided_delta(share, reach, pre_threshold):
-    return dataclasses.replace(BEST_SELECTION(share, reach, pre_threshold), delta=share.delta)
+def _undivided_delta(share, max_partitions, pre_threshold):
+    return dataclasses.replace(
+        BEST_SELECTION(share, max_partitions, pre_threshold), delta=share.delta
+    )
 
 
 def _float_sums(budget, entries):

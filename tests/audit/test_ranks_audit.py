@@ -17,11 +17,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
-from beam_dp.mechanisms.search.quantiles.end_quantile import Line, TailSearch
+from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import Line, TailSearch
 from tests import laws
 
 D, N = 2, 4  # candidates at both ends, and two between them
@@ -80,14 +80,14 @@ class Audit:
 
     def worst(self, some=DATABASES) -> tuple[float, float]:
         """Return the largest |ln P_x / P_x'| and the largest range of ln P_x / P_x'."""
-        most, reach = 0.0, 0.0
+        most, span = 0.0, 0.0
         for people in some:
             for kind in range(len(KINDS)):
                 more = tuple(count + (i == kind) for i, count in enumerate(people))
                 change = self.logarithms(people) - self.logarithms(more)
                 most = max(most, float(np.abs(change).max()))
-                reach = max(reach, float(change.max() - change.min()))
-        return most, reach
+                span = max(span, float(change.max() - change.min()))
+        return most, span
 
 
 @pytest.fixture(autouse=True)
@@ -118,37 +118,37 @@ QUANTILES = [HALF, 3 * TENTH, Fraction(2, 3), 9 * TENTH]
 @pytest.mark.parametrize("p", QUANTILES)
 @pytest.mark.parametrize("candidates", [EVEN, Candidates.of([0, 5, 90, 91])])
 def test_central_search_spends_all_of_epsilon_and_no_more(p, candidates):
-    most, reach = Audit(CentralSearch(Budget(2), p, D), candidates).worst()
+    most, span = Audit(CentralSearch(Budget(2), p, D), candidates).worst()
     assert 1.0 < most <= 2 + ROUNDING
-    assert 1.8 < reach <= 2 + ROUNDING
+    assert 1.8 < span <= 2 + ROUNDING
 
 
 @pytest.mark.audit
 def test_central_search_under_zcdp_by_its_bounded_range():
-    _, reach = Audit(CentralSearch(Budget.zcdp(0.5), HALF, D)).worst()
-    assert 1.8 < reach <= 2 + ROUNDING  # sqrt(8 / 2)
+    _, span = Audit(CentralSearch(Budget.zcdp(0.5), HALF, D)).worst()
+    assert 1.8 < span <= 2 + ROUNDING  # sqrt(8 / 2)
 
 
 @pytest.mark.audit
 def test_weights_of_candidates_change_no_ratio():
     # The grid's 21 candidates: everybody is on the first ones, where weights differ.
-    most, reach = Audit(CentralSearch(Budget(2), HALF, D), WEIGHTED).worst()
-    assert 1.0 < most <= 2 + ROUNDING and reach <= 2 + ROUNDING
+    most, span = Audit(CentralSearch(Budget(2), HALF, D), WEIGHTED).worst()
+    assert 1.0 < most <= 2 + ROUNDING and span <= 2 + ROUNDING
 
 
 @pytest.fixture
 def small_steps(monkeypatch):
     """Puts an edge at every second candidate, and lets a search change its levels."""
-    made = end_quantile._levels
+    made = tail_quantile._levels
 
-    def levels(search, outer, sight):
-        found = made(search, outer, sight)
+    def levels(search, outer, result):
+        found = made(search, outer, result)
         return search.changed(found) if hasattr(search, "changed") else found
 
-    monkeypatch.setattr(end_quantile, "STEP", 2)
-    monkeypatch.setattr(end_quantile, "_levels", levels)
+    monkeypatch.setattr(tail_quantile, "STEP", 2)
+    monkeypatch.setattr(tail_quantile, "_levels", levels)
     made.cache_clear()
-    end_quantile._asked_at_first.cache_clear()
+    tail_quantile._asked_at_first.cache_clear()
 
 
 TAILS = [
@@ -164,9 +164,9 @@ TAILS = [
 @pytest.mark.audit
 @pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
 @pytest.mark.parametrize("stray", [0.9, 0.02])
-def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray, small_steps):
-    search = TailSearch(Budget(2), share, rank, upper, stray, D)
-    part = TAILS.index((share, rank, upper)) + (stray > 0.5)
+def test_tail_search_spends_at_most_epsilon(share, rank, upper, false_stop, small_steps):
+    search = TailSearch(Budget(2), share, rank, upper, false_stop, D)
+    part = TAILS.index((share, rank, upper)) + (false_stop > 0.5)
     most, _ = Audit(search, SIGNED).worst(some_databases(part))
     assert 1.4 < most <= 2 + ROUNDING
 
@@ -175,8 +175,8 @@ def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray, small_ste
 @pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
 def test_tail_search_under_zcdp_by_its_bounded_range(share, rank, upper, small_steps):
     search = TailSearch(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
-    _, reach = Audit(search).worst(some_databases(TAILS.index((share, rank, upper))))
-    assert 1.2 < reach <= 2 + ROUNDING
+    _, span = Audit(search).worst(some_databases(TAILS.index((share, rank, upper))))
+    assert 1.2 < span <= 2 + ROUNDING
 
 
 @pytest.mark.audit
@@ -210,21 +210,21 @@ class WithAllThatIsDrawn(TailSearch):
 
     def chances_at(self, node, candidates):
         line = Line.of(node, candidates, self.upper)
-        sights, look = self._look(line)
+        results, first = self._first_scan(line)
         parts = [
-            self._after(line, end_quantile._levels(self, line.side, sight), chance)
-            for sight, chance in zip(sights, laws.walk_chances(look), strict=True)
+            self._after(line, tail_quantile._levels(self, line.side, result), chance)
+            for result, chance in zip(results, laws.scan_chances(first), strict=True)
         ]
         return np.concatenate(parts)
 
     def _after(self, line, levels, chance):
-        begins, walk = self._walk(line, levels)
-        behind = line.total - np.repeat(line.reached(begins), walk.lengths).astype(int)
+        begins, scan = self._scan(line, levels)
+        behind = line.total - np.repeat(line.reached(begins), scan.lengths).astype(int)
         rate = float(levels.rate / self.resolution)
         least = -30 * self.resolution if levels.many else self._units(levels.behind)
         seen = np.arange(least, 160 * self.resolution)
         scale = (1 - math.exp(-rate)) / (1 + math.exp(-rate))
-        *stops, none = laws.walk_chances(walk)
+        *stops, none = laws.scan_chances(scan)
         reached = chance * np.array(stops)
         found = reached[:, None] * scale * np.exp(-rate * np.abs(seen - behind[:, None]))
         far = reached * laws.laplace_at_least(160 * self.resolution - behind, rate)
@@ -241,8 +241,8 @@ def test_the_number_of_people_behind_the_answer_costs_nothing_more(share, rank, 
     most, _ = Audit(search, SIGNED).worst(DATABASES[::2])
     assert 1.6 < most <= 2 + ROUNDING
     search = WithAllThatIsDrawn(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
-    _, reach = Audit(search, SIGNED).worst(DATABASES[::4])
-    assert 1.2 < reach <= 2 + ROUNDING
+    _, span = Audit(search, SIGNED).worst(DATABASES[::4])
+    assert 1.2 < span <= 2 + ROUNDING
 
 
 # ------------------------------------------------------------------------- seeded mutants
@@ -286,7 +286,7 @@ class AllOfEpsilonBesideTheShare(TailSearch):
         return dataclasses.replace(levels, rate=levels.rate * (1 + levels.share))
 
 
-class HalfTheNoiseOfTheWalk(TailSearch):
+class HalfTheNoiseOfTheScan(TailSearch):
     def changed(self, levels):
         return dataclasses.replace(levels, rate=2 * levels.rate)
 
@@ -294,9 +294,9 @@ class HalfTheNoiseOfTheWalk(TailSearch):
 class AFirstLookForNothing(TailSearch):
     """Pays a twentieth of epsilon for what costs half."""
 
-    def _look(self, line):
-        sights, look = super()._look(line)
-        return sights, look._replace(rate=10 * look.rate)
+    def _first_scan(self, line):
+        results, first = super()._first_scan(line)
+        return results, first._replace(rate=10 * first.rate)
 
 
 def always_kept(search, levels, behind):
@@ -319,8 +319,8 @@ class TheCheckCountsEverybody(TailSearch):
     "mutant",
     [
         AllOfEpsilonBesideTheShare(Budget(2), Fraction(1, 3), 0, True, 0.9, D),
-        HalfTheNoiseOfTheWalk(Budget(2), 0, 2, True, 0.5, D),
-        HalfTheNoiseOfTheWalk(Budget(2), TENTH, 0, False, 0.5, D),
+        HalfTheNoiseOfTheScan(Budget(2), 0, 2, True, 0.5, D),
+        HalfTheNoiseOfTheScan(Budget(2), TENTH, 0, False, 0.5, D),
         AFirstLookForNothing(Budget(2), 0, 0, True, 0.02, D),
         TheCheckCountsEverybody(Budget(2), 0, 0, True, 0.9, D),
     ],

@@ -26,7 +26,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.contribution import grid_of
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.planning.compile import compiled
-from beam_dp.mechanisms.planning.program import Chosen, Program, Step
+from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -88,7 +88,7 @@ def program_of(name: str, budget: dp.Budget, partitions: int) -> Program:
     """Return the program for an asking, about its centre."""
     asked = ASKED[name]
     made = compile_program([asked.metric], budget, partitions, partitions=partitions)
-    return compiled(made.request, Chosen(None, asked.centres))
+    return compiled(made.request, Adaptive(None, asked.centres))
 
 
 def table(program: Program, people: Sequence[Person], selected: Sequence[int] = ()) -> Table:
@@ -262,8 +262,8 @@ def box_losses(budget: dp.Budget, partitions: int) -> list[float]:
             view = database.view.at(step.first, choice)
             box = release.better_box(release.clipped(view))
             assert box is not None and box.partitions == partitions
-            taken = release.unclipped(view)
-            seen.append((box, taken.clip * taken.fine, taken.totals.tolist()))
+            clipped = release.unclipped(view)
+            seen.append((box, clipped.clip * clipped.fine, clipped.totals.tolist()))
         (one, clip, ones), (other, again, others) = seen
         assert (one, clip) == (other, again)
         draw, near = one._law([clip]), range(-4 * clip, 5 * clip, max(1, clip // 2))
@@ -293,17 +293,19 @@ def given_back_alike() -> bool:
     found = []
     for people in (crowd, [*crowd, ((7,), (), (-(10**12),))]):
         view = Database(program, table(program, people), 3).view.at(step.first, choice)
-        taken = release.clipped(view.among(200))
+        clipped = release.clipped(view.among(200))
         pool = release.noise
-        released = release.released(taken, taken.totals, [taken.clip * taken.fine], pool)
-        assert released.cut is not None and released.cut.lost > 0
-        found.append((taken.clip, released.cut, released.below.tolist(), released.above.tolist()))
+        released = release.released(clipped, clipped.totals, [clipped.clip * clipped.fine], pool)
+        assert released.loss is not None and released.loss.lost > 0
+        found.append(
+            (clipped.clip, released.loss, released.below.tolist(), released.above.tolist())
+        )
     return found[0] == found[1]
 
 
 # ------------------------------------------------------------------ broken twins
 
-NORMS, CUT, LAW = histograms.norms, AdditiveRelease._cut, JointNoise._law
+NORMS, LOSS, LAW = histograms.norms, AdditiveRelease._loss, JointNoise._law
 
 
 def of_one_partition(numbers, starts, norm):
@@ -332,8 +334,10 @@ def the_whole_for_each_part(self, lines, present, whole):
     return whole
 
 
-def by_true_numbers(self, taken, bound, noise):
-    return dataclasses.replace(CUT(self, taken, bound, noise), lost=float(abs(taken.totals).sum()))
+def by_true_numbers(self, clipped, bound, noise):
+    return dataclasses.replace(
+        LOSS(self, clipped, bound, noise), lost=float(abs(clipped.totals).sum())
+    )
 
 
 def of_one_number(self, clips):
@@ -373,7 +377,7 @@ def test_a_histogram_of_partitions_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 def test_a_loss_that_is_given_back_by_true_numbers_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(AdditiveRelease, "_cut", by_true_numbers)
+    monkeypatch.setattr(AdditiveRelease, "_loss", by_true_numbers)
     assert not given_back_alike()
 
 

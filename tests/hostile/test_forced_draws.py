@@ -181,8 +181,8 @@ def options_of(chance: Chance, families: list[Any] | None) -> tuple[dict[str, An
         private = dp.PrivatePartitions(pre_threshold=chance.one(1, 1, 3))
         options["partitions"] = listed if kind == "public" else private
         if len(owners) == 1:
-            reach = chance.one("auto", "auto", 1, chance.number(1, groups))
-            limits = reach, chance.one(None, None, 2, 5)
+            max_partitions = chance.one("auto", "auto", 1, chance.number(1, groups))
+            limits = max_partitions, chance.one(None, None, 2, 5)
             options["bounds"] = dp.ContributionBounds(*limits, rows=chance.one(None, None, 6))
     return options, groups
 
@@ -271,9 +271,9 @@ def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str
 UNRELEASED: list[int] = []
 
 
-def _kept_for_later(self, taken, noisy, clips, noise):
-    UNRELEASED.append(int(sum(taken.totals)))
-    return RELEASED(self, taken, noisy, clips, noise)
+def _kept_for_later(self, clipped, noisy, clips, noise):
+    UNRELEASED.append(int(sum(clipped.totals)))
+    return RELEASED(self, clipped, noisy, clips, noise)
 
 
 def _totals_from_unreleased_numbers(levels, links, nonnegative=True):
@@ -355,7 +355,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 LOWEST = ordering.lowest
 SUM, WHOLE = sums.clipped_sum, contribution.clipped_totals
 AGREE, FURTHER = agreement.agree, dp.PrivateTables._further
-ADD, RELEASED, CUT = JointNoise.add, AdditiveRelease.released, AdditiveRelease._cut
+ADD, RELEASED, LOSS = JointNoise.add, AdditiveRelease.released, AdditiveRelease._loss
 
 
 def _choice_not_taken_from_the_noise(context, share, *measured, **options):
@@ -378,17 +378,17 @@ def _people_in_each_partition(table, measures, bounded=None):
     return histograms.reduce(summary, measures)
 
 
-def _given_back_by_true_numbers(self, taken, bound, noise):
-    return dataclasses.replace(CUT(self, taken, bound, noise), lost=float(taken.totals.sum()))
+def _given_back_by_true_numbers(self, clipped, bound, noise):
+    return dataclasses.replace(LOSS(self, clipped, bound, noise), lost=float(clipped.totals.sum()))
 
 
-def _interval_from_true_counts(self, taken, noisy, clips, noise):
-    released = RELEASED(self, taken, noisy, clips, noise)
-    return dataclasses.replace(released, above=released.above + taken.totals)
+def _interval_from_true_counts(self, clipped, noisy, clips, noise):
+    released = RELEASED(self, clipped, noisy, clips, noise)
+    return dataclasses.replace(released, above=released.above + clipped.totals)
 
 
-def _noise_of_its_own(self, taken, noisy, clips, noise):
-    released = RELEASED(self, taken, noisy, clips, noise)
+def _noise_of_its_own(self, clipped, noisy, clips, noise):
+    released = RELEASED(self, clipped, noisy, clips, noise)
     return dataclasses.replace(released, above=released.above + Noise().geometric(1, len(noisy)))
 
 
@@ -429,7 +429,7 @@ MUTANTS = {
         histograms, "summarise_people", _people_in_each_partition, "spent"
     ),
     "the loss given back by true numbers": (
-        AdditiveRelease, "_cut", _given_back_by_true_numbers, "differs"
+        AdditiveRelease, "_loss", _given_back_by_true_numbers, "differs"
     ),
     "an interval from true counts": (
         AdditiveRelease, "released", _interval_from_true_counts, "differs"

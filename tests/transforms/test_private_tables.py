@@ -202,8 +202,8 @@ def test_where_a_runner_may_compute_again_the_stored_draws_are_read(
 
 @pytest.mark.audit
 def test_what_leaves_is_decided_after_tables_agree() -> None:
-    keep = dp.KeepReliable(at_least={"count": 100})
-    for table in released("three, private", keep=keep, nonnegative=True):
+    suppress = dp.SuppressUnreliable(below={"count": 100})
+    for table in released("three, private", suppress=suppress, nonnegative=True):
         for row in table.table.to_pylist():
             assert (row["count"] or 100) >= 100 and (row["sum_spent"] or 0) >= 0
             assert not row.get(OTHER) or row["people_count"] is None
@@ -292,5 +292,5 @@ def test_what_cannot_agree_is_refused_when_it_is_built(name: str) -> None:
 )
 def test_what_does_not_add_up_stays_apart(more: dict[str, Any]) -> None:
     run = tables_of(["region"], ["region", "store"], **more)
-    assert run.agreeing == [] and "need not agree" in run.said
+    assert run.agreeing == [] and "need not agree" in run.summary
     assert [table.has_other for table in run.tables] == [False, False]

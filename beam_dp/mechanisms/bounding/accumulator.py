@@ -109,7 +109,7 @@ class Accumulator:
         self._reduced: list[Table] = []
         self._full: list[Table] = []
         self._unlearned: list[Table] = []
-        self._filter = _Hopeless(bounder)
+        self._filter = _CertainToDrop(bounder)
         self._sifted: InOrder[list[Table]] = InOrder(pool, ahead)
         self._batches: InOrder[tuple[int, Table]] = InOrder(pool, ahead)
         self._merged: InOrder[Table] = InOrder(pool, len(_SLICE_BOUNDS))
@@ -125,7 +125,7 @@ class Accumulator:
         """Return all lines that are held; the accumulator is empty afterwards."""
         for parts in self._sifted.drain():
             self._store(parts)
-        self._filter = _Hopeless(self._bounder)  # no line comes that could be dropped
+        self._filter = _CertainToDrop(self._bounder)  # no line comes that could be dropped
         self._reduce_raw()
         for raw_lines, reduced in self._batches.drain():
             self._take(raw_lines, reduced)
@@ -240,7 +240,7 @@ def _slices(tables: Sequence[Table], hashes: Sequence[np.ndarray]) -> Iterator[l
             yield [part for part in parts if len(part)]
 
 
-class _Hopeless:
+class _CertainToDrop:
     """Recognise lines that cannot be among their person's lowest pairs.
 
     For some people a slot holds the first bits of the priority of their L0-th lowest pair seen so
@@ -259,7 +259,7 @@ class _Hopeless:
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
-        self._reach = None if bounder.by_row else bounder.bounds.reach
+        self._bound = None if bounder.by_row else bounder.bounds.max_partitions
         self._slots: tuple[np.ndarray, np.ndarray | None] | None = None
 
     def renew(self, words: int) -> None:
@@ -267,17 +267,17 @@ class _Hopeless:
 
         Whoever is noted first keeps a slot.
         """
-        if self._reach is not None and (self._slots is None or _is_used_up(*self._slots, words)):
+        if self._bound is not None and (self._slots is None or _is_used_up(*self._slots, words)):
             seconds = np.zeros(_SLOTS, np.uint64) if words > 1 else None
             self._slots = np.full(_SLOTS, _FREE), seconds
 
     def learn(self, merged: Table) -> None:
         """Note the people who have all of their L0 pairs in reduced lines (one line per pair)."""
-        reach, slots = self._reach, self._slots
-        if reach is None or slots is None or len(merged) < reach:
+        bound, slots = self._bound, self._slots
+        if bound is None or slots is None or len(merged) < bound:
             return
-        first = merged.person[:, : len(merged) - reach + 1]
-        full = reach - 1 + np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
+        first = merged.person[:, : len(merged) - bound + 1]
+        full = bound - 1 + np.flatnonzero((merged.person[:, bound - 1 :] == first).all(axis=0))
         person_hash, priority = pick(self._bounder.hashes(merged), full)
         _note(*slots, person_hash, priority, pick(merged.person, full))
 
@@ -289,8 +289,10 @@ class _Hopeless:
         words, seconds = self._slots
         slot, word = _placed(*self._bounder.hashes(rows))
         known = words.take(slot, mode="clip")  # the quickest mode
-        hopeless = (word > known) & _is_same(known, word) & _is_second(seconds, slot, rows.person)
-        return rows.take(np.flatnonzero(~hopeless)) if hopeless.any() else rows
+        certain_to_drop = (
+            (word > known) & _is_same(known, word) & _is_second(seconds, slot, rows.person)
+        )
+        return rows.take(np.flatnonzero(~certain_to_drop)) if certain_to_drop.any() else rows
 
 
 def _placed(person_hash: np.ndarray, priority: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -29,8 +29,8 @@ import numpy as np
 
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.loss import Losses
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 
 LADDER = (1, *(edge for power in range(1, 10) for edge in (2**power, 3 * 2 ** (power - 1))), 1024)
@@ -98,7 +98,7 @@ class BoundChoice:
         [losses] = self.choice.losses(self.noisy, np.array([place]))
         return losses
 
-    def told(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """Return the choice for a record of the release, in plain values."""
         return {
             "bound": self.bound,

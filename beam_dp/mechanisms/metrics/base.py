@@ -50,11 +50,12 @@ class Context:
     Attributes:
         columns: all columns that are read, in the order of a table.
         fields: what is aggregated per person and partition; building a release adds fields.
-        reach: the most partitions of a person that count where each of them pays for itself.
+        max_partitions: the most partitions of a person that count where each of them pays for
+            itself.
         bound: the most partitions that a person can have rows in, as the user said; None: unknown.
-        depth: the most rows per person and partition; None: unknown.
+        max_rows_per_partition: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
-        alpha: the chance that the noise strays further than an interval says.
+        alpha: the chance that the noise exceeds its tail bound.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
         centres: the centres that were chosen, in units; None: too few people have a value.
@@ -63,9 +64,9 @@ class Context:
 
     columns: tuple[Column, ...]
     fields: list[Field] = dataclasses.field(default_factory=list)
-    reach: int = 1
+    max_partitions: int = 1
     bound: int | None = None
-    depth: int | None = None
+    max_rows_per_partition: int | None = None
     partitions: int | None = None
     alpha: Fraction = ALPHA
     asker: str = ""
@@ -102,7 +103,7 @@ class Context:
 
     def each(self, share: Budget) -> Budget:
         """Return what one partition may cost, from what all partitions of a person may cost."""
-        return share.scaled(Fraction(1, self.reach))
+        return share.scaled(Fraction(1, self.max_partitions))
 
     def check_removals(self, removals: int) -> int:
         """Return K, or refuse a search that would look at more people than a worker can hold.
@@ -110,7 +111,7 @@ class Context:
         K depends on the budget and the candidates only; in the data, far fewer people matter.
 
         Raises:
-            ValueError: names the metric and the number, and says how to mend the call.
+            ValueError: names the metric and the number, and says how to correct the call.
         """
         checks.require(
             removals <= REMOVALS,
@@ -158,7 +159,7 @@ class CentreRequest:
     by_person: bool
 
     @property
-    def reach(self) -> Ends:
+    def span(self) -> Ends:
         """Between which ends the centre is."""
         return ends_of_totals(self.ends) if self.by_person else self.ends
 
@@ -207,7 +208,7 @@ class MetricPart(abc.ABC):
         return Fraction(self.source.detail if self.source and in_units else 1)
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others."""
         return False
 
@@ -223,7 +224,7 @@ class MetricPart(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
-class PooledPart(MetricPart):
+class JointNoisePart(MetricPart):
     """One of several parts of a metric, by clips; of one partition they share a draw of noise.
 
     Attributes:
@@ -237,7 +238,7 @@ class PooledPart(MetricPart):
         return (self.column,)
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others: yes."""
         return True
 
@@ -298,10 +299,10 @@ class Metric(MetricPart):
     weight: checks.Real = 1
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        checks.fraction_between(owner, "weight", self.weight, 0, math.inf)
+        subject = type(self).__name__
+        checks.fraction_between(subject, "weight", self.weight, 0, math.inf)
         if self.name:
-            checks.column(owner, "name", self.name)
+            checks.column(subject, "name", self.name)
 
     @property
     def output(self) -> str:
@@ -437,11 +438,11 @@ class OfNumbers(OfColumn):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        exact = checks.fraction_between(owner, "unit", self.unit, 0, math.inf)
+        subject = type(self).__name__
+        exact = checks.fraction_between(subject, "unit", self.unit, 0, math.inf)
         checks.require(
             _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
-            owner,
+            subject,
             "unit",
             f"be from 2^-200 to 2^200, not {self.unit!r}: floats must hold what is released",
             "Write unit=0.01.",
@@ -467,11 +468,11 @@ class OfNumbersBetween(OfNumbers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        low, high = units_between(self.ends, checks.decimal(owner, "unit", self.unit))
+        subject = type(self).__name__
+        low, high = units_between(self.ends, checks.decimal(subject, "unit", self.unit))
         checks.require(
             low is None or high is None or low <= high,
-            owner,
+            subject,
             "high",
             f"be above low={self.low} by the unit, {self.unit}, or more",
             "Write a smaller unit.",
@@ -484,16 +485,18 @@ class OfNumbersBetween(OfNumbers):
         Raises:
             TypeError, ValueError: unless they are finite and `low` is below `high`.
         """
-        owner, ends = type(self).__name__, []
+        subject, ends = type(self).__name__, []
         for name, end in (("low", self.low), ("high", self.high)):
             if end is not None:
-                checks.fraction_between(owner, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
-                end = checks.decimal(owner, name, end)
+                checks.fraction_between(
+                    subject, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0."
+                )
+                end = checks.decimal(subject, name, end)
             ends.append(end)
         lower, upper = ends
         checks.require(
             lower is None or upper is None or lower < upper,
-            owner,
+            subject,
             "high",
             f"be above low={float(lower or 0):g}, not {float(upper or 0):g}",
             "Write low=0, high=100.",
@@ -554,11 +557,11 @@ def shown(value: object) -> str:
     return checks.shown(value)
 
 
-def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
+def check_metrics(subject: str, metrics: object) -> tuple[Metric, ...]:
     """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
     if not isinstance(metrics, (list, tuple)) or not metrics:
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "metrics",
             f"be a list of metrics, not {shown(metrics)}",
             'Write metrics=[dp.Count(), dp.Sum("spent")].',
@@ -566,12 +569,12 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
     for metric in metrics:
         if isinstance(metric, type) or not isinstance(metric, Metric):
             raise checks.ParameterTypeError(
-                owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
+                subject, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
             )
     names = [metric.output for metric in metrics]
     checks.require(
         len(set(names)) == len(names),
-        owner,
+        subject,
         "metrics",
         f"have different names, not {names}",
         'Give one of them another: dp.Sum("spent", name="spent_again").',
@@ -604,30 +607,30 @@ def joined(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Re
     return Released.between(found, below, above)
 
 
-def check_candidates(owner: str, candidates: object) -> None:
+def check_candidates(subject: str, candidates: object) -> None:
     """Refuse what is neither None nor Candidates that floats can hold."""
     if candidates is None:
         return
     if not isinstance(candidates, Candidates):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "candidates",
             f"be Candidates, not {checks.shown(candidates)}",
             "Write Candidates.linear(0, 100, 1).",
         )
     checks.require(
         -sys.float_info.max <= candidates[0] and candidates[-1] <= sys.float_info.max,
-        owner,
+        subject,
         "candidates",
         "be numbers that floats can hold, below 1.8e308",
     )
 
 
-def check_indexes(owner: str, candidates: Candidates | None) -> None:
+def check_indexes(subject: str, candidates: Candidates | None) -> None:
     """Refuse candidates whose indexes do not fit in an array, for what is released by ranks."""
     checks.require(
         candidates is None or candidates.size < WIDE,
-        owner,
+        subject,
         "candidates",
         "be fewer than 2^62, as each person or vote has an index among them",
         "Take a coarser grid: Candidates.linear(0, 100, 0.001).",

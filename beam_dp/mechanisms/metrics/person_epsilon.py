@@ -49,7 +49,7 @@ from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import TierRelation
 
-OWNER = "PreprocessSensitivity"
+SUBJECT = "PreprocessSensitivity"
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 ANOTHER_WAY = "It is released in another way here: see person_value and sensitivity."
@@ -93,7 +93,9 @@ class PersonEpsilonRelease(PreprocessedRelease):
         width = math.ceil(delta * per_unit) / self.epsilons[-1]
         steps = np.array([math.floor(width * each) for each in self.epsilons], object)
         empty = round(self.metric.exact_empty / self.metric.exact_unit * per_unit)
-        exactly = cut(self.metric.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
+        exactly = clamped(
+            self.metric.statistic, (numbers >> coarse) * resolution, steps[tiers], empty
+        )
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
         step = self.metric.exact_unit / per_unit
         return float((exactly + drawn) * step)
@@ -113,7 +115,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
         )
 
 
-def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
+def clamped(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
     """Return g of one partition, in steps; person i moves it by at most their sensitivity.
 
     Args:
@@ -125,11 +127,11 @@ def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: i
     if statistic == "sum":
         return int(np.sum(np.clip(numbers, -sensitivities, sensitivities), initial=0))
     if statistic == "minimum":
-        return -cut("maximum", -numbers, sensitivities, -empty)
+        return -clamped("maximum", -numbers, sensitivities, -empty)
     above = numbers > empty
     order = np.argsort(-numbers[above], kind="stable")
-    values, prices = numbers[above][order], sensitivities[above][order]
-    paid = np.append(np.array([0], object), np.cumsum(prices))
+    values, deltas = numbers[above][order], sensitivities[above][order]
+    paid = np.append(np.array([0], object), np.cumsum(deltas))
     return int(min(np.append(values, np.array([empty], object)) + paid))
 
 
@@ -158,8 +160,8 @@ class PersonalisedStatistic(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(OWNER, "statistic", self.of, STATISTICS)
-        checks.column(OWNER, "person_epsilon", self.person_epsilon)
+        checks.one_of(SUBJECT, "statistic", self.of, STATISTICS)
+        checks.column(SUBJECT, "person_epsilon", self.person_epsilon)
         object.__setattr__(self, "epsilons", _rising(self.epsilons))
 
     @property
@@ -202,7 +204,7 @@ class PersonalisedStatistic(Preprocessing):
     def _preprocessed(
         self, context: Context, share: Budget, lines: TierRelation
     ) -> PersonEpsilonRelease:
-        epsilons, each = self.columns()[-1].detail, Fraction(1, context.reach)
+        epsilons, each = self.columns()[-1].detail, Fraction(1, context.max_partitions)
         clip, people, noise = self.choices(context, share, Budget(epsilons[0]))
         everybody = share.amount - noise.amount
         paid = tuple((level - everybody) * each for level in (*epsilons[:-1], share.amount))
@@ -220,27 +222,27 @@ class PersonalisedStatistic(Preprocessing):
         """Refuse what would cost everybody the same, and another budget than the largest."""
         checks.require(
             alone and not selected,
-            OWNER,
+            SUBJECT,
             "partitions",
             "be public ones for people with an epsilon of their own, who pay for nothing else",
             "Write partitions=dp.PublicPartitions([...]).",
         )
         most = float(self.columns()[-1].detail[-1])
-        mend = f"Write budget=dp.Budget(epsilon={most})."
+        hint = f"Write budget=dp.Budget(epsilon={most})."
         checks.require(
             not budget.is_zcdp and budget.delta == 0,
-            OWNER,
+            SUBJECT,
             "budget",
             "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
-            mend,
+            hint,
         )
         checks.require(
             float(budget.amount) == most,
-            OWNER,
+            SUBJECT,
             "budget",
             f"be the largest of epsilons, {most}, not {float(budget.amount)}: that is what the "
             "person who allows most allows",
-            mend,
+            hint,
         )
 
     @property
@@ -250,13 +252,13 @@ class PersonalisedStatistic(Preprocessing):
 
 def _rising(epsilons: object) -> tuple[Fraction, ...]:
     """Return public epsilons in rising order, or refuse them."""
-    of, mend = "the public epsilons that people may have", "Write epsilons=[0.5, 1.0]."
-    given = checks.sequence(OWNER, "epsilons", epsilons, of, mend)
-    checks.require(len(given) > 0, OWNER, "epsilons", "have at least one number", mend)
-    tiers = {checks.decimal(OWNER, "epsilons", each) for each in given}
+    of, hint = "the public epsilons that people may have", "Write epsilons=[0.5, 1.0]."
+    given = checks.sequence(SUBJECT, "epsilons", epsilons, of, hint)
+    checks.require(len(given) > 0, SUBJECT, "epsilons", "have at least one number", hint)
+    tiers = {checks.decimal(SUBJECT, "epsilons", each) for each in given}
     whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
     rule = f"be positive multiples of 0.000001, not {list(given)!r}"
-    checks.require(whole, OWNER, "epsilons", rule)
+    checks.require(whole, SUBJECT, "epsilons", rule)
     return tuple(sorted(tiers))
 
 
@@ -277,7 +279,7 @@ def personalised(
     of = given.of_people()
     checks.require(
         of is not None and of.statistic in given.own_epsilons,
-        OWNER,
+        SUBJECT,
         "statistic",
         "be Sum, Max, Median, or Preprocessed of an extreme for people with an "
         "epsilon of their own",
@@ -288,7 +290,7 @@ def personalised(
     median = of.statistic == "median"
     checks.require(
         not median or "sensitivity" not in options,
-        OWNER,
+        SUBJECT,
         "sensitivity",
         "be left out: a Median for people with an epsilon of their own is searched "
         "for, and needs none",

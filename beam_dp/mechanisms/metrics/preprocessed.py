@@ -23,7 +23,7 @@ from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, people_of
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
@@ -76,22 +76,22 @@ class Preprocessing(OfPersonValues):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
+        subject = type(self).__name__
         checks.require(
-            abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
-            owner,
+            abs(checks.number(subject, "empty", self.empty)) <= _WIDEST,
+            subject,
             "empty",
             f"be from -2^200 to 2^200, not {checks.shown(self.empty)}",
         )
         if self.sensitivity != "auto":
-            mend = 'Write sensitivity="auto".'
-            delta = checks.number(owner, "sensitivity", self.sensitivity)
+            hint = 'Write sensitivity="auto".'
+            delta = checks.number(subject, "sensitivity", self.sensitivity)
             checks.require(
                 1 / _WIDEST <= delta <= _WIDEST,
-                owner,
+                subject,
                 "sensitivity",
                 f"be above 0 (from 2^-200 to 2^200), not {checks.shown(self.sensitivity)}",
-                mend,
+                hint,
             )
 
     def build(self, context: Context, share: Budget) -> Release:
@@ -212,8 +212,8 @@ class TrimmedMean(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        mend = "Write trim=0.1."
-        checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), mend)
+        hint = "Write trim=0.1."
+        checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), hint)
 
     @property
     def share(self) -> Fraction:
@@ -252,7 +252,7 @@ class PreprocessedRelease(Release):
         clip: how R is chosen; None: Delta is given.
         people: how n is released.
         noise_cost: the cost of g, per partition.
-        alpha: the chance that the noise strays further than the plan says.
+        alpha: the chance that the noise exceeds its tail bound.
     """
 
     metric: Preprocessing
@@ -367,7 +367,7 @@ class PreprocessedRelease(Release):
         return np.asarray(steps.astype(float) * float(step))
 
     def describe(self) -> Description:
-        """Describe the scale of the noise, and how far it strays (95%)."""
+        """Describe the scale of the noise, and its tail bound (95%)."""
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
         if self.metric.exact_sensitivity is not None:

@@ -13,8 +13,8 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.loss import Losses, bucket_means
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses, bucket_means
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
@@ -39,8 +39,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import WIDE, scale
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
-from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.choose import SPARSE_VECTOR, TWO_PHASE, SearchKind
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import (
     RESOLUTION,
@@ -50,6 +49,7 @@ from beam_dp.mechanisms.search.quantiles.node import (
     order_of,
 )
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import FALSE_STOP, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -63,10 +63,10 @@ _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
 _ROUNDED = 1e-12  # of sums of shares in floats
 _FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
-_STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
+_FALSE_STOP = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
-"""The parts of the budget for how many rows people have, the first walk, the choice of the clip,
-and the second walk."""
+"""The parts of the budget for how many rows people have, the first scan, the choice of the clip,
+and the second scan."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,16 +100,16 @@ class OfRanks(OfValues, OfRowsOrPeople):
             alone: whether it is one number and not a row of numbers.
         """
         each, rows = context.each(share), None
-        if not self.by_person and context.depth != 1:
-            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
-            rows = RowClips(look, row_clips(context.depth))
+        if not self.by_person and context.max_rows_per_partition != 1:
+            histogram, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(histogram, row_clips(context.max_rows_per_partition))
         count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
         unit, given = self.exact_unit, self.given
         return RankRelease(
             relation=Relation(context.index(self.source)),
             unit=unit,
             count=count,
-            search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
+            search=SplitSearch(rest, shares, false_stop=min(FALSE_STOP, float(self.beta))),
             candidates=_finer(default_values(unit) if given is None else given),
             alone=alone,
             rows=rows,
@@ -175,13 +175,15 @@ class Quantiles(OfRanks):
     shares: Sequence[checks.Real]
 
     def __post_init__(self) -> None:
-        owner = "Quantiles"
-        mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
-        checks.sequence(owner, "shares", self.shares, "numbers", mend)
-        checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
+        subject = "Quantiles"
+        hint = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+        checks.sequence(subject, "shares", self.shares, "numbers", hint)
+        checks.require(
+            len(self.shares) > 0, subject, "shares", "have at least one p", "Write [0.5]."
+        )
         for share in self.shares:
-            _check_p(owner, "every p", share)
-        exact = sorted({checks.decimal(owner, "every p", share) for share in self.shares})
+            _check_p(subject, "every p", share)
+        exact = sorted({checks.decimal(subject, "every p", share) for share in self.shares})
         object.__setattr__(self, "shares", tuple(exact))
         super().__post_init__()
 
@@ -223,12 +225,12 @@ def _finer(candidates: Candidates) -> Candidates:
     return FinerGrid(candidates) if isinstance(candidates, DecimalGrid) else candidates
 
 
-def _check_p(owner: str, name: str, p: checks.Real) -> None:
+def _check_p(subject: str, name: str, p: checks.Real) -> None:
     """Refuse what is no share of rows."""
-    checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
-    fine = checks.decimal(owner, "p", p).denominator <= _FINEST
+    checks.fraction_between(subject, name, p, 0, 1, "Write 0.5 for the median.")
+    fine = checks.decimal(subject, "p", p).denominator <= _FINEST
     rule = f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}"
-    checks.require(fine, owner, "p", rule, "Write p=0.001.")
+    checks.require(fine, subject, "p", rule, "Write p=0.001.")
 
 
 def stated(error: float, people: float) -> float:
@@ -275,11 +277,11 @@ class RowClips:
     Each person is in one bucket of it, and C is a function of what is released (`ClipChoice`).
 
     Attributes:
-        look: what the histogram costs; None: there is one clip only, and nothing to choose.
+        histogram: what the histogram costs; None: there is one clip only, and nothing to choose.
         clips: the public ones.
     """
 
-    look: Budget | None
+    histogram: Budget | None
     clips: tuple[int, ...]
 
     def choose(self, rows: np.ndarray, error: float, noise: Noise) -> RowClip:
@@ -290,9 +292,9 @@ class RowClips:
             error: the 95% error of the rank, in people.
             noise: the randomness.
         """
-        if self.look is None:
+        if self.histogram is None:
             return RowClip(self.clips[0], _NOTHING)
-        choice, drawn = self._drawn(self.look, rows, noise)
+        choice, drawn = self._drawn(self.histogram, rows, noise)
         [index] = choice.clips(drawn, error / _BOUND).tolist()
         if index < 0:
             return RowClip(self.clips[0], None)
@@ -306,17 +308,19 @@ class RowClips:
             wanted: how many rows; public.
             noise: the randomness.
         """
-        if self.look is None:
+        if self.histogram is None:
             return self.clips[0]
-        choice, drawn = self._drawn(self.look, rows, noise)
+        choice, drawn = self._drawn(self.histogram, rows, noise)
         shown = int(choice.highest(drawn)[0, 0]) + 1
         people = np.maximum(drawn[0, 0, :shown], 0)
         means = bucket_means(self.clips)[:shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 
-    def _drawn(self, look: Budget, rows: np.ndarray, noise: Noise) -> tuple[ClipChoice, np.ndarray]:
-        choice = ClipChoice(look, self.clips, anchored=True)
+    def _drawn(
+        self, histogram: Budget, rows: np.ndarray, noise: Noise
+    ) -> tuple[ClipChoice, np.ndarray]:
+        choice = ClipChoice(histogram, self.clips, anchored=True)
         buckets = np.searchsorted(np.array(self.clips), rows)
         people = np.bincount(buckets, minlength=choice.buckets).reshape(1, 1, -1)
         return choice, choice.draw(people, noise)
@@ -360,8 +364,8 @@ class RankRelease(OfLines):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """What all searches of a partition cost together, and the choice of C."""
-        look = None if self.rows is None else self.rows.look
-        return spends_of((look,), self.count.without_delta(), self.search.cost)
+        histogram = None if self.rows is None else self.rows.histogram
+        return spends_of((histogram,), self.count.without_delta(), self.search.cost)
 
     @property
     def shift(self) -> int:
@@ -426,12 +430,12 @@ class RankRelease(OfLines):
 
 def worth_of(number: int) -> str:
     """Return how far a rank of rows may be off, in words."""
-    return f"{counted(number, 'clip', 'clips')} of rows + cut"
+    return f"{counted(number, 'clip', 'clips')} of rows + clipping loss"
 
 
-def spends_of(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
+def spends_of(histograms: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
     """Return the searches together, and the histograms together, where there are any."""
-    shown = [look for look in looks if look is not None]
+    shown = [histogram for histogram in histograms if histogram is not None]
     if not shown:
         return (Spending(cost_of_all(searches)),)
     return Spending(cost_of_all(searches), "ranks"), Spending(cost_of_all(shown), "clip")
@@ -456,15 +460,15 @@ class _Ranked(OfValues, Profiled):
 
     several_owners: ClassVar[bool] = True
     of_values: ClassVar[bool] = True
-    words: ClassVar[tuple[str, ...]] = (WALK, TWO_PHASE)
-    most_stray: ClassVar[float]
+    words: ClassVar[tuple[str, ...]] = (SPARSE_VECTOR, TWO_PHASE)
+    most_false_stop: ClassVar[float]
 
-    search: SearchKind = WALK
+    search: SearchKind = SPARSE_VECTOR
 
     @property
-    def _stray(self) -> float:
-        """The chance that a walk stops where nobody is."""
-        return min(self.most_stray, float(self.beta))
+    def _false_stop(self) -> float:
+        """The chance that a scan stops where nobody is."""
+        return min(self.most_false_stop, float(self.beta))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -474,7 +478,7 @@ class _Extreme(_Ranked):
     Attributes:
         candidates: the public outputs; None: anything, and 0 and decimals of 4 digits, of both
             signs, to 10^18 for a search.
-        search: "walk" for the first number from the outside that enough people reach (see
+        search: "sparse_vector" for the first number from the outside that enough people reach (see
             `TailSearch`); "two_phase" for a clip and noise (see `TwoPhase`), which is nearer from
             about 1,000 people on at epsilon 1, but beyond all data in a tenth of all releases; or
             a search over the removal loss, which errs to one side, and by more. Rows with
@@ -483,14 +487,15 @@ class _Extreme(_Ranked):
         unit: the grid of values.
     """
 
-    most_stray: ClassVar[float] = _STRAY
+    most_false_stop: ClassVar[float] = _FALSE_STOP
     statistic: ClassVar[str]
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the walk from the outside; two phases where rows have several owners."""
-        if self.search != WALK or context.several_owners or self.grid.size >= WIDE:
+        """Return the sparse-vector scan from the outside; two phases where rows have several
+        owners."""
+        if self.search != SPARSE_VECTOR or context.several_owners or self.grid.size >= WIDE:
             return super().build(context, share)
-        search = TailSearch(context.each(share), stray=self._stray, resolution=1)
+        search = TailSearch(context.each(share), false_stop=self._false_stop, resolution=1)
         field, unit = context.field(self.source, self.word), self.exact_unit
         number = Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
         return ExtremeRelease(number, search, self.grid)
@@ -556,14 +561,14 @@ class KthLargest(_Ranked):
     """
 
     word: ClassVar[str] = "kth"
-    most_stray: ClassVar[float] = STRAY
+    most_false_stop: ClassVar[float] = FALSE_STOP
 
     k: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.positive_integer("KthLargest", "k", self.k, "Write k=1 for the largest.")
-        if self.search == WALK:
+        if self.search == SPARSE_VECTOR:
             check_indexes("KthLargest", self.candidates)
 
     @property
@@ -573,24 +578,24 @@ class KthLargest(_Ranked):
     @property
     def is_ranked(self) -> bool:
         """Whether its error is one of ranks: by default."""
-        return self.search == WALK
+        return self.search == SPARSE_VECTOR
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the walk by ranks."""
-        if self.search != WALK:
+        """Return the scan by ranks."""
+        if self.search != SPARSE_VECTOR:
             return super().build(context, share)
-        each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
-        alone = TailSearch(each, rank=k, stray=stray, resolution=1)
+        each, candidates, k, false_stop = context.each(share), self.grid, self.k, self._false_stop
+        alone = TailSearch(each, rank=k, false_stop=false_stop, resolution=1)
         lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
         # With one row each, or near the top, no clip above 1 comes nearer.
-        if context.depth == 1 or alone.is_floored(candidates):
+        if context.max_rows_per_partition == 1 or alone.is_floored(candidates):
             one = RowClips(None, (1,))
             return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
-        size, first, look, rest = each.split(_KTH_SHARES)
+        size, first, histogram, rest = each.split(_KTH_SHARES)
         near, search = (dataclasses.replace(whole, budget=part) for part in (first, rest))
-        clips = row_clips(min(self.k, context.depth or self.k))
-        sizes, rows = RowClips(size, clips), RowClips(look, clips)
+        clips = row_clips(min(self.k, context.max_rows_per_partition or self.k))
+        sizes, rows = RowClips(size, clips), RowClips(histogram, clips)
         return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
@@ -600,16 +605,16 @@ class KthLargest(_Ranked):
 
     def for_several_owners(self) -> Metric:
         """Return it by its removal profile: the ranks of people say nothing of shared rows."""
-        return dataclasses.replace(self, search=TWO_PHASE) if self.search == WALK else self
+        return dataclasses.replace(self, search=TWO_PHASE) if self.search == SPARSE_VECTOR else self
 
 
 @dataclasses.dataclass(frozen=True)
 class ExtremeRelease(Release):
     """The largest number of one per person, by `TailSearch`.
 
-    With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
-    it), the released value is above all data; else the largest number is above the candidate before
-    it. Where more than a tenth of the people may be beyond the value, nothing is said of the
+    With a chance of at most `false_stop`, or twice that where the largest is below 0 (the smallest
+    above it), the released value is above all data; else the largest number is above the candidate
+    before it. Where more than a tenth of the people may be beyond the value, nothing is said of the
     largest number (`stated`); where more than half of them may be, or people are too few, it is
     NaN.
 
@@ -664,32 +669,32 @@ class ExtremeRelease(Release):
 
     def describe(self) -> Description:
         """Describe how many people the release passes over."""
-        return walk_from_outside(self.search, self.candidates)
+        return scan_from_outside(self.search, self.candidates)
 
 
 @dataclasses.dataclass(frozen=True)
 class KthRelease(OfLines):
     """The k-th largest of all rows: at most C rows of each person count, and ranks are searched.
 
-    Let c_i(y) be the rows of person i at or above y. A `TailSearch` walks from the top to where
+    Let c_i(y) be the rows of person i at or above y. A `TailSearch` scans from the top to where
     A(y) = sum_i min(c_i(y), C) / C reaches (k - 1/2) / C: the C largest rows of each person weigh
     1 / C, at most 1 in all, so that its theorem holds for every C that was fixed before. A(y) C is
     at most the number of rows at or above y, and less by sum_i max(0, c_i(y) - C).
 
     *Which C.* Few rows of a person may be near the k-th largest, however many they have in all. So
     three parts choose C. A histogram of all rows says how many rows of each person are enough to
-    have about 2 k together. A first walk with so many finds a place with about k rows at or above
+    have about 2 k together. A first scan with so many finds a place with about k rows at or above
     it. A histogram of the rows that each person has from there on chooses C (`RowClips`). Each of
     the four parts is private for every outcome of those before it, and their costs add up.
 
-    *Rank error*: that of the walk, in C rows each, and what people above C lose by the histogram.
+    *Rank error*: that of the scan, in C rows each, and what people above C lose by the histogram.
 
     Attributes:
         unit: what one unit is worth.
         whole: the histogram of all rows.
-        near: the first walk; None: C is 1, which needs no choice, and the error is one of people.
+        near: the first scan; None: C is 1, which needs no choice, and the error is one of people.
         rows: how C is chosen.
-        search: the second walk; `worth` is put in.
+        search: the second scan; `worth` is put in.
         candidates: the public outputs.
     """
 
@@ -702,9 +707,9 @@ class KthRelease(OfLines):
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """Both walks, and both histograms."""
-        walks = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
-        return spends_of((self.whole.look, self.rows.look), *walks)
+        """Both scans, and both histograms."""
+        scans = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
+        return spends_of((self.whole.histogram, self.rows.histogram), *scans)
 
     @property
     def shift(self) -> int:
@@ -723,21 +728,21 @@ class KthRelease(OfLines):
         own = Lines(lines.owners[:, order], indexes[order], lines.counts[order])
         clip = self._clip(own, noise)
         search = dataclasses.replace(self.search, worth=clip.rows)
-        answer = self._walked(own, search, noise)
+        answer = self._scanned(own, search, noise)
         return answer._replace(error=stated(clip.error(answer.error), answer.people * clip.rows))
 
     def _clip(self, own: Lines, noise: Noise) -> RowClip:
-        """Return C, by the rows from the place on where the first walk ends."""
+        """Return C, by the rows from the place on where the first scan ends."""
         least = 0
         if self.near is not None:
             worth = self.whole.reaching(rows_of(own), 2 * self.near.rank, noise)
             near = dataclasses.replace(self.near, worth=worth)
-            least = self._walked(own, near, noise).candidate or 0
+            least = self._scanned(own, near, noise).candidate or 0
         above = own.items >= least
         upper = Lines(own.owners[:, above], own.items[above], own.counts[above])
         return self.rows.choose(rows_of(upper), self.search.usual_error, noise)
 
-    def _walked(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
+    def _scanned(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
         """Return the answer for the largest rows of each person; lines fall for each of them."""
         people, indexes, counts = _largest(own, search.worth)
         weights = increments(people, indexes, counts, clip=search.worth)
@@ -745,7 +750,7 @@ class KthRelease(OfLines):
 
     def describe(self) -> Description:
         """Describe how many rows of a person count, and how far the rank may be off."""
-        return walk_from_outside(self.search, self.candidates, self.near is not None)
+        return scan_from_outside(self.search, self.candidates, self.near is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -800,13 +805,16 @@ class MiddleRelease(OfLines):
         return Description(self.mechanism, f"at most {counted(self.shift, *self.ranked)}")
 
 
-def walk_from_outside(
+def scan_from_outside(
     search: TailSearch, candidates: Candidates, clipped: bool = False
 ) -> Description:
-    """Describe a walk in which each person counts once, or with the rows that a clip leaves."""
-    how, error = "walk from the outside, each person counts once", people
+    """Describe a scan in which each person counts once, or with the rows that a clip leaves."""
+    how, error = "sparse-vector scan from the outside, each person counts once", people
     if clipped:
-        how, error = "clip on rows for each partition, then walk from the outside", worth_of
+        how, error = (
+            "clip on rows for each partition, then sparse-vector scan from the outside",
+            worth_of,
+        )
     reason = f"NaN where fewer than about {search.floor(candidates)} people are"
     return Description(how, error(search.rank_error(candidates)), reason=reason)
 

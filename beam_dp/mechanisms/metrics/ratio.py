@@ -26,9 +26,9 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
+    JointNoisePart,
     MetricPart,
     OfRowsOrPeople,
-    PooledPart,
     joined,
 )
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, counted
@@ -112,7 +112,7 @@ class Ratio(OfRowsOrPeople):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the ratio of bounded people; of rows, with the bound on them."""
-        rows = 1 if self.by_person else context.depth
+        rows = 1 if self.by_person else context.max_rows_per_partition
         checks.require(
             rows is not None,
             "Ratio",
@@ -170,7 +170,7 @@ def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class Share(PooledPart):
+class Share(JointNoisePart):
     """The rows, or people, of a kind among those that have a value.
 
     Person i has b_il rows with a value in partition l, a_il of them of the kind. The vector of the
@@ -199,7 +199,7 @@ class Share(PooledPart):
         part = Part(context.field(self.column, "max" if self.by_person else "sum"), self.rest)
         measure = Measure(
             context.field(self.column, "count"),
-            thresholds=(1,) if self.by_person else row_clips(context.depth),
+            thresholds=(1,) if self.by_person else row_clips(context.max_rows_per_partition),
             once=self.by_person,
             part=part,
         )
@@ -235,7 +235,7 @@ class RatioRelease(Release):
         ones: what one person adds to a.
         all: what one person adds to b.
         by_person: whether the people above 0 are counted instead of summing.
-        alpha: the chance that the noise strays further than the interval says.
+        alpha: the chance that the noise exceeds its tail bound.
         cost: what one of the partitions that a person can have rows in may cost.
         method: as in the metric, for the plan.
     """

@@ -52,24 +52,24 @@ class Clippable(Profiled):
         super().__post_init__()
         if self.search == CLIP:
             because = "without a search, as a clip is chosen and noise is added"
-            mend = "Write search=dp.AboveThreshold beside it, or leave it out."
-            checks.refuse(self, ("candidates", "beta"), because, mend)
+            hint = "Write search=dp.AboveThreshold beside it, or leave it out."
+            checks.refuse(self, ("candidates", "beta"), because, hint)
         else:
             because = "with a search for the output, which clips nobody"
             checks.refuse(self, ("clip",), because, "Leave one of the two out.")
         if self.clip is not None:
-            mend = "Write clip=100, or leave it out to have it chosen privately."
-            checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
+            hint = "Write clip=100, or leave it out to have it chosen privately."
+            checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, hint)
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others: by clip and noise."""
         return self.search == CLIP
 
     @property
     def is_plain(self) -> bool:
         """Whether it is released by a clip that is chosen."""
-        return self.pooled and self.clip is None
+        return self.has_joint_noise and self.clip is None
 
     @property
     def given_clip(self) -> Fraction | None:
@@ -104,7 +104,7 @@ class Count(Clippable):
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
-        measure = Measure(ROWS, thresholds=row_clips(context.depth))
+        measure = Measure(ROWS, thresholds=row_clips(context.max_rows_per_partition))
         return clipped_sum(context, share, measure, given=self.given_clip)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
@@ -169,7 +169,7 @@ class PeopleCount(Metric):
     whole: ClassVar[bool] = True
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others: yes."""
         return True
 

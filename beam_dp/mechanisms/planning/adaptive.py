@@ -26,13 +26,13 @@ from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
 from beam_dp.mechanisms.noise.partition_selection import MOST, CapChoice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.compile import program_at
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
@@ -59,7 +59,7 @@ class Centre:
     @property
     def candidates(self) -> Candidates:
         """The public centres: decimals of four digits, between the ends that hold for them."""
-        return values_between(self._unit, *self.request.reach)
+        return values_between(self._unit, *self.request.span)
 
     @property
     def _unit(self) -> Fraction:
@@ -100,7 +100,7 @@ class Centre:
             node, self.candidates, noise
         )
         if answer.candidate is None:
-            low, high = self.request.reach
+            low, high = self.request.span
             return None if low is None or high is None else round((low + high) / 2 / self._unit)
         return round(Fraction(self.candidates[answer.candidate]) / self._unit)
 
@@ -157,7 +157,7 @@ def votes_of(program: Program) -> FirstVotes:
     return FirstVotes(program.request.ladder, tuple(centres))
 
 
-def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
+def choose(program: Program, summary: Summary, noise: Noise) -> Adaptive:
     """Draw the centres, the cap of the selection, and the histogram that chooses the bound.
 
     Args:
@@ -172,25 +172,25 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
     cap = None
     if request.chooses_cap:
         programs = (
-            program_at(request, request.ladder[0], Chosen(cap=each)) for each in request.caps
+            program_at(request, request.ladder[0], Adaptive(cap=each)) for each in request.caps
         )
         selections = [each.selection for each in programs if each.selection is not None]
         cap = CapChoice(request.cap_cost, *selections).choose(*found, noise)
     if not request.searches:
-        return Chosen(None, centres, cap=cap)
+        return Adaptive(None, centres, cap=cap)
     choice = ClipChoice(request.search_cost, request.ladder)
     noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
     noises = [noise_at(request, bound) for bound in request.ladder]
     bound = partition_bound.choose(choice, noisy, noises, request.partitions)
-    return Chosen(bound, centres, cap=cap)
+    return Adaptive(bound, centres, cap=cap)
 
 
-def noise_at(request: Request, reach: int) -> float:
+def noise_at(request: Request, max_partitions: int) -> float:
     """Return the mean absolute noise per partition and unit at a bound on partitions.
 
     It is that of the costs per partition; what is spent once needs no bound.
     """
-    program = program_at(request, reach)
+    program = program_at(request, max_partitions)
     paid = [step.costs_per_partition for step in program.steps if step.costs_per_partition]
     mean = sum(map(_scale, paid)) / len(paid)
     return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean

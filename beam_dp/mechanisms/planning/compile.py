@@ -13,7 +13,7 @@ from beam_dp.mechanisms.accounting.account import Entry, check_total
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip import SHARE_OF_NORM
+from beam_dp.mechanisms.histogram_choice.clip_choice import SHARE_OF_NORM
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
@@ -21,7 +21,7 @@ from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
-from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program, Step, needs_rows
+from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program, Step, needs_rows
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries.histograms import Measure
 
@@ -61,7 +61,7 @@ def compile_program(request: Request) -> Program:
         else:
             ladder = tuple(itertools.takewhile(is_possible, ladder)) or ladder[:1]
     for cap in request.caps[:-1]:  # it may be chosen, so it is refused before the run
-        program_at(request, ladder[0], Chosen(cap=cap))
+        program_at(request, ladder[0], Adaptive(cap=cap))
     return compiled(dataclasses.replace(request, ladder=ladder))
 
 
@@ -71,15 +71,15 @@ def as_released(asked: Sequence[Metric]) -> tuple[Metric, ...]:
     return tuple(others.get(id(metric), metric) for metric in asked)
 
 
-def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
+def compiled(request: Request, chosen: Adaptive = NOTHING) -> Program:
     """Return the program of a request for what was chosen first: by default nothing, or not yet.
 
     It is kept with the request, by all else that it is made of.
     """
     partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
-    reach = request.ladder[0] if chosen.bound is None else chosen.bound.bound
+    max_partitions = request.ladder[0] if chosen.bound is None else chosen.bound.bound
     # Of what was selected, nobody has more.
-    key = min(reach, partitions or reach), dataclasses.replace(chosen, bound=None)
+    key = min(max_partitions, partitions or max_partitions), dataclasses.replace(chosen, bound=None)
     if key not in request.compiled:
         request.compiled[key] = program_at(request, *key)
     made: Program = request.compiled[key]
@@ -92,12 +92,13 @@ def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
     return dataclasses.replace(made, chosen=chosen)
 
 
-def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Program:
+def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING) -> Program:
     """Return the program for a bound on partitions.
 
     Args:
         request: what was asked for.
-        reach: the most partitions of a person that count where each of them pays for itself.
+        max_partitions: the most partitions of a person that count where each of them pays for
+            itself.
         chosen: what else was chosen: a centre that was not, or None, is 0.
     """
     partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
@@ -105,7 +106,7 @@ def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Progra
     for metric in metrics:
         metric.check_plan(budget, len(metrics) == 1, selecting is not None)
     # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
-    shared = reach if selecting is None else request.ladder[0]
+    shared = max_partitions if selecting is None else request.ladder[0]
     gaussian = may_be_gaussian(request, partitions)
     composed, shares = share_out(budget, weights_of(metrics), shared, selecting, gaussian)
     selection, costs = None, request.centre_costs
@@ -120,9 +121,9 @@ def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Progra
         entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
     context = Context(
         columns_of(metrics, request.others),
-        reach=reach,
+        max_partitions=max_partitions,
         bound=request.max_partitions,
-        depth=request.max_rows_per_partition,
+        max_rows_per_partition=request.max_rows_per_partition,
         partitions=partitions,
         centres=dict(zip(costs, chosen.centres, strict=False)),
     )
@@ -134,7 +135,7 @@ def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Progra
     check_total(composed, entries[first:])
     return Program(
         request=request,
-        reach=reach,
+        max_partitions=max_partitions,
         partitions=partitions,
         columns=context.columns,
         fields=tuple(context.fields),
@@ -281,13 +282,13 @@ def _steps(
 
 def _entries(step: Step, context: Context) -> list[Entry]:
     return [
-        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else context.reach)
-        for cost, purpose, once in step.release.spends
+        (f"{step.label}: {use}" if use else step.label, cost, 1 if once else context.max_partitions)
+        for cost, use, once in step.release.spends
     ]
 
 
 def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
-    """Refuse what only the author of a metric can mend, before any row is read.
+    """Refuse what only the author of a metric can correct, before any row is read.
 
     Args:
         metric: the metric.
@@ -325,7 +326,7 @@ def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
     """
     groups: dict[tuple[Fraction, Measure | None], list[tuple[int, AdditiveRelease]]] = {}
     for index, step in enumerate(steps):
-        if step.additive is not None and step.part.pooled:
+        if step.additive is not None and step.part.has_joint_noise:
             weight = checks.number("weight", "weight", step.users[0].weight)
             whole = None if alone else _whole_of(step.additive.measure)
             if alone or whole is not None:

@@ -10,9 +10,9 @@ from beam_dp.mechanisms.accounting.account import Entry
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.loss import SUMS
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_together
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_jointly
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
@@ -26,8 +26,8 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 @dataclasses.dataclass(frozen=True)
-class Chosen:
-    """What was chosen first: all of it released.
+class Adaptive:
+    """Adaptive parameters: chosen privately before the aggregation, all of them released.
 
     Attributes:
         bound: the bound on partitions; None: it was given, or nothing needs one.
@@ -42,7 +42,7 @@ class Chosen:
     cap: int | None = None
 
 
-NOTHING = Chosen()
+NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
 
 
@@ -86,7 +86,8 @@ class Program:
 
     Attributes:
         request: what was asked for.
-        reach: the most partitions of a person that count where each of them pays for itself.
+        max_partitions: the most partitions of a person that count where each of them pays for
+            itself.
         partitions: how many partitions there are; None: they are not yet selected.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
@@ -99,7 +100,7 @@ class Program:
     """
 
     request: Request
-    reach: int
+    max_partitions: int
     partitions: int | None
     columns: tuple[Column, ...]
     fields: tuple[Field, ...]
@@ -108,7 +109,7 @@ class Program:
     selection: Selection | None
     entries: tuple[Entry, ...]
     composed: Budget
-    chosen: Chosen = dataclasses.field(default=NOTHING, compare=False)
+    chosen: Adaptive = dataclasses.field(default=NOTHING, compare=False)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -136,7 +137,7 @@ class Program:
         clips = (step.release.clip for step in self._every)
         return [clip for clip in clips if clip is not None and not clip.borrowed]
 
-    def taken(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
+    def better_steps(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
         """Return the steps that err less, by the histograms that chose their clips.
 
         They are compared by the geometric mean of the errors of what has both.
@@ -159,12 +160,14 @@ class Program:
     @property
     def bounded_partitions(self) -> int | None:
         """How many partitions of a person count for what is no norm; None: all that are left."""
-        return self.reach if self.request.searches else None
+        return self.max_partitions if self.request.searches else None
 
     @property
     def limit(self) -> int | None:
         """How many partitions of a person stay, where the user gave no bound; None: all do."""
-        return self.reach if self.pays_per_partition and not self.request.searches else None
+        return (
+            self.max_partitions if self.pays_per_partition and not self.request.searches else None
+        )
 
     @property
     def keep_rows(self) -> bool:
@@ -191,7 +194,7 @@ class Program:
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
-        steps = self.taken(clips)
+        steps = self.better_steps(clips)
         shared = [clips[step.shared] if step.shared is not None else None for step in steps]
         views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
         joint: dict[JointNoise, list[int]] = {}
@@ -201,7 +204,7 @@ class Program:
         drawn: dict[int, Released] = {}
         for indexes in joint.values():
             numbers = [each for index in indexes if (each := steps[index].additive)]
-            released = draw_together(numbers, [views[index] for index in indexes], noise)
+            released = draw_jointly(numbers, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
         for index, step in enumerate(steps):
             if index not in drawn:
@@ -224,14 +227,14 @@ class Program:
         lost = 0.0 if self.chosen.bound is None else self.chosen.bound.lost_share
         known: dict[MetricPart, Released] = {}
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
-            told = step.release.with_lost(released.spread(each), lost)
-            told = told.rounded() if step.part.whole else told
-            known[step.part] = dataclasses.replace(told, origin=step.release.origin)
+            found = step.release.with_lost(released.spread(each), lost)
+            found = found.rounded() if step.part.whole else found
+            known[step.part] = dataclasses.replace(found, origin=step.release.origin)
         return known
 
     def sums(self, drawn: Sequence[Released]) -> np.ndarray:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""
-        each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(SUMS) for r in drawn]
+        each = [r.loss.sums(r.values) if r.loss is not None else np.zeros(SUMS) for r in drawn]
         return np.array(each).reshape(len(self.steps), SUMS)
 
 

@@ -44,9 +44,9 @@ def general(
     Raises:
         ValueError: for more than 20 people, a negative sensitivity, or what is no finite number.
     """
-    prices = _per_person("general", sensitivities, len(people))
+    deltas = _per_person("general", sensitivities, len(people))
     values = _on_subsets("general", f, people, empty)
-    return _cut([_finite("general", value) for value in values], prices)
+    return _clamped([_finite("general", value) for value in values], deltas)
 
 
 def plane(
@@ -63,30 +63,30 @@ def plane(
 
     The arguments are those of `general`, but that f returns two numbers.
     """
-    prices = _per_person("plane", sensitivities, len(people))
+    deltas = _per_person("plane", sensitivities, len(people))
     values = _on_subsets("plane", f, people, empty)
     pairs = [_pair(value) for value in values]
-    u = _cut([x + y for x, y in pairs], prices)
-    v = _cut([x - y for x, y in pairs], prices)
+    u = _clamped([x + y for x, y in pairs], deltas)
+    v = _clamped([x - y for x, y in pairs], deltas)
     return (u + v) / 2, (u - v) / 2
 
 
-def _per_person(owner: str, sensitivities: Sensitivities, count: int) -> list[Fraction]:
+def _per_person(subject: str, sensitivities: Sensitivities, count: int) -> list[Fraction]:
     """Return Delta_i for each of `count` people, from one number or a list."""
     if isinstance(sensitivities, (Sequence, np.ndarray)):
-        checks.require(len(sensitivities) == count, owner, "sensitivities", "be one per person")
-        deltas = [checks.number(owner, "sensitivities", value) for value in sensitivities]
+        checks.require(len(sensitivities) == count, subject, "sensitivities", "be one per person")
+        deltas = [checks.number(subject, "sensitivities", value) for value in sensitivities]
     else:
-        deltas = [checks.number(owner, "sensitivities", sensitivities)] * count
-    checks.require(all(value >= 0 for value in deltas), owner, "sensitivities", "be at least 0")
+        deltas = [checks.number(subject, "sensitivities", sensitivities)] * count
+    checks.require(all(value >= 0 for value in deltas), subject, "sensitivities", "be at least 0")
     return deltas
 
 
-def _on_subsets(owner: str, f: Function, people: Sequence[Any], empty: Any) -> list[Any]:
+def _on_subsets(subject: str, f: Function, people: Sequence[Any], empty: Any) -> list[Any]:
     """Return f of all subsets, in the order of the bit masks."""
     checks.require(
         len(people) <= MOST_PEOPLE,
-        owner,
+        subject,
         "people",
         f"be at most {MOST_PEOPLE}, for f is called on all their subsets",
     )
@@ -96,12 +96,12 @@ def _on_subsets(owner: str, f: Function, people: Sequence[Any], empty: Any) -> l
     return [f(()) if empty is None else empty, *map(f, subsets[1:])]
 
 
-def _finite(owner: str, value: object) -> Fraction:
+def _finite(subject: str, value: object) -> Fraction:
     """Return what a user's function returned, exactly; an error does not show it: it is data."""
     try:
-        return checks.number(owner, "f", value)
+        return checks.number(subject, "f", value)
     except (TypeError, ValueError):
-        raise ValueError(f"{owner}: f must return finite real numbers.") from None
+        raise ValueError(f"{subject}: f must return finite real numbers.") from None
 
 
 def _pair(value: Any) -> tuple[Fraction, Fraction]:
@@ -110,11 +110,11 @@ def _pair(value: Any) -> tuple[Fraction, Fraction]:
     return _finite("plane", value[0]), _finite("plane", value[1])
 
 
-def _cut(values: Sequence[Fraction], prices: Sequence[Fraction]) -> Fraction:
+def _clamped(values: Sequence[Fraction], deltas: Sequence[Fraction]) -> Fraction:
     """Return g of everybody, from f of all subsets."""
-    scale = math.lcm(*(number.denominator for number in [*values, *prices]))
+    scale = math.lcm(*(number.denominator for number in [*values, *deltas]))
     found = [value.numerator * (scale // value.denominator) for value in values]
-    steps = [price.numerator * (scale // price.denominator) for price in prices]
+    steps = [delta.numerator * (scale // delta.denominator) for delta in deltas]
     people = [(1 << i, step) for i, step in enumerate(steps)]
     for mask in range(1, len(found)):
         without = [(found[mask ^ bit], step) for bit, step in people if mask & bit]

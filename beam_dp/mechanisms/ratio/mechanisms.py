@@ -152,22 +152,22 @@ class GridLaplace:
         top = 2 * value[0] * self.resolution * bound[1] + value[1] * bound[0]
         return top // (2 * value[1] * bound[0])
 
-    def reach(self, alpha: Fraction) -> Fraction:
+    def tail_bound(self, alpha: Fraction) -> Fraction:
         """Return how far from f(x) a release is, in bounds, except with probability alpha."""
         return Fraction(2 * laplace_bound(self.rate, alpha) + 1, 2 * self.resolution)
 
 
-def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budget]:
+def shares(subject: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budget]:
     """Return the cost of the bound (with all of delta), and the cost of the value.
 
     A budget of rho is spent as epsilon = sqrt(2 rho), rounded down: (epsilon, delta)-DP is
     delta-approximate epsilon^2 / 2-zCDP (see `account`). The theorem itself does not hold for zCDP:
     the Renyi divergence of conditioned distributions is not bounded by that of the whole.
     """
-    part = checks.fraction_between(owner, "share", share, 0, 1)
+    part = checks.fraction_between(subject, "share", share, 0, 1)
     checks.require(
         budget.delta > 0,
-        owner,
+        subject,
         "delta",
         "be above 0, not 0: the bound fails with probability delta",
         "Write Budget(epsilon=1.0, delta=1e-6).",
@@ -329,8 +329,8 @@ class BoundedLocalSensitivity(Mechanism):
         return AdditiveNoise(self.costs[0].without_delta())
 
     @functools.cached_property
-    def straying(self) -> int:
-        """How far a count strays, but for its half of delta."""
+    def tail_bound(self) -> int:
+        """The tail bound of a count, but for its half of delta."""
         return laplace_bound(self._adder.budget.amount / self.rows, self.budget.delta / 2)
 
     def bound(self, first: int, second: int) -> Rational | None:
@@ -340,7 +340,7 @@ class BoundedLocalSensitivity(Mechanism):
             first: the noisy a.
             second: the noisy b - a.
         """
-        far = self.straying
+        far = self.tail_bound
         ones, zeros = ((max(0, noisy - far), max(0, noisy + far)) for noisy in (first, second))
         return largest_bound(ones, zeros, self.rows) if ones[0] + zeros[0] > self.rows else None
 
@@ -389,16 +389,16 @@ class BoundedLocalSensitivity(Mechanism):
         noise: Noise,
         alpha: Fraction,
     ) -> tuple[list[float], list[float]]:
-        """Return a / b with the noise of each bound, and how far that noise strays."""
+        """Return a / b with the noise of each bound, and the tail bound of the noise."""
         grid = GridLaplace(self.costs[1].amount)
         drawn = noise.discrete_laplace(grid.rate, len(bounds)).tolist()
-        reach, values, errors = grid.reach(alpha), [], []
+        tail_bound, values, errors = grid.tail_bound(alpha), [], []
         for (a, b), bound, added in zip(pairs, bounds, drawn, strict=True):
             # 0 / 0 is 1/2 here too: a noisy b may pass the test where nobody is there.
             steps = grid.steps((a, b) if b else (1, 2), bound) + added
             top, bottom = steps * bound[0], grid.resolution * bound[1]
             values.append(min(max(0, top), bottom) / bottom)
-            errors.append(min(float(reach * bound[0] / bound[1]), 1.0))
+            errors.append(min(float(tail_bound * bound[0] / bound[1]), 1.0))
         return values, errors
 
 
@@ -418,7 +418,8 @@ def quotient(ones: Counts, zeros: Counts, empty: float = EMPTY) -> Floats:
 
 
 def _estimates(ones: Counts, zeros: Counts, far: int, farther: int) -> Estimates:
-    """Return the ratios of noisy parts; the errors hold where a strays by `far`, z by `farther`.
+    """Return the ratios of noisy parts; the errors hold where the noise of a is at most `far`, that
+    of z `farther`.
 
     The ratio rises with a and falls with z, so it lies between its values at two corners.
     """

@@ -1,4 +1,4 @@
-"""AboveThreshold, the default: walk up the candidates, stop where the noisy loss is small."""
+"""AboveThreshold, the default: scan the candidates upwards, stop where the noisy loss is small."""
 
 import math
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range, log_ratio
 
-_STRAY = 0.03  # the 3% of a gate
+_FALSE_STOP = 0.03  # the 3% of a gate
 _EARLY_PARTS = (0.05, 0.1, 0.2, 0.3, 0.5)  # of beta: the chance to stop too early
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 _PARTS = 200  # eps1 is a multiple of 1/200 of the whole
@@ -48,9 +48,9 @@ class AboveThreshold(Search):
     For the last candidate the factor F(l_i + r) is absent: the same, with less to lose.
 
     *A gate.* Where people are fewer than the shift, all candidates below the data have the same
-    loss, and the walk may stop at any of them, far from the data. With `gate=True` the first
+    loss, and the scan may stop at any of them, far from the data. With `gate=True` the first
     candidate stands for such data, and theta_0 = theta + m is larger, m the least integer with
-    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. A walk that goes on beyond the first candidate
+    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. A scan that goes on beyond the first candidate
     has a loss there of at least theta + m + 1 + nu_0 - rho, and E e^(-eps2 nu_0) =
     1 / (1 + e^-eps2): the chance to stop at another candidate of that loss is 3% at most. The
     guarantee above then holds for all answers but the first.
@@ -81,9 +81,9 @@ class AboveThreshold(Search):
         return self._thresholds(n).shift
 
     def _cap(self, n: int) -> int:
-        return self.reach(n, LOG_COUPLING + math.log(2))  # half of 1e-12 per coupled run
+        return self.tail_bound(n, LOG_COUPLING + math.log(2))  # half of 1e-12 per coupled run
 
-    def reach(self, n: int, rarity: float) -> int:
+    def tail_bound(self, n: int, rarity: float) -> int:
         """Return a K such that this stops at a loss above K with a chance of e^-rarity at most.
 
         By a union bound over N candidates that chance is at most
@@ -128,7 +128,7 @@ class AboveThreshold(Search):
         if not self.gate:
             return chosen.theta
         second = float(chosen.second)
-        least = (math.log(n / _STRAY) - math.log1p(math.exp(-second))) / second * (1 + _SLACK)
+        least = (math.log(n / _FALSE_STOP) - math.log1p(math.exp(-second))) / second * (1 + _SLACK)
         return chosen.theta + max(0, math.ceil(least) - 1)
 
 

@@ -17,7 +17,8 @@ from beam_dp.mechanisms.search.scale_then_choose import ScaleThenChoose
 
 SearchKind = type[Search] | str
 """How a search is asked for: by its class or its word, or "auto" for the smallest proved shift. Its
-budget comes from the plan. "clip", "two_phase" and "walk" are no searches, and not for all metrics.
+budget comes from the plan. "clip", "two_phase" and "sparse_vector" are no searches, and not for all
+metrics.
 """
 
 BY_WORD: dict[str, SearchKind] = {
@@ -29,7 +30,7 @@ BY_WORD: dict[str, SearchKind] = {
 }
 """The searches by their words, as the command line has them."""
 
-NO_SEARCHES = CLIP, TWO_PHASE, WALK = "clip", "two_phase", "walk"
+NO_SEARCHES = CLIP, TWO_PHASE, SPARSE_VECTOR = "clip", "two_phase", "sparse_vector"
 """The words for releases that search no removal loss."""
 
 _CHOSEN_FROM = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
@@ -59,11 +60,11 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
     return sorted(searches, key=lambda search: search.shift(n))  # stable
 
 
-def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
+def check_search(subject: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
     """Return the search, by its class if it has one; refuse what is neither a word nor a class.
 
     Args:
-        owner: the class that errors name.
+        subject: the class that errors name.
         search: what was given.
         more: the words beside those of searches.
     """
@@ -78,7 +79,9 @@ def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,))
         )
         known = ", ".join(f'"{word}"' for word in words)
         raise checks.ParameterTypeError(
-            owner, "search", f"be {known} or one of the classes {names}, not {checks.shown(search)}"
+            subject,
+            "search",
+            f"be {known} or one of the classes {names}, not {checks.shown(search)}",
         )
     return cast(SearchKind, search)
 

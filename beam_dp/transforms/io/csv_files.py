@@ -22,7 +22,7 @@ from beam_dp.transforms.io.file_format import (
     UTF_8,
     Dialect,
     Format,
-    Looked,
+    Sniffed,
     Wanted,
 )
 
@@ -83,7 +83,7 @@ class Csv(Format):
     packed = True
     typed = False
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+    def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
         That is bytes that are not UTF-8, a number in another form than the dialect says, a row that
@@ -103,7 +103,7 @@ class Csv(Format):
         numbers = wanted.numbers
         types = {name: pa.float64() if name in numbers else pa.string() for name in wanted.columns}
         found = {name: frozenset[str]().union(*(each[name] for each in forms)) for name in types}
-        return Looked(types, found)
+        return Sniffed(types, found)
 
     def _forms(self, path: str, wanted: Wanted) -> dict[str, frozenset[str]]:
         """Refuse a file that would be misread; return how its cells are written, by column."""
@@ -243,10 +243,10 @@ def _first(
         length = int(piece.ends[-1]) if len(piece.ends) else 0
         found.append(records.Piece(piece.text[:length], piece.ends + size, piece.good, piece.cells))
         size += length
-        if size >= open_files.LOOKED:
+        if size >= open_files.SNIFFED:
             break
     ends = np.concatenate([piece.ends for piece in found])
-    few = int(np.searchsorted(ends, open_files.LOOKED, "right"))
+    few = int(np.searchsorted(ends, open_files.SNIFFED, "right"))
     good = np.concatenate([piece.good for piece in found])[:few]
     cells = np.concatenate([piece.cells for piece in found])[:few]
     text = b"".join(piece.text for piece in found)
@@ -269,9 +269,9 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
     behind = content[piece.ends[bad] - 2]
     behind = np.where(behind == records.CARRIAGE_RETURN, content[piece.ends[bad] - 3], behind)
     longer = (piece.cells[bad] == width + 1) & (behind == records.COMMA)
-    mend = "End the header with a delimiter too."
+    hint = "End the header with a delimiter too."
     if not longer.all():
-        mend = (
+        hint = (
             "A cell with a delimiter, a quote or a line end in it must stand in quotes, which are "
             "doubled in it; where no cell is quoted, quotes: false stands in a file of --config."
         )
@@ -282,7 +282,7 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
         f"every row of {wanted.pattern!r}",
         f"have as many cells as the header, {width}, and quotes as in RFC 4180; {which} has others "
         f"in {open_files.START}",
-        mend,
+        hint,
     )
     return good
 
@@ -301,8 +301,8 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         ValueError: says how to read all of them, if they have one form.
     """
     given = wanted.dialect
-    told = mended(texts, given)
-    if told is None:
+    dialect = dialect_hint(texts, given)
+    if dialect is None:
         return
     cell = column.replace('"', '""')
     raise checks.ParameterError(
@@ -310,13 +310,13 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         f"column {column!r} of {wanted.pattern!r}",
         f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
         f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
-        f"Write {told}."
-        if told
+        f"Write {dialect}."
+        if dialect
         else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
     )
 
 
-def mended(texts: pa.StringArray, given: Dialect) -> str | None:
+def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:
     """Return which options read all cells with a digit as numbers: "" for none, None: as given."""
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     if not to_numbers(held, given).null_count:

@@ -22,9 +22,9 @@ from beam_dp.mechanisms.numerics import checks
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
-LOOKED = 1 << 20
+SNIFFED = 1 << 20
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
-START = f"its first {LOOKED >> 20} MiB"
+START = f"its first {SNIFFED >> 20} MiB"
 PATIENCE = 60.0
 """So many seconds a file system may think, when a pipeline is built."""
 _RAISED = (Exception,)
@@ -58,11 +58,11 @@ def is_local(path: str) -> bool:
     return FileSystems.get_scheme(path) is None
 
 
-def check_system(owner: str, name: str, path: str) -> None:
+def check_system(subject: str, name: str, path: str) -> None:
     """Refuse a path in a file system whose package is not installed.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         name: what the path is.
         path: the path, or a pattern of paths.
 
@@ -76,7 +76,7 @@ def check_system(owner: str, name: str, path: str) -> None:
     except ValueError:
         is_there = False
     rule = f"be in a file system that is installed, not {path!r}"
-    checks.require(is_there, owner, name, rule, f"Write: pip install {extra}." if extra else "")
+    checks.require(is_there, subject, name, rule, f"Write: pip install {extra}." if extra else "")
 
 
 def matched(pattern: str) -> list[FileMetadata]:
@@ -175,15 +175,17 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
             cannot be read or unpacked.
     """
     [start] = guarded(_start(path), unreadable(path, pattern, rule))
-    owner, every = "ReadRows", f"every file of {pattern!r}"
+    subject, every = "ReadRows", f"every file of {pattern!r}"
     kinds = [kind for sign, kind in _OTHERS.items() if start.startswith(sign)]
     kinds += [_UTF_16] * (b"\0" in start[:2])  # without a mark
     for kind in kinds[:1]:
-        raise checks.ParameterError(owner, every, f"be text, and {named(path, pattern)} is {kind}")
+        raise checks.ParameterError(
+            subject, every, f"be text, and {named(path, pattern)} is {kind}"
+        )
     text = start.decode(errors="ignore").encode()
     checks.require(
         not utf8 or (start.startswith(text) and len(start) - len(text) < 4),
-        owner,
+        subject,
         every,
         f"be text in UTF-8, and {named(path, pattern)} is not, in {START}",
         "CSV may have another one: give --encoding cp1252 (of Windows) or latin-1. Save other files "
@@ -194,7 +196,7 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
 
 def _start(path: str) -> Iterator[bytes]:
     with opened(path) as stream:
-        yield stream.read(LOOKED)
+        yield stream.read(SNIFFED)
 
 
 def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:

@@ -31,12 +31,12 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import pick
-from beam_dp.mechanisms.histogram_choice.loss import SUMS
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
-from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program
+from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -61,7 +61,7 @@ _FEW_PARTITIONS = 1 << 14
 _MANY = 64
 _LARGEST = 2**63 - 1
 _TOGETHER = tuple[int, tuple[int, "Block"]]
-Keep = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
+Suppress = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
 """Makes output columns of released ones."""
 _Bucket = tuple[int, Iterable[bytes]]
 """The number of a bucket, and its packed summaries."""
@@ -81,7 +81,7 @@ class Block:
     keys: np.ndarray
     numbers: tuple[np.ndarray, ...] = ()
     drawn: tuple[Released, ...] = ()
-    chosen: Chosen = NOTHING
+    chosen: Adaptive = NOTHING
 
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
@@ -169,16 +169,16 @@ def listed(names: list[Key]) -> np.ndarray:
     return column
 
 
-def choose_first(
+def choose_parameters(
     _: bytes, packed: Iterable[bytes], program: Program, noise: Noise, draws: Draws
-) -> tuple[int, Chosen]:
+) -> tuple[int, Adaptive]:
     """Draw the bound and the centres from the votes of all bundles."""
     votes = adaptive.votes_of(program).merged([wire.unpack(blob) for blob in packed])
     return 0, draws.once("first", lambda: adaptive.choose(program, votes, noise))
 
 
 def select_partitions(
-    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Chosen | None = None
+    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Adaptive | None = None
 ) -> tuple[int, Selected]:
     """Draw which partitions of a bucket are released, from the weights in all of them."""
     bucket, packed = element
@@ -219,7 +219,7 @@ def choose_clips(
     program: Program,
     noise: Noise,
     draws: Draws,
-    chosen: Chosen | None = None,
+    chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
     """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
@@ -238,7 +238,7 @@ def draw_bucket(
     noise: Noise,
     draws: Draws,
     clips: tuple[np.ndarray, ...] = (),
-    chosen: Chosen | None = None,
+    chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
 ) -> Iterator[tuple[int, Block]]:
     """Draw the numbers of the partitions of a bucket; yield numbered blocks.
@@ -342,7 +342,7 @@ class Drawn:
 
 
 @dataclasses.dataclass(eq=False)
-class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chosen]]):
+class ChooseParameters(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Adaptive]]):
     """Turn the votes of people into the one choice, behind a barrier, even where nobody votes.
 
     Attributes:
@@ -355,12 +355,14 @@ class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chos
     noise: Noise
     draws: Draws
 
-    def expand(self, votes: beam.PCollection[bytes]) -> beam.PCollection[Chosen]:
+    def expand(self, votes: beam.PCollection[bytes]) -> beam.PCollection[Adaptive]:
         """Gather the votes of all bundles, and draw."""
         given = beam.pvalue.AsIter(votes), self.program, self.noise, self.draws
-        choose = quick_steps.mapped(choose_first, *given).with_output_types(tuple[int, Chosen])
+        choose = quick_steps.mapped(choose_parameters, *given).with_output_types(
+            tuple[int, Adaptive]
+        )
         start = votes.pipeline | "StartFirst" >> beam.Impulse()
-        return behind_a_barrier(start | "ChooseFirst" >> choose, "First")
+        return behind_a_barrier(start | "ChooseParameters" >> choose, "First")
 
 
 @dataclasses.dataclass(eq=False)
@@ -469,7 +471,7 @@ def named(
     metrics: Sequence[Metric],
     layout: Layout,
     batches: bool = False,
-    keep: Keep | None = None,
+    suppress: Suppress | None = None,
     may_lack: bool = False,
 ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
     """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
@@ -480,20 +482,20 @@ def named(
         metrics: the metrics.
         layout: which columns hold what.
         batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
-        keep: what makes output columns of those that were released; None: they stay.
+        suppress: what makes output columns of those that were released; None: they stay.
         may_lack: whether a whole number may be missing all the same.
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
         step = quick_steps.mapped(
-            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, keep
+            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, suppress
         )
         return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
     step = quick_steps.flat_mapped(
-        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, keep
+        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, suppress
     )
     return blocks | "MakeRows" >> step.with_output_types(
-        output_names.output_type(partition, metrics, layout, may_lack or keep is not None)
+        output_names.output_type(partition, metrics, layout, may_lack or suppress is not None)
     )
 
 
@@ -502,10 +504,10 @@ def as_rows(
     names: Sequence[str],
     wholes: Sequence[bool],
     public: PublicKeys | None,
-    keep: Keep | None = None,
+    suppress: Suppress | None = None,
 ) -> Iterator[beam.Row]:
     """Yield each row of a block under its names."""
-    for key, numbers in _typed(block, wholes, keep).rows(public):
+    for key, numbers in _typed(block, wholes, suppress).rows(public):
         yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
 
 
@@ -514,13 +516,13 @@ def as_batch(
     names: Sequence[str],
     wholes: Sequence[bool],
     public: PublicKeys | None,
-    keep: Keep | None = None,
+    suppress: Suppress | None = None,
 ) -> pa.RecordBatch:
     """Return a block as a batch under its names; it has public keys, or none."""
     keys = public.keys.columns if public is not None else ()
     indexes = pa.array(block.keys)
     kinds = [pa.int64() if whole else pa.float64() for whole in wholes]
-    numbers = map(pa.array, _typed(block, wholes, keep).numbers, kinds)
+    numbers = map(pa.array, _typed(block, wholes, suppress).numbers, kinds)
     return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
 
 
@@ -545,6 +547,6 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
     return np.array(cells, object if None in cells else np.int64)
 
 
-def _typed(block: Block, wholes: Sequence[bool], keep: Keep | None) -> Block:
+def _typed(block: Block, wholes: Sequence[bool], suppress: Suppress | None) -> Block:
     numbers = tuple(map(typed, block.numbers, wholes))
-    return dataclasses.replace(block, numbers=numbers if keep is None else keep(numbers))
+    return dataclasses.replace(block, numbers=numbers if suppress is None else suppress(numbers))

@@ -1,4 +1,5 @@
-"""The clip of one partition in two looks: what they reveal, which one is taken, and the clip.
+"""The clip of one partition by two noisy histograms: what they reveal, which one is taken, and the
+clip.
 
 Laws are summed exactly from the values that the library's own code returns for given noise.
 """
@@ -54,7 +55,7 @@ def test_round_numbers_are_among_the_clips():
 
 
 class Given(ZeroNoise):
-    """Noise that is given: of both looks, and of the blur."""
+    """Noise that is given: of both histograms, and of the blur."""
 
     def __init__(self, laplace, geometric):
         object.__setattr__(self, "laplace", list(laplace))
@@ -70,39 +71,39 @@ class Given(ZeroNoise):
         return self.geometrics.pop(0)
 
 
-def geometric(rate: float, reach: int) -> np.ndarray:
-    return -math.expm1(-rate) * np.exp(-rate * np.arange(reach))
+def geometric(rate: float, span: int) -> np.ndarray:
+    return -math.expm1(-rate) * np.exp(-rate * np.arange(span))
 
 
-def laplace(rate: float, reach: int) -> np.ndarray:
-    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-reach, reach + 1.0)))
+def laplace(rate: float, span: int) -> np.ndarray:
+    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-span, span + 1.0)))
 
 
 @functools.cache
-def blur(cost: Fraction, rest: Fraction, reach: int) -> np.ndarray:
-    """Return the law of what `blurred` adds, from -reach to reach, by all its draws."""
-    a, b = (each.ravel() for each in np.mgrid[:reach, :reach])
-    chances = np.outer(geometric(float(cost), reach), geometric(float(rest), reach)).ravel()
+def blur(cost: Fraction, rest: Fraction, span: int) -> np.ndarray:
+    """Return the law of what `blurred` adds, from -span to span, by all its draws."""
+    a, b = (each.ravel() for each in np.mgrid[:span, :span])
+    chances = np.outer(geometric(float(cost), span), geometric(float(rest), span)).ravel()
     nothing = np.zeros_like(a)
-    law = np.zeros(2 * reach + 1)
+    law = np.zeros(2 * span + 1)
     parts = []
     for draws in ([a, b, nothing, nothing], [nothing, nothing, a, b]):
         noise = Given([], draws)
         added = HistogramNoise(Budget(cost + rest)).blurred(nothing, Budget(cost), noise)
         assert noise.rates == [cost, rest, cost, rest]
         part = np.zeros_like(law)
-        np.add.at(part, added + reach, chances)
+        np.add.at(part, added + span, chances)
         parts.append(part)
-    return np.convolve(*parts)[reach : 3 * reach + 1]
+    return np.convolve(*parts)[span : 3 * span + 1]
 
 
 @pytest.mark.parametrize("rates", [(1, 1), (0.25, 0.15), (0.5, 3), (2, 0.1)], ids=str)
 def test_a_blurred_histogram_has_the_noise_of_the_lower_budget(rates):
     cost, rest = map(Fraction, rates)
-    reach = math.ceil(30 / min(rates))
-    whole = laplace(float(cost + rest), reach)
-    found = np.convolve(whole, blur(cost, rest, reach))[reach : 3 * reach + 1]
-    assert found == pytest.approx(laplace(float(cost), reach), rel=1e-9, abs=1e-12)
+    span = math.ceil(30 / min(rates))
+    whole = laplace(float(cost + rest), span)
+    found = np.convolve(whole, blur(cost, rest, span))[span : 3 * span + 1]
+    assert found == pytest.approx(laplace(float(cost), span), rel=1e-9, abs=1e-12)
 
 
 SMALL = CliffChoice(Budget(4), with_round_numbers((1, 2, 4, 8)))
@@ -110,10 +111,10 @@ FAR, NEAR = 6, 4
 
 
 def outcomes(choice: CliffChoice, numbers: dict[int, int], bucket: int):
-    """Return both looks with their chances, from all noises of one bucket of octaves.
+    """Return both histograms with their chances, from all noises of one bucket of octaves.
 
     Yields:
-        The key of what is released, its chance, and the second look of a cliff, without noise.
+        The key of what is released, its chance, and the second histogram of a cliff, without noise.
     """
     histogram, rates = people(choice, numbers), [Fraction(5, 2), Fraction(3, 2)]
     size = len(choice._starts)
@@ -166,13 +167,13 @@ def test_both_looks_cost_what_they_say_and_the_noise_gets_the_rest(crowd):
 def test_what_is_spent_and_what_is_left_are_the_cost():
     for numbers in ({5: 10**4}, {1: 3}):
         noisy = CHOICE.draw(people(CHOICE, numbers), ZeroNoise())
-        looks, left = CHOICE.looks(noisy), CHOICE.left(noisy)
-        costs = [cost.amount for cost, _, _ in looks]
+        histograms, left = CHOICE.histograms(noisy), CHOICE.left(noisy)
+        costs = [cost.amount for cost, _, _ in histograms]
         spent = costs[-1] if left is None else sum(costs) + left.amount
         assert spent == CHOICE.cost.amount and costs[0] == CHOICE.cost.amount * Fraction(5, 8)
-        assert [each.shape[-1] for _, _, each in looks] == [
+        assert [each.shape[-1] for _, _, each in histograms] == [
             len(OCTAVES) + 1,
-            len(OCTAVES) + 1 if left is None else len(looks[1][1]),
+            len(OCTAVES) + 1 if left is None else len(histograms[1][1]),
         ]
 
 
@@ -192,7 +193,8 @@ def test_people_in_two_cells_are_noticed(monkeypatch):
     assert worst_ratio(SMALL, CROWDS[0], 3)[True] > 3.4
 
 
-# ------------------------------------------------------------------------------ which look, and clip
+# ------------------------------------------------------------------------------ which histogram,
+# and clip
 
 RATINGS = {number: 1000 for number in range(1, 6)}
 CLIFFS = {

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.additive import contribution, joint_noise
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     FINE,
@@ -32,7 +32,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
     Limits,
     clipped_sum,
-    draw_together,
+    draw_jointly,
     people_of,
 )
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
@@ -80,7 +80,7 @@ def made(signed=True, budget=PURE, partitions=1, source=0, clips=GRID, unit=ONE,
     found = clipped_sum(context, budget, measure, unit, anchored=anchored, **more)
     if found.clip is None or type(found.clip.choice) is ClipChoice or clips == VALUE_CLIPS:
         return found
-    # One look at these clips; two looks, at round numbers too, have tests of their own.
+    # One histogram of these clips; two histograms, at round numbers too, have tests of their own.
     octaves = dataclasses.replace(found.measure, thresholds=tuple(clips))
     choice = ClipChoice(found.clip.choice.cost, octaves.thresholds, 1 + signed, anchored)
     return with_measure(found, octaves, choice)
@@ -117,7 +117,7 @@ def released(release: AdditiveRelease, rows: list[Row], partitions: int, noise: 
     everybody = view_of(rows, [release.measure], 1, shared=True)
     choice = release.clip.choose(everybody.at(0), noise)
     found = release.draw(view_of(rows, release.measures, partitions).at(0, choice), noise)
-    return found if found.cut is None else found.spread(found.cut.sums(found.values))
+    return found if found.loss is None else found.spread(found.loss.sums(found.values))
 
 
 def random_rows(generator: random.Random, people: int, partitions: int, most=90) -> list[Row]:
@@ -372,7 +372,7 @@ def test_nobody_shown_is_no_sum_and_a_bound_for_rows(budget, partitions):
         choice = np.zeros((1, release.clip.choice.sides, release.clip.choice.buckets), np.int64)
         view = view_of(rows, release.measures, 2).at(0, choice).among(partitions)
         found = release.draw(view, ZeroNoise())
-        assert found.cut is None and (found.high == math.inf).all()
+        assert found.loss is None and (found.high == math.inf).all()
         if not release.clip.choice.anchored:
             assert not found.values.any() and (found.low == -math.inf).all()
             continue
@@ -414,7 +414,7 @@ def test_a_bound_on_rows_opens_the_interval():
     rows = random_rows(random.Random(4), 400, 2)
     for signed in (False, True):
         found = drawn(dataclasses.replace(made(signed), limits=Limits(bounded=True)), rows, 2, 5)
-        assert found.cut is None and (found.high == math.inf).all()
+        assert found.loss is None and (found.high == math.inf).all()
         assert (np.isfinite(found.low) == (not signed)).all()
 
 
@@ -424,7 +424,7 @@ def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
     assert release.measure.thresholds == (5,)
     view = view_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).among(1)
     found = release.draw(view.at(0), ZeroNoise())
-    assert found.values.tolist() == [5, 0] and found.cut is None
+    assert found.values.tolist() == [5, 0] and found.loss is None
     assert found.above.tolist() == [float(laplace_bound(Fraction(1, 5), ALPHA))] * 2
 
 
@@ -445,14 +445,14 @@ def test_a_given_clip_cuts_each_partition_and_with_a_bound_nothing_is_chosen(bud
 
 
 @pytest.mark.parametrize(
-    ("depth", "ends"),
+    ("max_rows_per_partition", "ends"),
     [(1, (1,)), (2, (1, 2)), (5, (1, 2, 4, 5)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))],
 )
-def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
-    context = Context((), depth=depth, partitions=1)
+def test_row_clips_are_powers_of_two_up_to_the_bound(max_rows_per_partition, ends):
+    context = Context((), max_rows_per_partition=max_rows_per_partition, partitions=1)
     release = dp.Count().build(context, PURE)
-    assert row_clips(depth) == ends and {*ends} <= {*release.measure.thresholds}
-    assert (release.clip is None) == (depth == 1)
+    assert row_clips(max_rows_per_partition) == ends and {*ends} <= {*release.measure.thresholds}
+    assert (release.clip is None) == (max_rows_per_partition == 1)
     assert row_clips(None) == tuple(2**n for n in range(41))
     assert VALUE_CLIPS == tuple(2**n for n in range(84))
 
@@ -477,9 +477,9 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
         release.released(dataclasses.replace(taken, totals=each), noisy, clips, release.noise)
         for each in (taken.totals, np.zeros(60, np.int64))
     ]
-    sums = given.cut.sums(given.values)
+    sums = given.loss.sums(given.values)
     found = given.spread(sums)
-    assert given.cut == same.cut and found.values.tolist() == same.spread(sums).values.tolist()
+    assert given.loss == same.loss and found.values.tolist() == same.spread(sums).values.tolist()
     truth = np.array([(1 + at % 3) * (320 + 15 * 80) for at in range(6)])
     assert (given.values[:6] < 0.9 * truth).all() and not found.values[6:].any()
     back = found.values[:6] - given.values[:6]
@@ -488,7 +488,7 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
         found.values[:6] < 1.1 * truth
     ).all()
     # The interval stays where it was.
-    below, above = given.cut.widths(given.values, sums)
+    below, above = given.loss.widths(given.values, sums)
     assert found.low == pytest.approx(given.values - below)
     assert found.high == pytest.approx(given.values + above)
 
@@ -503,8 +503,8 @@ def test_nothing_is_given_back_where_nothing_is_known_to_share_it_by(kind):
     choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
     view = view_of(rows, release.measures, 3).at(0, choice * (kind != "nobody shown"))
     found = release.draw(view.among(1) if kind == "one partition" else view, ZeroNoise())
-    assert (found.cut is None) == (kind == "nobody shown")
-    assert found.cut is None or not found.cut.lost
+    assert (found.loss is None) == (kind == "nobody shown")
+    assert found.loss is None or not found.loss.lost
 
 
 # ------------------------------------------------------------------------------------------- the box
@@ -678,22 +678,22 @@ def pool(*costs: Fraction) -> list[AdditiveRelease]:
     ]
 
 
-def worst_of_pool(epsilon: Fraction) -> float:
+def worst_of_joint_noise(epsilon: Fraction) -> float:
     """Return the largest |log ratio| of the joint law when a person is added, by enumeration."""
 
-    def drawn_together(rows):
+    def drawn_jointly(rows):
         views = [view_of(rows, number.measures, 1).at(0) for number in numbers]
-        found = draw_together(numbers, views, ZeroNoise())
+        found = draw_jointly(numbers, views, ZeroNoise())
         return np.array([int(each.values[0]) for each in found])
 
     numbers, worst = pool(epsilon / 2, epsilon / 4, epsilon / 4), 0.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joint_noise, "OneDraw", Recorded)
         patch.setattr(Recorded, "hidden", [])
-        before = drawn_together(CROWD)
+        before = drawn_jointly(CROWD)
         for values in PERSONS:
             added = [Row((99, 0), (0, 0), (value,)) for value in values]
-            move = drawn_together(CROWD + added) - before
+            move = drawn_jointly(CROWD + added) - before
             first, last = Recorded.hidden[0], Recorded.hidden[-1]
             assert first == last and first.budget == Budget(epsilon)  # the noise is of no data
             sides_ = tuple(zip(first.clips, first.signed, strict=True))
@@ -708,7 +708,7 @@ def worst_of_pool(epsilon: Fraction) -> float:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 def test_one_more_person_changes_the_joint_law_by_at_most_epsilon(epsilon: Fraction) -> None:
-    worst = worst_of_pool(epsilon)
+    worst = worst_of_joint_noise(epsilon)
     assert 0.999 * epsilon < worst <= epsilon * (1 + 1e-9)
 
 
@@ -744,10 +744,13 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     found = release.draw(view_of(rows, release.measures, 1).at(0, choice), asked)
     clip = 5 if share == "7/10" else 8
     assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
-    told = release.clip.told(choice, [], release.noise_cost)
+    told = release.clip.record(choice, [], release.noise_cost)
     assert Fraction(told["cost_of_the_noise"]) == 10 * Fraction(share)
-    assert [look["scale"] for look in told["histograms"]] == [0.4, 2.0 if clip == 5 else 0.25]
-    # Of several partitions, and under zCDP, there is one look at octaves.
+    assert [histogram["scale"] for histogram in told["histograms"]] == [
+        0.4,
+        2.0 if clip == 5 else 0.25,
+    ]
+    # Of several partitions, and under zCDP, there is one histogram of octaves.
     several = made(budget=Budget(10), clips=VALUE_CLIPS, partitions=2)
     gaussian = made(budget=ZCDP, clips=VALUE_CLIPS)
     assert {type(each.clip.choice) for each in (several, gaussian)} == {ClipChoice}

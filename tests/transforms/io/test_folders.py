@@ -105,5 +105,7 @@ def test_a_column_of_the_files_is_never_replaced(ending: str, tmp_path: Path) ->
     place = tmp_path / "who=5"
     place.mkdir()
     write(place / f"visits{ending}", [{"who": "v1", "spent": 1.5}])
-    with pytest.raises(ValueError, match=r"column 'who' must be a column of the files, or the name"):
+    with pytest.raises(
+        ValueError, match=r"column 'who' must be a column of the files, or the name"
+    ):
         dp.ReadRows(f"{place}/visits{ending}", ["who", "spent"], ["spent"]).here()

@@ -26,14 +26,14 @@ which each person is in one bucket, paid once. A partition's summary has the sum
 the r_il by bucket of T_i: all C can be taken when the lines of people are gone.
 
 *The loss is given back.* What people above C lose together, as far as the histogram shows it, is
-given to the partitions in proportion to their released numbers (`Cut`): a function of what was
-released. With one partition there is nothing to share out, and nothing is given back.
+given to the partitions in proportion to their released numbers (`ClippingLoss`): a function of what
+was released. With one partition there is nothing to share out, and nothing is given back.
 
-*Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
-histogram: C is the only thing that cuts. Of one partition the true sum is between the released
+*Interval.* Let n be the tail bound of the noise (95%), and L what the people above C lose by the
+histogram: only C clips. Of one partition the true sum is between the released
 number - n - L of the negative side, and + n + L of the positive one; the side of a person is the
-sign of the sum of their a_il. One of several has its share of L (`Cut`). n is proved; L assumes
-that what is beyond the highest bucket that shows people goes on falling.
+sign of the sum of their a_il. One of several has its share of L (`ClippingLoss`). n is proved; L
+assumes that what is beyond the highest bucket that shows people goes on falling.
 
 *Nobody shown.* Where no bucket shows people, there is no clip: a sum is 0, and nothing is known on
 either side. So few people have other than 0, if any do. A number of rows is taken with the least
@@ -56,13 +56,17 @@ import numpy as np
 from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
-from beam_dp.mechanisms.histogram_choice.clip import (
+from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
     SHARE_OF_NORM,
     ClipChoice,
     share_of_clip,
 )
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    SHARED_CLIP,
+    SINGLE_PARTITION,
+    ClippingLoss,
+)
 from beam_dp.mechanisms.metrics.additive.contribution import Total, grid_of
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
@@ -143,7 +147,7 @@ class AdditiveRelease(Release):
         unit: what one unit of it is worth.
         noise_cost: the cost of the noise, in all partitions; without a norm in one of them.
         clip: how the clip is chosen; None: there is one threshold only.
-        alpha: the chance that the noise strays further than the interval says.
+        alpha: the chance that the noise exceeds its tail bound.
         limits: what else the interval depends on.
         box: whether a person moves each partition by one person at most, and partitions are few.
         joint: the draw of noise that it shares with other numbers; None: it has noise of its own.
@@ -199,7 +203,7 @@ class AdditiveRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one noisy number per partition, with noise of its own."""
-        [released] = draw_together([self], [view], noise)
+        [released] = draw_jointly([self], [view], noise)
         return released
 
     def clipped(self, view: PartitionView) -> ClippedTotals:
@@ -215,7 +219,7 @@ class AdditiveRelease(Release):
 
     def unclipped(self, view: PartitionView) -> ClippedTotals:
         """Return the number with nobody clipped, who moves it by one person in each partition."""
-        whole, _ = view.cut(0, np.full(view.size, len(self.measure.thresholds)))
+        whole, _ = view.clipped(0, np.full(view.size, len(self.measure.thresholds)))
         return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip, view.total)
 
     def _chosen(self, choice: np.ndarray, partitions: int) -> int:
@@ -239,65 +243,67 @@ class AdditiveRelease(Release):
         """Return about how far a partition's number will be off, in the user's scale."""
         return float(self._best(choice, partitions)[1][0] * self.unit)
 
-    def better_box(self, taken: ClippedTotals) -> JointNoise | None:
+    def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip.
 
         Partitions that are drawn apart have no draw to share.
         """
-        together = len(taken.totals) == taken.partitions
-        if not self.box or taken.choice is None or not together:
+        together = len(clipped.totals) == clipped.partitions
+        if not self.box or clipped.choice is None or not together:
             return None
-        box = JointNoise(self.noise_cost, (False,), partitions=taken.partitions)
-        lost = self._choice.losses(taken.choice, np.array([taken.index]))[0].shown[0]
-        error = self.noise.mean_error(0) * taken.clip + lost / taken.partitions
+        box = JointNoise(self.noise_cost, (False,), partitions=clipped.partitions)
+        lost = self._choice.losses(clipped.choice, np.array([clipped.index]))[0].shown[0]
+        error = self.noise.mean_error(0) * clipped.clip + lost / clipped.partitions
         return box if box.mean_error(0) * self.measure.fine <= error else None
 
     def released(
-        self, taken: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: JointNoise
+        self, clipped: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: JointNoise
     ) -> Released:
         """Return the numbers with their noise, and how far the truth may be from them.
 
         Args:
-            taken: what `clipped` returned.
+            clipped: what `clipped` returned.
             noisy: the totals with their noise, in units over `fine`.
             clips: the clips of all numbers that share the noise, each in its own grid.
             noise: their noise.
         """
-        values = integers.scale(noisy, self.unit / taken.fine)
-        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / taken.fine)
+        values = integers.scale(noisy, self.unit / clipped.fine)
+        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / clipped.fine)
         below = above = bound
-        cut = None
-        if not taken.shown and not (self.clip and self.clip.choice.anchored):
+        loss = None
+        if not clipped.shown and not (self.clip and self.clip.choice.anchored):
             values, below, above = np.full(len(values), self.limits.unseen), math.inf, math.inf
-        elif not taken.shown or self.limits.bounded:  # people, or rows, may have been cut
-            below, above = math.inf if taken.shown and self.signed else bound, math.inf
-        elif taken.choice is not None:
-            cut = self._cut(taken, bound, noise)
+        elif not clipped.shown or self.limits.bounded:  # people, or rows, may have been cut
+            below, above = math.inf if clipped.shown and self.signed else bound, math.inf
+        elif clipped.choice is not None:
+            loss = self._loss(clipped, bound, noise)
         size = self.contribution.size
         values = values.reshape(-1, size) if size > 1 else values
         ends = (np.full(values.shape, far) for far in (below, above))
-        return dataclasses.replace(Released.between(values, *ends), cut=cut)
+        return dataclasses.replace(Released.between(values, *ends), loss=loss)
 
-    def deviation(self, cut: Cut | None) -> tuple[float, bool]:
+    def deviation(self, loss: ClippingLoss | None) -> tuple[float, bool]:
         """Return the standard deviation of the noise of a number, and whether it is Gaussian.
 
         Args:
-            cut: that of the number; None: it was drawn with the one, or least, clip.
+            loss: that of the number; None: it was drawn with the one, or least, clip.
         """
         clip = float(self.measure.thresholds[0] * self.unit)
-        scale = self.noise.scale(self.place) * clip if cut is None else cut.scale
-        is_normal = self.noise_cost.is_zcdp or (cut is not None and cut.norm == 2)
+        scale = self.noise.scale(self.place) * clip if loss is None else loss.scale
+        is_normal = self.noise_cost.is_zcdp or (loss is not None and loss.norm == 2)
         return (scale if is_normal else math.sqrt(2) * scale), is_normal
 
-    def _cut(self, taken: ClippedTotals, bound: float, noise: JointNoise) -> Cut:
+    def _loss(self, clipped: ClippedTotals, bound: float, noise: JointNoise) -> ClippingLoss:
         """Return what people lose at a clip that partitions share, in the user's scale."""
-        unit, clip = float(self.unit), float(taken.clip * self.unit)
-        scale, several = noise.scale(self.place) * clip, taken.partitions > 1
-        if taken.index < 0 or taken.choice is None or self.clip is None:  # nobody is clipped
-            return Cut(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
-        at = np.array([taken.index])
+        unit, clip = float(self.unit), float(clipped.clip * self.unit)
+        scale, several = noise.scale(self.place) * clip, clipped.partitions > 1
+        if clipped.index < 0 or clipped.choice is None or self.clip is None:  # nobody is clipped
+            return ClippingLoss(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
+        at = np.array([clipped.index])
         squared = self.measure.totals is not None
-        losses = self._choice.losses(taken.choice, at, TOGETHER if several else ALONE, squared)
+        losses = self._choice.losses(
+            clipped.choice, at, SHARED_CLIP if several else SINGLE_PARTITION, squared
+        )
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = not several and not self.clip.folded
         totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
@@ -306,16 +312,16 @@ class AdditiveRelease(Release):
             for total, loss in zip(totals, losses, strict=True)
         ]
         below = sides[-1] if self.signed else (0.0, 0.0)
-        cut = Cut(bound, clip, scale, below, sides[0], norm=self.measure.norm)
+        loss = ClippingLoss(bound, clip, scale, below, sides[0], norm=self.measure.norm)
         if not several or not self.measure.norm or self.measure.part is not None:
-            return cut
+            return loss
         shown, kept, squares = (
             sum(float(getattr(loss, name)[0]) for loss in losses)
             for name in ("shown", "kept", "seen_squares")
         )
         people = shown**2 / squares if squares else 0.0
         lost = shown * people / (people + GIVEN_BACK_FROM) * unit
-        return dataclasses.replace(cut, lost=lost, kept=kept * unit)
+        return dataclasses.replace(loss, lost=lost, kept=kept * unit)
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers: nobody's partitions were dropped where there is a norm."""
@@ -338,7 +344,7 @@ class AdditiveRelease(Release):
         return Description(name, f"{error * clip:.4g}", f"{scale * clip:.4g}", note)
 
 
-def draw_together(
+def draw_jointly(
     numbers: Sequence[AdditiveRelease], views: Sequence[PartitionView], noise: Noise
 ) -> list[Released]:
     """Draw numbers that share a draw of noise per partition.
@@ -348,18 +354,18 @@ def draw_together(
         views: the partitions, as each of them reads them.
         noise: the randomness.
     """
-    taken = [number.clipped(view) for number, view in zip(numbers, views, strict=True)]
+    clipped = [number.clipped(view) for number, view in zip(numbers, views, strict=True)]
     shared = numbers[0].noise
-    for number, each in zip(numbers, taken, strict=True):
+    for number, each in zip(numbers, clipped, strict=True):
         if number.clip is not None and each.choice is not None:
             budget = number.clip.cost_of_noise(shared.budget, each.choice)
             shared = dataclasses.replace(shared, budget=budget)
-    box = numbers[0].better_box(taken[0])
+    box = numbers[0].better_box(clipped[0])
     if box is not None:
-        shared, taken = box, [numbers[0].unclipped(views[0])]
-    clips = [each.clip * each.fine for each in taken]
-    noisy = shared.add([each.totals for each in taken], clips, noise)
-    triples = zip(numbers, taken, noisy, strict=True)
+        shared, clipped = box, [numbers[0].unclipped(views[0])]
+    clips = [each.clip * each.fine for each in clipped]
+    noisy = shared.add([each.totals for each in clipped], clips, noise)
+    triples = zip(numbers, clipped, noisy, strict=True)
     return [number.released(each, sums, clips, shared) for number, each, sums in triples]
 
 
@@ -378,7 +384,7 @@ def people_of(
     measure = Measure(source, once=True, thresholds=(1,))
     if each or context.partitions == 1:
         return each_partition(context, share, Total(measure), Limits(sure=True))
-    limits = Limits(bounded=context.depth is not None, sure=True)
+    limits = Limits(bounded=context.max_rows_per_partition is not None, sure=True)
     made = clipped_sum(context, share, measure, given=Fraction(1), limits=limits)
     few = context.partitions is not None and context.partitions <= BOX
     return dataclasses.replace(made, box=box and few)
@@ -397,7 +403,7 @@ def each_partition(
     """
     measure, clip = contribution.measure, None
     if len(measure.thresholds) > 1:
-        part = share_of_clip(context.partitions, context.reach)
+        part = share_of_clip(context.partitions, context.max_partitions)
         cost, share = share.split((part, 1 - part))
         numbers = context.partitions or _UNKNOWN
         choice = ClipChoice(cost, measure.thresholds, anchored=True, numbers=numbers)
@@ -440,10 +446,10 @@ def clipped_sum(
     thresholds = clips_of_norm(
         (context.bound, context.partitions), measure.thresholds, cap, norm, fine
     )
-    two_looks = not several and len(thresholds) > 1 and not share.is_zcdp
+    two_histograms = not several and len(thresholds) > 1 and not share.is_zcdp
     measure = dataclasses.replace(
         measure,
-        thresholds=with_round_numbers(thresholds) if two_looks else thresholds,
+        thresholds=with_round_numbers(thresholds) if two_histograms else thresholds,
         cap=cap if several else None,
         fine=fine,
         norm=norm,
@@ -457,7 +463,7 @@ def clipped_sum(
             cost, noise_cost = (lender or share).split((part, 1 - part))
             noise_cost = share if lender else noise_cost
         known = -1 if widest is None else int(np.searchsorted(measure.thresholds, widest))
-        choice = (CliffChoice if two_looks else ClipChoice)(
+        choice = (CliffChoice if two_histograms else ClipChoice)(
             cost,
             measure.thresholds,
             1 if measure.sign or folded else 2,
@@ -471,5 +477,5 @@ def clipped_sum(
         noise_cost,
         clip,
         context.alpha,
-        limits or Limits(bounded=context.depth is not None),
+        limits or Limits(bounded=context.max_rows_per_partition is not None),
     )

@@ -52,7 +52,7 @@ class JointNoise:
     @property
     def name(self) -> str:
         """The distribution, for the plan."""
-        return self._alone.name if self._alone else f"one draw for {len(self._sides)} numbers"
+        return self._alone.name if self._alone else f"joint noise for {len(self._sides)} numbers"
 
     def add(
         self, totals: Sequence[np.ndarray], clips: Sequence[int], noise: Noise
@@ -80,7 +80,7 @@ class JointNoise:
         return OneDraw(self.budget, together, self._sides)
 
     def bound(self, place: int, clips: Sequence[int], alpha: Fraction) -> int:
-        """Return how far the noise of a number strays, except with probability alpha.
+        """Return a bound that the noise of a number exceeds with probability alpha at most.
 
         Args:
             place: its place among the numbers.

@@ -9,7 +9,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -69,21 +69,21 @@ class SharedClip:
         left = None if self.borrowed else self.choice.left(noisy)
         return cost_of_all([noise_cost, *filter(None, [left])])
 
-    def told(
-        self, noisy: np.ndarray, taken: Sequence[tuple[float, float]], noise_cost: Budget
+    def record(
+        self, noisy: np.ndarray, clips: Sequence[tuple[float, float]], noise_cost: Budget
     ) -> dict[str, object]:
         """Return what was drawn to choose the clip, in words and numbers, for the record.
 
         Args:
             noisy: what was drawn.
-            taken: the clips that were taken, each with the scale of its noise, in the user's scale;
+            clips: the clips that were taken, each with the scale of its noise, in the user's scale;
                 none where nobody was shown.
             noise_cost: what the noise costs, without what the choice has left.
         """
         unit = float(self.unit)
         return {
-            "clips": [clip for clip, _ in taken],
-            "noise_scales": [scale for _, scale in taken],
+            "clips": [clip for clip, _ in clips],
+            "noise_scales": [scale for _, scale in clips],
             "cost_of_the_noise": str(self.cost_of_noise(noise_cost, noisy).amount),
             "norm": ("of one partition", "L1", "L2")[self.measure.norm],
             "histograms": [
@@ -93,21 +93,21 @@ class SharedClip:
                     "people_up_to": [edge * unit for edge in edges],
                     "noisy_people": seen[0].tolist(),
                 }
-                for cost, edges, seen in self.choice.looks(noisy)
+                for cost, edges, seen in self.choice.histograms(noisy)
             ],
         }
 
 
-def row_clips(depth: int | None) -> tuple[int, ...]:
+def row_clips(max_rows_per_partition: int | None) -> tuple[int, ...]:
     """Return the clips of a number of rows: powers of two, up to the bound on rows if there is one.
 
     Args:
-        depth: the most rows per person and partition; None: unknown.
+        max_rows_per_partition: the most rows per person and partition; None: unknown.
     """
     powers = [1 << power for power in range(_ROW_CLIPS)]
-    if depth is None:
+    if max_rows_per_partition is None:
         return tuple(powers)
-    return (*(power for power in powers if power < depth), depth)
+    return (*(power for power in powers if power < max_rows_per_partition), max_rows_per_partition)
 
 
 def clips_of_norm(

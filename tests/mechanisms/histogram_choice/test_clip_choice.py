@@ -18,14 +18,19 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.clip import (
+from beam_dp.mechanisms.histogram_choice.clip_choice import (
     BEYOND,
     NOBODY,
     WINDOWS,
     ClipChoice,
     share_of_clip,
 )
-from beam_dp.mechanisms.histogram_choice.loss import Cut, Losses, bucket_means, lost
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    ClippingLoss,
+    Losses,
+    bucket_means,
+    lost,
+)
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
@@ -46,10 +51,10 @@ def test_the_shares_follow_the_partitions():
     assert share_of_clip(1, 1) == Fraction(2, 5)
     assert share_of_clip(None, 1) == share_of_clip(None, 9) == Fraction(1, 8)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
-        for reach in (1, 2, 7):
-            share = share_of_clip(partitions, reach)
+        for max_partitions in (1, 2, 7):
+            share = share_of_clip(partitions, max_partitions)
             assert Fraction(1, 32) <= share <= Fraction(2, 5)
-            expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
+            expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * max_partitions)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
 
 
@@ -77,8 +82,8 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
     )
     noisy[:5] = -3
     tops = choice.highest(noisy)
-    for price, partitions in ((0.0, 1), (1.7, 1), (1.7, 30), (2.5, 1000)):
-        clips = choice.clips(noisy, price, partitions)
+    for scale, partitions in ((0.0, 1), (1.7, 1), (1.7, 30), (2.5, 1000)):
+        clips = choice.clips(noisy, scale, partitions)
         for row, clip in enumerate(clips.tolist()):
             if tops[row].max() < 0:
                 assert clip == -1
@@ -88,7 +93,7 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
                 np.where(np.arange(choice.buckets) <= top, side, 0)
                 for side, top in zip(noisy[row], tops[row], strict=True)
             ]
-            assert clip == smallest(seen, int(tops[row].max()), price * partitions)
+            assert clip == smallest(seen, int(tops[row].max()), scale * partitions)
     assert (choice.clips(noisy, 0.0)[:5] == -1).all()
 
 
@@ -151,13 +156,13 @@ def test_extreme_budgets_and_numbers_of_people(budget, number):
         people = np.zeros((1, sides, 11), np.int64)
         people[0, 0, 4] = number
         drawn = choice.draw(people, Noise())
-        price = 1.7 / float(budget.amount)
-        clips = choice.clips(drawn, price)
+        scale = 1.7 / float(budget.amount)
+        clips = choice.clips(drawn, scale)
         assert clips.shape == (1,) and -1 <= clips[0] < len(GRID)
         if number > 1 << 40:
             # Noise is taken for people further up with 2.9% at most: in 12 of 20 draws with 1e-13.
             drawn_again = [choice.draw(people, Noise()) for _ in range(20)]
-            found = [choice.clips(again, price)[0] for again in drawn_again]
+            found = [choice.clips(again, scale)[0] for again in drawn_again]
             assert min(found) == 4 and found.count(4) > 8
         for loss in choice.losses(drawn, np.maximum(clips, 0)):
             assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
@@ -182,9 +187,9 @@ NOTHING = -(1 << 40)
 EVERYBODY = 1 << 45
 
 
-def law_of(noise: HistogramNoise, reach: int) -> np.ndarray:
-    """Return P(X = k) for k from -reach to reach."""
-    k = np.arange(-reach, reach + 1.0)
+def law_of(noise: HistogramNoise, span: int) -> np.ndarray:
+    """Return P(X = k) for k from -span to span."""
+    k = np.arange(-span, span + 1.0)
     amount = float(noise.budget.amount)
     weights = np.exp(-amount * (k**2 if noise.budget.is_zcdp else np.abs(k)))
     return weights / weights.sum()
@@ -195,8 +200,8 @@ def tail(law: np.ndarray, buckets: int, least: int) -> float:
     total = law
     for _ in range(buckets - 1):
         total = np.convolve(total, law)
-    reach = (len(total) - 1) // 2
-    return float(total[np.arange(-reach, reach + 1) >= least].sum())
+    span = (len(total) - 1) // 2
+    return float(total[np.arange(-span, span + 1) >= least].sum())
 
 
 def choice_of(noise: HistogramNoise, buckets: int, sides: int = 1, **more) -> ClipChoice:
@@ -253,11 +258,11 @@ def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
     assert total <= 0.73 * BEYOND + SURELY
 
 
-def chance_of_any(evidence: ClipChoice, reach: int) -> float:
+def chance_of_any(evidence: ClipChoice, span: int) -> float:
     """Return the exact chance that anything shows where nobody is, for three buckets."""
-    law, values = law_of(HistogramNoise(evidence.cost), reach), np.arange(-reach, reach + 1)
+    law, values = law_of(HistogramNoise(evidence.cost), span), np.arange(-span, span + 1)
     grid = np.array(list(itertools.product(values, repeat=3)))
-    weights = law[grid + reach].prod(axis=1)
+    weights = law[grid + span].prod(axis=1)
     shown = evidence.highest(grid[:, None, :])[:, 0] >= 0
     return float(weights[shown].sum())
 
@@ -273,9 +278,9 @@ def test_the_exact_chance_of_any_false_alarm(noise):
 @pytest.mark.parametrize("noise", [HistogramNoise(Budget(1.0)), HistogramNoise(Budget.zcdp(0.1))])
 def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
     # Wherever the anchor is: few people in the first bucket may be seen there or not.
-    reach, law = 22, law_of(noise, 22)
-    grid = np.array(list(itertools.product(range(-reach, reach + 1), repeat=3)))
-    weights = law[grid + reach].prod(axis=1)
+    span, law = 22, law_of(noise, 22)
+    grid = np.array(list(itertools.product(range(-span, span + 1), repeat=3)))
+    weights = law[grid + span].prod(axis=1)
     for people in (1, 8, 12, 1000):
         noisy = grid[:, None, :] + np.array([people, 0, 0])
         above = choice_of(noise, 3).highest(noisy)[:, 0] >= 1
@@ -346,21 +351,21 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
 # ------------------------------------------------------------------- the share of a partition
 
 
-CUT = Cut(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
+LOSS = ClippingLoss(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
 
 
 def test_losses_are_shared_by_sizes():
     values = np.array([0.0, -500.0, 500.0, 2000.0, 1e-9, 9.0])
-    sizes = CUT.sizes(values)
+    sizes = LOSS.sizes(values)
     assert sizes.tolist() == [1, 50, 50, 200, 1, 1]
-    sums = CUT.sums(values)
+    sums = LOSS.sums(values)
     assert sums.tolist()[:2] == [sizes.sum(), (sizes**2).sum()]
     # The sums of parts add up to that of the whole.
-    parts = CUT.sums(values[:2]) + CUT.sums(values[2:]) + CUT.sums(values[:0])
+    parts = LOSS.sums(values[:2]) + LOSS.sums(values[2:]) + LOSS.sums(values[:0])
     assert parts.tolist() == sums.tolist()
-    below, above = CUT.widths(values, sums)
+    below, above = LOSS.widths(values, sums)
     share = np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
-    for widths, (total, root) in ((below, CUT.below), (above, CUT.above)):
+    for widths, (total, root) in ((below, LOSS.below), (above, LOSS.above)):
         expected = 2 * share * total + np.sqrt(900 + 2 * share * root**2) - 30
         assert widths == pytest.approx(30 + np.minimum(total, expected))
         assert (30 <= widths).all() and (widths <= 30 + total).all()
@@ -374,41 +379,41 @@ def test_losses_are_shared_by_sizes():
 def test_the_loss_is_given_back_in_proportion_to_what_was_released(signed):
     """Of numbers from 0 on those above 0 get it; of both signs each, on its own side."""
     values = np.array([-40.0, 0.0, 100.0, 260.0])
-    below = CUT.below if signed else (0.0, 0.0)
-    cut = dataclasses.replace(CUT, below=below, lost=80.0, kept=100.0)
+    below = LOSS.below if signed else (0.0, 0.0)
+    loss = dataclasses.replace(LOSS, below=below, lost=80.0, kept=100.0)
     sharing = np.abs(values) if signed else np.maximum(values, 0)
-    parts = [cut.sums(values[place : place + 1]) for place in range(4)]
-    back = cut.given_back(values, sum(parts))
+    parts = [loss.sums(values[place : place + 1]) for place in range(4)]
+    back = loss.given_back(values, sum(parts))
     assert back == pytest.approx(80 * np.sign(values) * sharing / sharing.sum())
     # What cancels within partitions is not given back to what is left of it.
-    kept = dataclasses.replace(cut, kept=2000.0)
+    kept = dataclasses.replace(loss, kept=2000.0)
     expected = (values if signed else np.maximum(values, 0)) * 80 / 2000
     assert kept.given_back(values, sum(parts)) == pytest.approx(expected)
     # An L2 norm is no sum: its part, 0.8, is of the sum of numbers from 0 on, noise below 0 too.
-    euclidean = dataclasses.replace(cut, norm=2)
+    euclidean = dataclasses.replace(loss, norm=2)
     real = 1 if signed else values.sum() / sharing.sum()
     assert euclidean.given_back(values, sum(parts)) == pytest.approx(expected * 20 * real)
-    assert not dataclasses.replace(cut, lost=0.0).given_back(values, sum(parts)).any()
+    assert not dataclasses.replace(loss, lost=0.0).given_back(values, sum(parts)).any()
 
 
 def test_of_an_l2_norm_more_is_lost_by_as_much_as_sums_are_more_than_it():
     """In a hundred partitions alike the sum of numbers is ten times what is kept of the norm."""
     values = np.full(100, 50.0)
-    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
-    euclidean = dataclasses.replace(cut, norm=2)
-    tenfold = dataclasses.replace(cut, above=(4000.0, 950.0))
-    sums = cut.sums(values)
+    loss = ClippingLoss(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
+    euclidean = dataclasses.replace(loss, norm=2)
+    tenfold = dataclasses.replace(loss, above=(4000.0, 950.0))
+    sums = loss.sums(values)
     assert euclidean.widths(values, sums)[1] == pytest.approx(tenfold.widths(values, sums)[1])
     few = dataclasses.replace(euclidean, kept=1e6)
-    assert few.widths(values, sums)[1] == pytest.approx(cut.widths(values, sums)[1])
+    assert few.widths(values, sums)[1] == pytest.approx(loss.widths(values, sums)[1])
 
 
 @pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])
 def test_widths_are_numbers_for_any_released_numbers(largest):
     values = np.array([0, largest, -largest, 1], object)
     for whole in (values, values.astype(float)):
-        for cut in (CUT, Cut(1e200, 1e194, 1e195, (0.0, 0.0), (1e201, 1e195))):
-            for widths in cut.widths(whole, cut.sums(whole)):
+        for loss in (LOSS, ClippingLoss(1e200, 1e194, 1e195, (0.0, 0.0), (1e201, 1e195))):
+            for widths in loss.widths(whole, loss.sums(whole)):
                 assert widths.dtype == np.float64 and np.isfinite(widths).all()
-                assert (widths >= cut.noise).all()
-    assert all(len(widths) == 0 for widths in CUT.widths(values[:0], np.zeros(3)))
+                assert (widths >= loss.noise).all()
+    assert all(len(widths) == 0 for widths in LOSS.widths(values[:0], np.zeros(3)))

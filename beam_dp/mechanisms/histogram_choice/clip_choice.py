@@ -6,7 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, Losses, bucket_means, lost
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    SINGLE_PARTITION,
+    Losses,
+    bucket_means,
+    lost,
+)
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -28,20 +33,21 @@ _RARER = 2**-1.25
 _LEAST_CHANCE = 1e-300  # no chance is 0
 
 
-def share_of_clip(partitions: int | None, reach: int) -> Fraction:
+def share_of_clip(partitions: int | None, max_partitions: int) -> Fraction:
     """Return the share of a number's budget that chooses its clip, by public parameters.
 
     The clip of one partition decides about its number alone, and gets two fifths. Where P
-    partitions each have the noise of a part 1 / reach, it is 0.8 / sqrt(P reach), between 1/32 and
-    2/5, measured best; where P is not known, an eighth errs by little for 10 to 1,000 of them.
+    partitions each have the noise of a part 1 / max_partitions, it is 0.8 / sqrt(P max_partitions),
+    between 1/32 and 2/5, measured best; where P is not known, an eighth errs by little for 10 to
+    1,000 of them.
 
     Args:
         partitions: P, or a guess of it; None: unknown.
-        reach: how many of them one person can reach.
+        max_partitions: how many of them one person can reach.
     """
     if partitions is None:
         return Fraction(1, 8)
-    share = Fraction(0.8 / (partitions * reach) ** 0.5).limit_denominator(1000)
+    share = Fraction(0.8 / (partitions * max_partitions) ** 0.5).limit_denominator(1000)
     return min(_MOST, max(_LEAST, share))
 
 
@@ -154,19 +160,19 @@ class ClipChoice:
         """
         return self._noise.add(people, noise)
 
-    def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
+    def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds` per row; -1 where nobody is shown.
 
         Args:
             noisy: what was drawn.
-            price: b, the scale of the noise of a number for a clip of 1.
+            scale: b, the scale of the noise of a number for a clip of 1.
             partitions: P, how many numbers the clip serves.
         """
         tops = self.highest(noisy)
         below = np.arange(self.buckets)[None, None, :] <= tops[..., None]
         people = np.where(below, np.maximum(noisy, 0), 0).sum(axis=1)
         above = people.sum(axis=1, keepdims=True) - people.cumsum(axis=1)
-        index = (above > partitions * price).sum(axis=1)
+        index = (above > partitions * scale).sum(axis=1)
         return np.where(tops.max(axis=1) < 0, -1, np.minimum(index, len(self.thresholds) - 1))
 
     def best_clips(
@@ -201,7 +207,7 @@ class ClipChoice:
         """Return what was left of the cost; None: nothing."""
         return None
 
-    def looks(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
+    def histograms(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
         """Return what each histogram cost, where its buckets end, and what was drawn."""
         return [(self.cost, self.thresholds, noisy)]
 
@@ -209,7 +215,7 @@ class ClipChoice:
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        deviations: float = ALONE,
+        deviations: float = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""

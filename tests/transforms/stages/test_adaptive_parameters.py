@@ -26,7 +26,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import compiled, program_at
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import SEARCH_SHARE
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
@@ -72,11 +72,12 @@ def seen(name: str) -> list[Any]:
     return SEEN.pop(name, [])
 
 
-def visits(many: int = 6, reach: int = 15) -> list[dict[str, Any]]:
-    """Return 600 people with 3 days each, some of them with `reach` days, and rows twice."""
+def visits(many: int = 6, max_partitions: int = 15) -> list[dict[str, Any]]:
+    """Return 600 people with 3 days each, some of them with `max_partitions` days, and rows
+    twice."""
     rows = []
     for person in range(600):
-        days = reach if person < many else 3
+        days = max_partitions if person < many else 3
         rows += [
             {"person": person, "day": (person + step) % 20, "value": 1.0} for step in range(days)
         ]
@@ -106,7 +107,7 @@ def steps_of(
     select = (
         functools.partial(draw_once.SelectFirst, *how, 2) if program.selection is not None else None
     )
-    choices = First(program, draw_once.ChooseFirst(*how), select) if first else None
+    choices = First(program, draw_once.ChooseParameters(*how), select) if first else None
     measures = program.measures, program.shared_measures
     summarise = Summarise(layout, bounder, *measures, 2, 8, choices)
     places = draw_once.BucketPartitions(layout, 2)
@@ -178,7 +179,7 @@ def test_limits_on_rows_hold_beside_a_chosen_bound() -> None:
             "person", [*METRICS, dp.Sum("value", clip=10)], dp.Budget(1e5), ["day"], bounds,
             dp.PublicPartitions(DAYS),
         )  # fmt: skip
-        drawn = pipeline | beam.Create(visits(many=600, reach=15)) | release
+        drawn = pipeline | beam.Create(visits(many=600, max_partitions=15)) | release
         _ = drawn | beam.Map(lambda row: row._asdict()) | "See" >> beam.Map(see, "rows")
     found = seen("rows")
     assert sum(row["distinct_person"] for row in found) == 600 * 6
@@ -232,7 +233,7 @@ def test_only_selected_partitions_count_for_a_norm() -> None:
     given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
     packed = [*settle.process(given, None, [two])]
     packed += [element.value for element in settle.finish_bundle()]
-    made = compiled(SELECTING.request, Chosen(partitions=2))
+    made = compiled(SELECTING.request, Adaptive(partitions=2))
     for index, measure in enumerate(made.shared_measures):
         everybody, _ = open_bucket([b for at, b in packed if at == SHARED], made.shared_measures)
         here = everybody.take(everybody.measure == index)
@@ -381,7 +382,8 @@ def test_one_selected_partition_is_all_that_a_person_has() -> None:
     request = SelectionRequest(Fraction(1), 1)
     made = compile_program(metrics, dp.Budget(1, 1e-6), 3, bound=3, selection=request)
     assert [
-        compiled(made.request, Chosen(partitions=several)).reach for several in (1, 2, 3, 9)
+        compiled(made.request, Adaptive(partitions=several)).max_partitions
+        for several in (1, 2, 3, 9)
     ] == [1, 2, 3, 3]
 
 
@@ -440,7 +442,7 @@ def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     reaches: dict[tuple[int, int], set[tuple[int, int]]] = collections.defaultdict(set)
     for row in rows:
         reaches[row.person].add(row.partition)
-    most = bounder.bounds.reach or 6
+    most = bounder.bounds.max_partitions or 6
     kept = [min(len(own), most) for own in reaches.values()]
     ([votes, caps], [of_one, weights]), _ = found[0]
     steps = np.searchsorted(RANKED.request.ladder, kept)
