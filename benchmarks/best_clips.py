@@ -33,28 +33,32 @@ class Scale:
     gaussian: bool
 
     @classmethod
-    def laplace(cls, epsilon: float, reach: int) -> Scale:
+    def laplace(cls, epsilon: float, max_partitions: int) -> Scale:
         """Return Laplace noise."""
-        return cls(reach / epsilon, False)
+        return cls(max_partitions / epsilon, False)
 
     @classmethod
-    def normal(cls, rho: float, reach: int) -> Scale:
+    def normal(cls, rho: float, max_partitions: int) -> Scale:
         """Return Gaussian noise."""
-        return cls(math.sqrt(reach / (2 * rho)), True)
+        return cls(math.sqrt(max_partitions / (2 * rho)), True)
 
     @classmethod
-    def options(cls, budget: dp.Budget, reach: int, part: float = 1.0) -> tuple[Scale, ...]:
+    def options(
+        cls, budget: dp.Budget, max_partitions: int, part: float = 1.0
+    ) -> tuple[Scale, ...]:
         """Return what a part of a budget may be spent on; with delta, either kind of noise.
 
         Args:
             budget: the whole.
-            reach: the most partitions of a person.
+            max_partitions: the most partitions of a person.
             part: of it, what this number gets.
         """
-        laplace = () if budget.is_zcdp else (cls.laplace(part * float(budget.amount), reach),)
+        laplace = (
+            () if budget.is_zcdp else (cls.laplace(part * float(budget.amount), max_partitions),)
+        )
         if not (budget.is_zcdp or budget.delta):
             return laplace
-        return *laplace, cls.normal(part * float(budget.to_zcdp().amount), reach)
+        return *laplace, cls.normal(part * float(budget.to_zcdp().amount), max_partitions)
 
     def quantile(self, bias: np.ndarray, clip: np.ndarray) -> np.ndarray:
         """Return the 95% quantile of |bias + noise| for noise of a clip.

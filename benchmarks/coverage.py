@@ -122,13 +122,15 @@ def sample(question: Question, rows: Rows, statistic: Total, drawn: Interval) ->
     elif rows.selected:
         rows, drawn = rows.only(often), Interval(*(column[:, often] for column in drawn))
     budget, truth = question.budget, statistic.truth(rows)
-    part, reach = 1 / (len(question.asked) + rows.selected), rows.reach or 3
+    part, max_partitions = 1 / (len(question.asked) + rows.selected), rows.max_partitions or 3
     best = statistic.best(rows, budget, part)
     rate = noise_rate(
-        budget, None if rows.selected else rows.partitions, reach, part / statistic.numbers
+        budget, None if rows.selected else rows.partitions, max_partitions, part / statistic.numbers
     )
     here = np.bincount(rows.per_pair(None)[0], minlength=rows.partitions)
-    least = 80 * math.sqrt(reach) if budget.is_zcdp or budget.delta else 30 * reach
+    least = (
+        80 * math.sqrt(max_partitions) if budget.is_zcdp or budget.delta else 30 * max_partitions
+    )
     empty = np.isinf(drawn.low) & np.isinf(drawn.high)
     found = abs(drawn.value - truth), drawn.holds(truth), (drawn.high - drawn.low) / 2, empty
     return Sample(
@@ -188,7 +190,9 @@ def mark(amounts: np.ndarray, best: float, partitions: int, rate: float) -> str:
     return ""
 
 
-def noise_rate(budget: dp.Budget, partitions: int | None, reach: int, part: float = 1.0) -> float:
+def noise_rate(
+    budget: dp.Budget, partitions: int | None, max_partitions: int, part: float = 1.0
+) -> float:
     """Return how well people are seen, beside epsilon 1 in one partition.
 
     Many partitions share one look at the people, for which a smaller share of the budget is spent;
@@ -197,24 +201,24 @@ def noise_rate(budget: dp.Budget, partitions: int | None, reach: int, part: floa
     Args:
         budget: the whole.
         partitions: how many there are; None: they are selected privately.
-        reach: how many a person is in.
+        max_partitions: how many a person is in.
         part: of the budget, what the number gets.
     """
     share = 1 / 8
     if partitions is not None:
-        share = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
-    if is_gaussian(budget, reach):
+        share = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * max_partitions)))
+    if is_gaussian(budget, max_partitions):
         rho = float(budget.to_zcdp().amount)
         return SEEN / (6.4 / math.sqrt(2 * part * share * rho))
     return part * float(budget.amount) * share / 0.4
 
 
-def is_gaussian(budget: dp.Budget, reach: int) -> bool:
+def is_gaussian(budget: dp.Budget, max_partitions: int) -> bool:
     """Return whether Gaussian noise is the smaller one, of those that the budget allows."""
     if budget.is_zcdp or not budget.delta:
         return budget.is_zcdp
     rho, epsilon = float(budget.to_zcdp().amount), float(budget.amount)
-    return math.sqrt(reach / (2 * rho)) < math.sqrt(2) * reach / epsilon
+    return math.sqrt(max_partitions / (2 * rho)) < math.sqrt(2) * max_partitions / epsilon
 
 
 @dataclasses.dataclass(frozen=True)

@@ -136,7 +136,7 @@ def summarise(
     rows: Rows,
     metrics: Sequence[Metric],
     budget: dp.Budget,
-    depth: int | None = None,
+    max_rows_per_partition: int | None = None,
     others: Sequence[str] = (),
 ) -> Releases:
     """Collect, bound and summarise rows; `rows.selected` says how they are grouped.
@@ -145,10 +145,13 @@ def summarise(
         rows: what is read.
         metrics: what is released together.
         budget: the whole.
-        depth: the bound on the rows of a person in a partition; None: there is none.
+        max_rows_per_partition: the bound on the rows of a person in a partition; None: there is
+            none.
         others: the columns of further owners of a row.
     """
-    given = ContributionBounds("auto" if rows.reach is None else rows.reach, depth)
+    given = ContributionBounds(
+        "auto" if rows.max_partitions is None else rows.max_partitions, max_rows_per_partition
+    )
     release = dp.PrivateAggregate(
         ["person", *others] if others else "person",
         metrics,

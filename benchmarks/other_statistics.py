@@ -62,7 +62,7 @@ class Distance:
         experts: what an expert may release, by the bounds that they choose.
         make: returns the rows.
         size: returns what one of the unit is.
-        depth: the bound on the rows of a person, if there is one.
+        max_rows_per_partition: the bound on the rows of a person, if there is one.
         place: which of several numbers of the metric it is.
     """
 
@@ -74,7 +74,7 @@ class Distance:
     experts: Callable[[str, Rows], Laws]
     make: Make = items
     size: Callable[[np.ndarray], float] = lambda values: 1.0
-    depth: int | None = None
+    max_rows_per_partition: int | None = None
     place: int = 0
 
     @property
@@ -167,15 +167,22 @@ def _quantile(name: str, p: float, metric: Metric | None = None) -> Ranked:
     return Ranked(name, metric, VALUES, experts=_of_rank(p), p=p)
 
 
-def _kth(name: str, k: int, depth: int | None = None) -> Ranked:
-    return Ranked(name, dp.KthLargest("v", k), VALUES, experts=_near_top(k), depth=depth, k=k)
+def _kth(name: str, k: int, max_rows_per_partition: int | None = None) -> Ranked:
+    return Ranked(
+        name,
+        dp.KthLargest("v", k),
+        VALUES,
+        experts=_near_top(k),
+        max_rows_per_partition=max_rows_per_partition,
+        k=k,
+    )
 
 
 OTHERS: tuple[Distance, ...] = (
     Largest("largest", dp.Max("v"), VALUES, experts=_near_top(1), k=1),
     _kth("10th largest", 10),
     _kth("100th largest", 100),
-    _kth("100th largest, one row each", 100, depth=1),
+    _kth("100th largest, one row each", 100, max_rows_per_partition=1),
     _quantile("median", 0.5, dp.Median("v", per="person")),
     _quantile("0.9-quantile", 0.9),
     _quantile("0.99-quantile", 0.99),
@@ -274,7 +281,7 @@ def measure(cell: Cell, runs: int, seeds: int, seconds: float = 1.0) -> Found:
         if parts and time.monotonic() > start + seeds * seconds:
             break
         rows = cell.rows(seed)
-        summarised = draws.summarise(rows, [other.metric], BUDGET, other.depth)
+        summarised = draws.summarise(rows, [other.metric], BUDGET, other.max_rows_per_partition)
         drawn = summarised.draws(-(-runs // seeds), seconds)[other.place]
         errors, stated = other.errors(rows, drawn.value), other.stated(rows, drawn)
         parts.append([errors, other.inside(rows, drawn), stated, drawn.empty])

@@ -55,11 +55,11 @@ class Total:
         bounds on partitions where none is known.
         """
         truth = self.truth(rows)
-        known = [rows] if rows.reach is not None else [rows.kept(most) for most in BOUNDS]
+        known = [rows] if rows.max_partitions is not None else [rows.kept(most) for most in BOUNDS]
         return min(
             self._best(*kept.per_pair(self.column), truth, scale)
             for kept in known
-            for scale in Scale.options(budget, kept.reach or 1, part)
+            for scale in Scale.options(budget, kept.max_partitions or 1, part)
         )
 
     def _best(
@@ -82,7 +82,7 @@ class Average(Total):
     def best(self, rows: Rows, budget: dp.Budget, part: float) -> float:
         """Return the least error of all pairs of clips, half of the part for each."""
         totals, counts = rows.per_pair(self.column)[1], rows.per_pair(None)[1]
-        halves = Scale.options(budget, rows.reach, part / 2)
+        halves = Scale.options(budget, rows.max_partitions, part / 2)
         return min(best_clips.mean_error(totals, counts, scale) for scale in halves)
 
 

@@ -29,7 +29,8 @@ class Rows:
         partition: in which of the partitions 0, 1, ... it is.
         columns: the values by name; NaN where there is none.
         partitions: how many partitions there are.
-        reach: the most partitions that a person has rows in, which is public; None: nobody knows.
+        max_partitions: the most partitions that a person has rows in, which is public; None: nobody
+            knows.
         selected: whether partitions are selected privately; else the list of them is public.
     """
 
@@ -37,7 +38,7 @@ class Rows:
     partition: np.ndarray
     columns: dict[str, np.ndarray]
     partitions: int = 1
-    reach: int | None = 1
+    max_partitions: int | None = 1
     selected: bool = False
 
     @classmethod
@@ -55,7 +56,7 @@ class Rows:
         order = np.lexsort((np.random.default_rng(0).random(len(each)), each // self.partitions))
         ranks = np.empty(len(each), np.int64)
         ranks[order] = first_ranks(each[order] // self.partitions)
-        return dataclasses.replace(self._where(ranks[places] < most), reach=most)
+        return dataclasses.replace(self._where(ranks[places] < most), max_partitions=most)
 
     def only(self, places: np.ndarray) -> Rows:
         """Return the rows of some partitions, which are numbered 0, 1, ... anew."""
@@ -94,20 +95,20 @@ class Layout:
 
     Attributes:
         partitions: how many there are.
-        reach: how many of them each person is in.
+        max_partitions: how many of them each person is in.
         zipf: the i-th partition draws people like 1 / i; else all alike.
         tenth: a tenth of the partitions has ten times as large numbers.
     """
 
     partitions: int = 1
-    reach: int = 1
+    max_partitions: int = 1
     zipf: bool = False
     tenth: bool = False
 
     @property
     def name(self) -> str:
         sizes = ("Zipf" if self.zipf else "equal") + " sizes" + ", a tenth x10" * self.tenth
-        return f"{self.partitions:,} partitions, {self.reach} each, {sizes}"
+        return f"{self.partitions:,} partitions, {self.max_partitions} each, {sizes}"
 
 
 def few_above(people: float, value: Callable[..., object], others: Draw) -> Draw:
@@ -192,27 +193,31 @@ def alone(kind: str, size: int, seed: int) -> Rows:
 
 def spread(kind: str, size: int, layout: Layout, seed: int) -> Rows:
     """Return one row per person and partition; each person has a fresh number in each of theirs."""
-    drawn = np.random.default_rng([size, layout.partitions, layout.reach, layout.zipf, seed])
+    drawn = np.random.default_rng(
+        [size, layout.partitions, layout.max_partitions, layout.zipf, seed]
+    )
     chosen = choose(size, layout, drawn)
-    values = drawn.permutation(numbers(kind, size * layout.reach, seed))
+    values = drawn.permutation(numbers(kind, size * layout.max_partitions, seed))
     if layout.tenth:
         values = np.where(chosen.ravel() % 10 == 3, 10 * values, values)
-    person = np.repeat(np.arange(size), layout.reach)
-    return Rows(person, chosen.ravel(), {"v": values}, layout.partitions, layout.reach)
+    person = np.repeat(np.arange(size), layout.max_partitions)
+    return Rows(person, chosen.ravel(), {"v": values}, layout.partitions, layout.max_partitions)
 
 
 def choose(size: int, layout: Layout, drawn: np.random.Generator) -> np.ndarray:
-    """Return the different partitions of each person: an array (people, reach)."""
+    """Return the different partitions of each person: an array (people, max_partitions)."""
     ranks = np.arange(1, layout.partitions + 1)
     weights = 1.0 / ranks if layout.zipf else np.ones(layout.partitions)
     weights /= weights.sum()
-    chosen = drawn.choice(layout.partitions, (size, layout.reach), p=weights)
+    chosen = drawn.choice(layout.partitions, (size, layout.max_partitions), p=weights)
     while True:
         ordered = np.sort(chosen, axis=1)
         twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if not len(twice):
             return chosen
-        chosen[twice] = drawn.choice(layout.partitions, (len(twice), layout.reach), p=weights)
+        chosen[twice] = drawn.choice(
+            layout.partitions, (len(twice), layout.max_partitions), p=weights
+        )
 
 
 def several_rows(kind: str, size: int, seed: int) -> Rows:

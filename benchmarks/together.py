@@ -125,8 +125,8 @@ def expert(rows: Rows) -> float:
     noise, best = random.laplace(size=(2, 4000)), np.inf
     for cap, low, high, share in itertools.product(caps, lows, highs, _SHARES):
         kept = np.clip(values[ranks < cap], low, high)
-        middle, reach = (low + high) / 2, (high - low) / 2
-        total = (kept - middle).sum() + cap * reach / share * noise[0]
+        middle, half_width = (low + high) / 2, (high - low) / 2
+        total = (kept - middle).sum() + cap * half_width / share * noise[0]
         found = middle + total / np.maximum(len(kept) + cap / (1 - share) * noise[1], 1)
         errors = np.abs(np.clip(found, low, high) - truth)
         best = min(best, float(np.quantile(errors, 0.95)))

@@ -213,7 +213,7 @@ class Description:
                 rule = f"name another file than input and ledger, and {path!r} matches it"
                 checks.require(other, _OWNER, "output", rule)
 
-    def check_reach(self, made: beam.Pipeline) -> None:
+    def check_reachable(self, made: beam.Pipeline) -> None:
         """Refuse input that is not there, and stores that cannot be written, before a run is charged.
 
         Args:

@@ -119,7 +119,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
         running.check(made)
-        asked.check_reach(made)
+        asked.check_reachable(made)
         if asked.ledger is not None:
             if beam_options.view_as(GoogleCloudOptions).template_location:
                 raise ValueError(TEMPLATE)

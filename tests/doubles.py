@@ -79,13 +79,13 @@ def compile_program(
     ladder: int | tuple[int, ...],
     *,
     bound: int | None = None,
-    depth: int | None = None,
+    max_rows_per_partition: int | None = None,
     others: Sequence[str] = (),
     **known: Any,
 ) -> Program:
     """Return the program of a request, in few words."""
     steps = ladder if isinstance(ladder, tuple) else (ladder,)
-    asked = tuple(metrics), budget, steps, bound, depth
+    asked = tuple(metrics), budget, steps, bound, max_rows_per_partition
     return compiling.compile_program(Request(*asked, others=tuple(others), **known))
 
 

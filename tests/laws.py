@@ -66,10 +66,10 @@ def stop_chances(needs: Sequence[int], first: float, second: float) -> list[floa
     # (1 - 1 / (64 e))^64 > 1/2 and all terms fall like e^(-first r). 45 / first later, the terms
     # left out are below 1e-18 of the sum.
     numbers = np.array(needs, np.float64)
-    reach = max(0, -int(numbers.min(initial=0))) + math.ceil(6 / second + 45 / first)
+    span = max(0, -int(numbers.min(initial=0))) + math.ceil(6 / second + 45 / first)
     parts = []
-    for start in range(0, reach, _BLOCK):
-        rho = np.arange(start, min(start + _BLOCK, reach), dtype=np.float64)
+    for start in range(0, span, _BLOCK):
+        rho = np.arange(start, min(start + _BLOCK, span), dtype=np.float64)
         passed = -math.expm1(-first) * np.exp(-first * rho)
         sums = []
         for need in numbers:

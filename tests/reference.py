@@ -124,8 +124,8 @@ def _turn(bounder: Bounder, priority: int) -> int:
 def _queue(bounder: Bounder, priority: int, rows: Counter) -> list[tuple]:
     """Return the rows of a pair in the order of their keyed hashes, equal ones together."""
     ordered = sorted(rows, key=lambda values: _row_key(bounder, priority, values))
-    if bounder.bounds.depth is not None:
-        ordered = ordered[: max(bounder.bounds.depth, bounding.MOST_DIFFERENT)]
+    if bounder.bounds.max_rows_per_partition is not None:
+        ordered = ordered[: max(bounder.bounds.max_rows_per_partition, bounding.MOST_DIFFERENT)]
     return [values for values in ordered for _ in range(rows[values])]
 
 

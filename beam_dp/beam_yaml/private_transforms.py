@@ -40,7 +40,7 @@ def private_aggregate(
         metrics: What to release, for example [count, {sum: spent}, {max: minutes}].
         select: One SELECT ... FROM rows, which says metrics, partition and filters.
         partition: The column, or columns, whose values name a partition.
-        bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
+        bounds: How much one person may contribute, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
         shards: How many parts the people are cut into on the way.
         period: The column of the period; one person's rows of one period are then protected.

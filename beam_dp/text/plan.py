@@ -135,11 +135,12 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
 
     Args:
         program: the program.
-        unbounded: whether only the number of public partitions limits its reach, and bounds could.
+        unbounded: whether only the number of public partitions limits the partitions of a person,
+            and bounds could.
     """
     request = program.request
     if not request.searches:
-        free = unbounded and program.reach > 1 and _is_limited(program)
+        free = unbounded and program.max_partitions > 1 and _is_limited(program)
         said = _composition(program) + _UNBOUNDED * free
         return Plan(_rows(program), f"{total_of(request.budget)}; {said}")
     least, most = request.ladder[0], request.ladder[-1]
@@ -206,8 +207,8 @@ def _composition(program: Program) -> str:
         rho = (whole if whole.is_zcdp else program.composed).amount
         beside = f"epsilon {float(first):.4g} and " * bool(first)  # of what is chosen first
         kind = f"spent as {beside}rho {float(rho):.4g} by zCDP"
-    several = "s" * (_reach(program) != 1)
-    limit = f", one person in at most {_reach(program)} partition{several}"
+    several = "s" * (_max_partitions(program) != 1)
+    limit = f", one person in at most {_max_partitions(program)} partition{several}"
     return f"{kind} composition{limit * _is_limited(program)}"
 
 
@@ -216,9 +217,9 @@ def _is_limited(program: Program) -> bool:
     return program.request.max_partitions is not None or program.pays_per_partition
 
 
-def _reach(program: Program) -> int:
+def _max_partitions(program: Program) -> int:
     """Return in how many partitions one person counts for what is no norm."""
-    return program.reach if program.metrics else program.counted
+    return program.max_partitions if program.metrics else program.counted
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -327,7 +328,7 @@ def record_of(
         "spent": [
             {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
         ],
-        "partitions_of_one_person": _reach(program) if _is_limited(program) else None,
+        "partitions_of_one_person": _max_partitions(program) if _is_limited(program) else None,
         "partitions_chosen": None if bound is None else bound.told(),
         "selection": None if selection is None else selection.certainty,
         "releases": releases,

@@ -26,8 +26,8 @@ from beam_dp.transforms.partitions import (
     check_bounds,
     check_partitions,
     limit_of,
+    max_partitions_of,
     partition_count,
-    reach_of,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
@@ -234,13 +234,13 @@ class PrivateAggregate(RowsOfPeople):
         if self._bounds.is_automatic and not self._others:
             ladder = edges_up_to(limit_of(self._bounds, asked))
         else:
-            ladder = (reach_of(_OWNER, self._bounds, asked),)
+            ladder = (max_partitions_of(_OWNER, self._bounds, asked),)
         request = Request(
             tuple(self.metrics),
             budget,
             ladder,
-            max_partitions=self._bounds.reach,
-            max_rows_per_partition=self._bounds.depth,
+            max_partitions=self._bounds.max_partitions,
+            max_rows_per_partition=self._bounds.max_rows_per_partition,
             selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
             others=tuple(self._others),
             partitions=partition_count(asked),
@@ -249,7 +249,7 @@ class PrivateAggregate(RowsOfPeople):
 
     def plan(self) -> Plan:
         """Return what each release would spend, and its expected error; reads no row."""
-        free = self._bounds.reach is None and not self._others
+        free = self._bounds.max_partitions is None and not self._others
         plan = describe(self._program, unbounded=free)
         unit = protected(
             [self._owner, *self._others],

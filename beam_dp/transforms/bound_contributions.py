@@ -120,7 +120,7 @@ class _SettleRows(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all lines of one shard, twice: rows are restored once it is settled which stay."""
-        if self._bounder.bounds.depth is None:
+        if self._bounder.bounds.max_rows_per_partition is None:
             yield from self._rows_of_pairs(element[1])
             return
         lines = gather((marshal.loads(blob)[0] for blob in element[1]), self._bounder)
@@ -208,7 +208,8 @@ class BoundContributions(RowsOfPeople):
         self.values = checks.columns(_OWNER, "values", self.values)
         self.bounds = check_bounds(_OWNER, self.bounds)
         checks.require(
-            self.bounds.reach is not None or self.bounds.depth is not None,
+            self.bounds.max_partitions is not None
+            or self.bounds.max_rows_per_partition is not None,
             _OWNER,
             "bounds",
             "have at least one limit, not none",

@@ -86,7 +86,7 @@ class ShiftedInverse(OneStatistic):
         person: the column that identifies a person, or several (see `PrivateAggregate`).
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach.
+        bounds: how much one person may contribute.
         partitions: public ones, or how to select private ones.
         candidates: the public outputs; None: those of the statistic, by default a geometric grid
             that is wide enough for anything.
@@ -164,7 +164,7 @@ class PreprocessSensitivity(OneStatistic):
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach.
+        bounds: how much one person may contribute.
         partitions: public ones, or how to select private ones.
         person_value: "mean", "sum", "max" or "min" of a person's values; None: that of the
             statistic, by default the mean, for `Max` the largest, for `Min` the smallest and for
@@ -239,7 +239,7 @@ class PrivateRatio(OneStatistic):
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach; `per="row"` needs rows_per_partition.
+        bounds: how much one person may contribute; `per="row"` needs rows_per_partition.
         partitions: public ones, or how to select private ones.
         equals: the value that counts, or a function of a value that says whether it does.
         per: "row" or "person".

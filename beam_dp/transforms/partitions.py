@@ -328,7 +328,7 @@ def check_bounds(
             f"be ContributionBounds, not {checks.shown(bounds)}",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
-    if bounds.is_automatic and not possible and bounds.depth is not None:
+    if bounds.is_automatic and not possible and bounds.max_rows_per_partition is not None:
         return bounds.up_to(None)  # limits on rows alone were meant
     checks.require(
         possible or not bounds.is_automatic,
@@ -341,7 +341,7 @@ def check_bounds(
     return bounds
 
 
-def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | None) -> int:
+def max_partitions_of(owner: str, bounds: ContributionBounds, partitions: Partitions | None) -> int:
     """Return the most partitions that one person can have rows in.
 
     Raises:
@@ -360,7 +360,7 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
 
 def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int | None:
     """Return the most partitions that a person can have rows in as far as is known beforehand."""
-    limits = [bounds.reach, partition_count(partitions)]
+    limits = [bounds.max_partitions, partition_count(partitions)]
     return min((limit for limit in limits if limit is not None), default=None)
 
 

@@ -85,9 +85,9 @@ def truth(release: PrivateAggregate) -> Numbers:
     """
     none: dict[str, Any] = {"clip": None}
     asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
-    depth = release._bounds.depth and _DEEP
+    rows = release._bounds.max_rows_per_partition and _DEEP
     budget = noise_off.budget_of(release.budget)
-    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=depth))
+    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=rows))
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
         made = _Rehearsal(release, program, ContributionBounds(None), noise_off.noise())
         return made.combined(made.draw())
@@ -143,7 +143,7 @@ class _Rehearsal:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = adapted(self.program, chosen, selected)
         names = [each.identities.tobytes() for each in selected]
-        choice = program.reach, chosen and chosen.centres, program.partitions, *names
+        choice = program.max_partitions, chosen and chosen.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures

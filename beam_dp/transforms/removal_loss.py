@@ -86,7 +86,7 @@ class RemovalLoss(RowsOfPeople):
             `PrivateAggregate`).
         partition: the columns whose values name a partition; empty: one partition for all.
         removals: K; `search.cap(candidates.size)` is enough for a search.
-        bounds: how much of the data one person may reach.
+        bounds: how much one person may contribute.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into on the way, a power of two; None: by the size
             of the input and the number of workers (see `stages.shard_number`).

@@ -338,13 +338,15 @@ def _unweighted(partitions):
     return np.full(len(partitions), 2**20)
 
 
-def _whole_for_each(budget, weights, reach, selection, gaussian=False):
-    whole, parts = SHARE_OUT(budget, weights, reach, selection, gaussian)
+def _whole_for_each(budget, weights, max_partitions, selection, gaussian=False):
+    whole, parts = SHARE_OUT(budget, weights, max_partitions, selection, gaussian)
     return whole, dict.fromkeys(parts, whole)
 
 
-def _undivided_delta(share, reach, pre_threshold):
-    return dataclasses.replace(BEST_SELECTION(share, reach, pre_threshold), delta=share.delta)
+def _undivided_delta(share, max_partitions, pre_threshold):
+    return dataclasses.replace(
+        BEST_SELECTION(share, max_partitions, pre_threshold), delta=share.delta
+    )
 
 
 def _float_sums(budget, entries):

@@ -80,14 +80,14 @@ class Audit:
 
     def worst(self, some=DATABASES) -> tuple[float, float]:
         """Return the largest |ln P_x / P_x'| and the largest range of ln P_x / P_x'."""
-        most, reach = 0.0, 0.0
+        most, span = 0.0, 0.0
         for people in some:
             for kind in range(len(KINDS)):
                 more = tuple(count + (i == kind) for i, count in enumerate(people))
                 change = self.logarithms(people) - self.logarithms(more)
                 most = max(most, float(np.abs(change).max()))
-                reach = max(reach, float(change.max() - change.min()))
-        return most, reach
+                span = max(span, float(change.max() - change.min()))
+        return most, span
 
 
 @pytest.fixture(autouse=True)
@@ -118,22 +118,22 @@ QUANTILES = [HALF, 3 * TENTH, Fraction(2, 3), 9 * TENTH]
 @pytest.mark.parametrize("p", QUANTILES)
 @pytest.mark.parametrize("candidates", [EVEN, Candidates.of([0, 5, 90, 91])])
 def test_central_search_spends_all_of_epsilon_and_no_more(p, candidates):
-    most, reach = Audit(CentralSearch(Budget(2), p, D), candidates).worst()
+    most, span = Audit(CentralSearch(Budget(2), p, D), candidates).worst()
     assert 1.0 < most <= 2 + ROUNDING
-    assert 1.8 < reach <= 2 + ROUNDING
+    assert 1.8 < span <= 2 + ROUNDING
 
 
 @pytest.mark.audit
 def test_central_search_under_zcdp_by_its_bounded_range():
-    _, reach = Audit(CentralSearch(Budget.zcdp(0.5), HALF, D)).worst()
-    assert 1.8 < reach <= 2 + ROUNDING  # sqrt(8 / 2)
+    _, span = Audit(CentralSearch(Budget.zcdp(0.5), HALF, D)).worst()
+    assert 1.8 < span <= 2 + ROUNDING  # sqrt(8 / 2)
 
 
 @pytest.mark.audit
 def test_weights_of_candidates_change_no_ratio():
     # The grid's 21 candidates: everybody is on the first ones, where weights differ.
-    most, reach = Audit(CentralSearch(Budget(2), HALF, D), WEIGHTED).worst()
-    assert 1.0 < most <= 2 + ROUNDING and reach <= 2 + ROUNDING
+    most, span = Audit(CentralSearch(Budget(2), HALF, D), WEIGHTED).worst()
+    assert 1.0 < most <= 2 + ROUNDING and span <= 2 + ROUNDING
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray, small_ste
 @pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
 def test_tail_search_under_zcdp_by_its_bounded_range(share, rank, upper, small_steps):
     search = TailSearch(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
-    _, reach = Audit(search).worst(some_databases(TAILS.index((share, rank, upper))))
-    assert 1.2 < reach <= 2 + ROUNDING
+    _, span = Audit(search).worst(some_databases(TAILS.index((share, rank, upper))))
+    assert 1.2 < span <= 2 + ROUNDING
 
 
 @pytest.mark.audit
@@ -241,8 +241,8 @@ def test_the_number_of_people_behind_the_answer_costs_nothing_more(share, rank, 
     most, _ = Audit(search, SIGNED).worst(DATABASES[::2])
     assert 1.6 < most <= 2 + ROUNDING
     search = WithAllThatIsDrawn(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
-    _, reach = Audit(search, SIGNED).worst(DATABASES[::4])
-    assert 1.2 < reach <= 2 + ROUNDING
+    _, span = Audit(search, SIGNED).worst(DATABASES[::4])
+    assert 1.2 < span <= 2 + ROUNDING
 
 
 # ------------------------------------------------------------------------- seeded mutants

@@ -51,10 +51,10 @@ def true_local_sensitivity(a: int, b: int, rows: int = 1) -> Fraction:
     return max(abs(exact_ratio(a, b) - exact_ratio(*other)) for other in near)
 
 
-def laplace(rate: Fraction, reach: int) -> np.ndarray:
-    """Return P(X = k) for k = -reach..reach."""
+def laplace(rate: Fraction, span: int) -> np.ndarray:
+    """Return P(X = k) for k = -span..span."""
     q = math.exp(-rate)
-    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1.0))
+    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-span, span + 1.0))
 
 
 # ------------------------------------------------------------- the bound is an upper bound
@@ -82,11 +82,11 @@ Bound = Callable[[int, int], Fraction | float | None]
 
 def failure(bound: Bound, centre: tuple[int, int], rate: Fraction, true: Fraction, delta) -> float:
     """Return P[bound < true] over both noises, and a little more: the whole of the far tails."""
-    reach = laplace_bound(rate, Fraction(delta) / 10_000)
-    weights = laplace(rate, reach)
-    failed = np.zeros((2 * reach + 1, 2 * reach + 1), bool)
-    for i, j in itertools.product(range(2 * reach + 1), repeat=2):
-        found = bound(centre[0] + i - reach, centre[1] + j - reach)
+    span = laplace_bound(rate, Fraction(delta) / 10_000)
+    weights = laplace(rate, span)
+    failed = np.zeros((2 * span + 1, 2 * span + 1), bool)
+    for i, j in itertools.product(range(2 * span + 1), repeat=2):
+        found = bound(centre[0] + i - span, centre[1] + j - span)
         failed[i, j] = found is not None and found < true
     return float(weights @ failed @ weights) + float(delta) / 5_000
 
@@ -191,24 +191,23 @@ class Arranged(Noise):
         return column
 
 
-def distribution(mechanism: ratio.Mechanism, a: int, b: int, reach: int) -> dict[float, float]:
+def distribution(mechanism: ratio.Mechanism, a: int, b: int, span: int) -> dict[float, float]:
     """Return the probability of each output, by the mechanism's own code on all outcomes."""
-    outcomes = np.arange(-reach, reach + 1)
+    outcomes = np.arange(-span, span + 1)
     first, second = (grid.ravel() for grid in np.meshgrid(outcomes, outcomes))
     noise, size = Arranged(first, second), len(first)
     values = mechanism.release(np.full(size, a), np.full(size, b), noise).values
     assert ((values >= 0) & (values <= 1)).all()
     weights = (
-        laplace(noise.rates[0], reach)[first + reach]
-        * laplace(noise.rates[1], reach)[second + reach]
+        laplace(noise.rates[0], span)[first + span] * laplace(noise.rates[1], span)[second + span]
     )
     outputs, places = np.unique(values, return_inverse=True)
     return dict(zip(outputs.tolist(), np.bincount(places, weights).tolist(), strict=True))
 
 
-def worst_excess(mechanism: ratio.Mechanism, epsilon: float, reach: int) -> float:
+def worst_excess(mechanism: ratio.Mechanism, epsilon: float, span: int) -> float:
     """Return the largest P(out | x) - e^epsilon P(out | x') over outputs and neighbours."""
-    found = {pair: distribution(mechanism, *pair, reach) for pair in PAIRS}
+    found = {pair: distribution(mechanism, *pair, span) for pair in PAIRS}
     grown = math.exp(epsilon)
     return max(
         mass - grown * found[other].get(output, 0.0)
@@ -249,8 +248,8 @@ def certificate(mechanism: BoundedLocalSensitivity) -> tuple[float, float]:
     """
     grid = GridLaplace(mechanism.costs[1].amount)
     rate = mechanism._adder.budget.amount
-    reach = laplace_bound(rate, Fraction(1, 10**9))
-    weights, cells = laplace(rate, reach), range(-reach, 31 + reach)
+    span = laplace_bound(rate, Fraction(1, 10**9))
+    weights, cells = laplace(rate, span), range(-span, 31 + span)
     found = {cell: mechanism.bound(*cell) for cell in itertools.product(cells, repeat=2)}
     local = np.array([cell for cell, bound in found.items() if bound])
     tops, bottoms = np.array([bound for bound in found.values() if bound]).T
@@ -274,10 +273,10 @@ def certificate(mechanism: BoundedLocalSensitivity) -> tuple[float, float]:
         most = int(apart[kept].max(initial=0))
         epsilon = max(epsilon, float(rate) * moved + float(grid.rate) * most)
         first, second = local[~kept, 0] - a, local[~kept, 1] - (b - a)
-        inside = np.abs(second) <= reach
-        mass = weights[second[inside] + reach]
+        inside = np.abs(second) <= span
+        mass = weights[second[inside] + span]
         first = first[inside]
-        mass = mass[np.abs(first) <= reach] * weights[first[np.abs(first) <= reach] + reach]
+        mass = mass[np.abs(first) <= span] * weights[first[np.abs(first) <= span] + span]
         delta = max(delta, float(mass.sum()) + 2e-9)
     return epsilon, delta
 

@@ -25,22 +25,24 @@ ROUNDING = 1e-3
 REST = (1, 3)  # what the other people of a partition have
 
 
-def release(method, reach, partitions, budget=BUDGET, rows=1):
+def release(method, max_partitions, partitions, budget=BUDGET, rows=1):
     asked = [dp.Ratio("x", method=method)]
-    made = compile_program(asked, budget, reach, depth=rows, partitions=partitions)
+    made = compile_program(
+        asked, budget, max_partitions, max_rows_per_partition=rows, partitions=partitions
+    )
     assert isinstance(made.steps[0].release, RatioRelease)
     return made.steps[0].release
 
 
-def moves(reach, partitions):
+def moves(max_partitions, partitions):
     """Return what one person adds to (a, b - a) of each partition, before and after."""
     one = itertools.product(people(1), repeat=partitions)
-    owned = [rows for rows in one if sum(part != (0, 0) for part in rows) <= reach]
+    owned = [rows for rows in one if sum(part != (0, 0) for part in rows) <= max_partitions]
     nobody = ((0, 0),) * partitions
     return [(rows, nobody) for rows in owned]
 
 
-def worst_exponent(mechanism, reach, partitions):
+def worst_exponent(mechanism, max_partitions, partitions):
     """Return the largest |ln P(outputs | x) - ln P(outputs | x')|, where it is one per partition.
 
     Partitions are independent, so it is the sum of the largest of each.
@@ -57,7 +59,7 @@ def worst_exponent(mechanism, reach, partitions):
         )
         for old, new in itertools.product(found, repeat=2)
     }
-    both = moves(reach, partitions)
+    both = moves(max_partitions, partitions)
     both += [(after, before) for before, after in both]
     return max(sum(apart[pair] for pair in zip(*move, strict=True)) for move in both)
 
@@ -65,11 +67,11 @@ def worst_exponent(mechanism, reach, partitions):
 SHAPES = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (2, 4)]
 
 
-@pytest.mark.parametrize(("reach", "partitions"), SHAPES)
+@pytest.mark.parametrize(("max_partitions", "partitions"), SHAPES)
 @pytest.mark.parametrize("method", PURE)
-def test_all_partitions_of_a_person_together_cost_epsilon(method, reach, partitions):
-    mechanism = release(method, reach, partitions).mechanism
-    assert worst_exponent(mechanism, reach, partitions) <= EPSILON * (1 + ROUNDING)
+def test_all_partitions_of_a_person_together_cost_epsilon(method, max_partitions, partitions):
+    mechanism = release(method, max_partitions, partitions).mechanism
+    assert worst_exponent(mechanism, max_partitions, partitions) <= EPSILON * (1 + ROUNDING)
 
 
 @pytest.mark.parametrize("method", ratio.METHODS)
@@ -77,5 +79,7 @@ def test_the_noise_is_for_all_rows_of_a_person(method):
     bounds, budget = dp.ContributionBounds(None, rows_per_partition=7), dp.Budget(1.0, 1e-6)
     for per, rows in [("row", 7), ("person", 1)]:
         asked = [dp.Ratio("x", per=per, method=method)]
-        made = compile_program(asked, budget, 1, depth=bounds.depth)
+        made = compile_program(
+            asked, budget, 1, max_rows_per_partition=bounds.max_rows_per_partition
+        )
         assert made.steps[0].release.mechanism.rows == rows

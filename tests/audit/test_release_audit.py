@@ -241,9 +241,9 @@ def test_the_audit_notices_a_broken_twin(twin, monkeypatch):
 # ------------------------------------------------------------------------------------- zCDP
 
 
-def log_gaussian(variance: float, reach: int) -> np.ndarray:
-    """Return ln P(X = k) for k from -reach to reach."""
-    weights = -(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance)
+def log_gaussian(variance: float, span: int) -> np.ndarray:
+    """Return ln P(X = k) for k from -span to span."""
+    weights = -(np.arange(-span, span + 1.0) ** 2) / (2 * variance)
     return weights - math.log(np.exp(weights).sum())
 
 
@@ -270,24 +270,24 @@ def worst_divergence(
 ):
     """Return the larger divergence of (noisy histogram, numbers), either way."""
     one, other = Database(release, people), Database(release, (*people, person))
-    bucket, reach = changed_bucket(one, other), 40
+    bucket, span = changed_bucket(one, other), 40
     buckets = release.clip.choice.buckets * release.clip.choice.sides
     logs: dict = {}
     for database in (one, other):
         truth = int(database.shared.histogram(0, buckets)[0][0, bucket])
         base = int(one.shared.histogram(0, buckets)[0][0, bucket])
-        for value in range(base - reach, base + reach + 1):
+        for value in range(base - span, base + span + 1):
             draw = [0] * buckets
             draw[bucket] = value - truth
             noise = GaussianScript(draw)
             choice = release.clip.choose(database.shared, noise)
             [variance] = noise.variances
-            law = log_gaussian(variance, 2 * reach)
+            law = log_gaussian(variance, 2 * span)
             numbers, view = GaussianScript([0] * database.partitions), database.view.at(0, choice)
             release.draw(view, numbers)
             [wide] = numbers.variances
             totals = release.clipped(view).totals.astype(int)
-            logs.setdefault(value, []).append((law[value - truth + 2 * reach], totals, wide))
+            logs.setdefault(value, []).append((law[value - truth + 2 * span], totals, wide))
     sums = [0.0, 0.0]
     for (p, total, variance), (q, moved, again) in logs.values():
         assert variance == again

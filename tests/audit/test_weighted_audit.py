@@ -53,10 +53,10 @@ def test_each_person_pays_in_proportion_to_their_weight(epsilon):
 
 def test_weights_are_in_proportion_to_epsilons_and_never_above():
     metric = PersonalisedStatistic("v", "median", "e", EPSILONS)
-    for reach in (1, 3):
-        program = compile_program([metric], Budget(2.0), reach)
+    for max_partitions in (1, 3):
+        program = compile_program([metric], Budget(2.0), max_partitions)
         [step] = program.steps
         top = step.release.search.resolution
         for weight, epsilon in zip(step.release.weights, EPSILONS, strict=True):
             assert weight / top <= epsilon / 2 < (weight + 1) / top
-        assert [spending.cost.amount * reach for spending in step.release.spends] == [2]
+        assert [spending.cost.amount * max_partitions for spending in step.release.spends] == [2]

@@ -76,7 +76,7 @@ def test_the_draws_are_those_of_the_job() -> None:
 
 def test_without_a_known_bound_one_is_chosen() -> None:
     """At epsilon 10^7 the search sees everybody: nothing is cut. What adds up needs none."""
-    rows = dataclasses.replace(suites.spread("uniform", 400, Layout(8, 5), 0), reach=None)
+    rows = dataclasses.replace(suites.spread("uniform", 400, Layout(8, 5), 0), max_partitions=None)
     summarised = draws.summarise(rows, [dp.Sum("v"), dp.Count(), dp.DistinctCount("v")], CERTAIN)
     total, count, distinct = summarised.draws(3)
     place, totals = rows.per_pair("v")
@@ -84,7 +84,7 @@ def test_without_a_known_bound_one_is_chosen() -> None:
     assert np.round(count.value).tolist() == [np.bincount(place).tolist()] * 3
     different = [len(np.unique(rows.columns["v"][rows.partition == each])) for each in range(8)]
     assert distinct.value.tolist() == [different] * 3
-    assert {reach for reach, *_ in summarised.rehearsal.settled} <= {6, 8}
+    assert {max_partitions for max_partitions, *_ in summarised.rehearsal.settled} <= {6, 8}
 
 
 def test_selected_partitions_alone_are_released() -> None:

@@ -181,8 +181,8 @@ def options_of(chance: Chance, families: list[Any] | None) -> tuple[dict[str, An
         private = dp.PrivatePartitions(pre_threshold=chance.one(1, 1, 3))
         options["partitions"] = listed if kind == "public" else private
         if len(owners) == 1:
-            reach = chance.one("auto", "auto", 1, chance.number(1, groups))
-            limits = reach, chance.one(None, None, 2, 5)
+            max_partitions = chance.one("auto", "auto", 1, chance.number(1, groups))
+            limits = max_partitions, chance.one(None, None, 2, 5)
             options["bounds"] = dp.ContributionBounds(*limits, rows=chance.one(None, None, 6))
     return options, groups
 

@@ -17,9 +17,9 @@ from beam_dp.mechanisms import ratio
 from tests.hostile import support
 
 CASES, DAYS, PEOPLE = 150, (0, 1, 2), 3
-REACH, ROWS = 2, 2
+MAX_PARTITIONS, ROWS = 2, 2
 MANY = 1 << 20  # more rows than there are
-BOUNDS = dp.ContributionBounds(REACH, rows_per_partition=ROWS)
+BOUNDS = dp.ContributionBounds(MAX_PARTITIONS, rows_per_partition=ROWS)
 SECRET = "4711-secret"
 FLAGS = [1, 0, True, "1", "0.0", "TRUE", "no", 1.0, 0.5, None, math.nan, math.inf, 10**30, [1]]
 FLAGS += [b"1", {"1": 1}, "", "\x00", SECRET, (1,), -(2**63), complex(1), object]
@@ -95,25 +95,27 @@ def neighbours(flags, **options):
 def test_one_person_moves_what_the_noise_is_scaled_to(equals, per):
     rows = ROWS if per == "row" else 1
     removed, others = neighbours(FLAGS, equals=equals, per=per)
-    assert max(map(sum, removed)) == REACH * rows  # at most, and reached
+    assert max(map(sum, removed)) == MAX_PARTITIONS * rows  # at most, and reached
     assert max(map(max, removed)) == rows
-    assert max(sum(day > 0 for day in days) for days in removed) == REACH
+    assert max(sum(day > 0 for day in days) for days in removed) == MAX_PARTITIONS
     assert max(map(max, others)) <= 2 * rows  # both parts of a partition
-    assert max(map(sum, others)) <= 2 * REACH * rows
+    assert max(map(sum, others)) <= 2 * MAX_PARTITIONS * rows
 
 
 def test_columns_move_as_little():
     removed, _ = neighbours([1, 0, None], columnar=True)
-    assert max(map(sum, removed)) == REACH * ROWS and max(map(max, removed)) == ROWS
+    assert max(map(sum, removed)) == MAX_PARTITIONS * ROWS and max(map(max, removed)) == ROWS
 
 
 @pytest.mark.parametrize(
-    "bounds", [dp.ContributionBounds(3, ROWS), dp.ContributionBounds(REACH, ROWS + 1)], ids=repr
+    "bounds",
+    [dp.ContributionBounds(3, ROWS), dp.ContributionBounds(MAX_PARTITIONS, ROWS + 1)],
+    ids=repr,
 )
 def test_a_looser_bound_is_noticed(bounds):
     """The broken twin: a partition, or a row, more than the noise is for."""
     removed, _ = neighbours(FLAGS, bounds=bounds)
-    assert max(map(sum, removed)) > REACH * ROWS
+    assert max(map(sum, removed)) > MAX_PARTITIONS * ROWS
 
 
 def test_a_function_that_raises_shows_nothing(capfd, caplog):

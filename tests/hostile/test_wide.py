@@ -139,9 +139,14 @@ class Case:
 
     @functools.cached_property
     def program(self) -> Program:
-        depth = self.bounds.depth or 5
+        max_rows_per_partition = self.bounds.max_rows_per_partition or 5
         return compile_program(
-            self.asked, GENEROUS, 3, depth=depth, others=self.others, partitions=3
+            self.asked,
+            GENEROUS,
+            3,
+            max_rows_per_partition=max_rows_per_partition,
+            others=self.others,
+            partitions=3,
         )
 
 
@@ -222,7 +227,7 @@ def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
         warnings.simplefilter("error")
         for case in cases(unit):
             # Small numbers of units, which only the giant widens; and numbers around 1.
-            check(case, rows_of(float(unit) if case.bounds.depth is None else 1.0))
+            check(case, rows_of(float(unit) if case.bounds.max_rows_per_partition is None else 1.0))
 
 
 def check(case: Case, rows: list[Any]) -> None:

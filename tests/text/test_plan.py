@@ -48,15 +48,15 @@ ASKED = [
 REQUEST = SelectionRequest(Fraction(1), 5)
 
 
-def plan(budget: Budget, reach: int = 3, selected: bool = False) -> Plan:
+def plan(budget: Budget, max_partitions: int = 3, selected: bool = False) -> Plan:
     """Return the plan of all kinds of metrics; without a selection of so many partitions."""
-    return describe(program_of(budget, reach, selected))
+    return describe(program_of(budget, max_partitions, selected))
 
 
-def program_of(budget: Budget, reach: int = 3, selected: bool = False) -> Program:
-    selection, partitions = (REQUEST, None) if selected else (None, reach)
-    known = {"bound": reach, "selection": selection, "partitions": partitions}
-    return compile_program(ASKED, budget, reach, **known)
+def program_of(budget: Budget, max_partitions: int = 3, selected: bool = False) -> Program:
+    selection, partitions = (REQUEST, None) if selected else (None, max_partitions)
+    known = {"bound": max_partitions, "selection": selection, "partitions": partitions}
+    return compile_program(ASKED, budget, max_partitions, **known)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_the_text_has_a_line_per_part_and_a_total():
 
 
 def test_the_mechanisms_are_named_with_their_scales():
-    rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
+    rows = {row.metric: row for row in plan(Budget(8.0), max_partitions=1).rows}
     assert rows["people_count"].mechanism == rows["visits"].mechanism == "one draw for 5 numbers"
     one, four = (float(rows[name].noise_scale) for name in ("people_count", "visits"))
     assert four == pytest.approx(4 * one, rel=1e-3)
@@ -231,8 +231,8 @@ def test_figures_are_those_of_one_bound(limit, shown):
     assert len(made.rows) == 3
 
 
-def line(metric, budget, reach=1):
-    return describe(compile_program([metric], budget, reach)).rows[0]
+def line(metric, budget, max_partitions=1):
+    return describe(compile_program([metric], budget, max_partitions)).rows[0]
 
 
 def numbers(text):
@@ -250,11 +250,11 @@ def numbers(text):
         (Preprocessed("x", "standard_deviation"), 4, "R^2/n"),
     ],
 )
-@pytest.mark.parametrize("reach", [1, 5])
-def test_a_private_sensitivity_is_told_by_what_it_is_made_of(metric, factor, per, reach):
-    """Half of the budget is for g: the scale is 2 reach Delta, and e^-3.04 is 4.8%."""
-    found = line(metric, Budget(1.0), reach)
-    scale = 2 * reach * factor
+@pytest.mark.parametrize("max_partitions", [1, 5])
+def test_a_private_sensitivity_is_told_by_what_it_is_made_of(metric, factor, per, max_partitions):
+    """Half of the budget is for g: the scale is 2 max_partitions Delta, and e^-3.04 is 4.8%."""
+    found = line(metric, Budget(1.0), max_partitions)
+    scale = 2 * max_partitions * factor
     assert found.noise_scale == f"{scale:.4g} {per}"
     assert f"Delta = {factor} {per};" in found.reason
     bound = -math.log(0.048) * scale

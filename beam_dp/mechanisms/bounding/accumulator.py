@@ -259,7 +259,7 @@ class _Hopeless:
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
-        self._reach = None if bounder.by_row else bounder.bounds.reach
+        self._bound = None if bounder.by_row else bounder.bounds.max_partitions
         self._slots: tuple[np.ndarray, np.ndarray | None] | None = None
 
     def renew(self, words: int) -> None:
@@ -267,17 +267,17 @@ class _Hopeless:
 
         Whoever is noted first keeps a slot.
         """
-        if self._reach is not None and (self._slots is None or _is_used_up(*self._slots, words)):
+        if self._bound is not None and (self._slots is None or _is_used_up(*self._slots, words)):
             seconds = np.zeros(_SLOTS, np.uint64) if words > 1 else None
             self._slots = np.full(_SLOTS, _FREE), seconds
 
     def learn(self, merged: Table) -> None:
         """Note the people who have all of their L0 pairs in reduced lines (one line per pair)."""
-        reach, slots = self._reach, self._slots
-        if reach is None or slots is None or len(merged) < reach:
+        bound, slots = self._bound, self._slots
+        if bound is None or slots is None or len(merged) < bound:
             return
-        first = merged.person[:, : len(merged) - reach + 1]
-        full = reach - 1 + np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
+        first = merged.person[:, : len(merged) - bound + 1]
+        full = bound - 1 + np.flatnonzero((merged.person[:, bound - 1 :] == first).all(axis=0))
         person_hash, priority = pick(self._bounder.hashes(merged), full)
         _note(*slots, person_hash, priority, pick(merged.person, full))
 

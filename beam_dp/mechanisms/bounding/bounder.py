@@ -62,7 +62,9 @@ class Bounder:
     @property
     def by_row(self) -> bool:
         """Whether lines must stay distinct rows until the bounds are settled."""
-        return self.keep_rows or (self.bounds.depth is not None and bool(self.fields))
+        return self.keep_rows or (
+            self.bounds.max_rows_per_partition is not None and bool(self.fields)
+        )
 
     def prepare(self, table: Table) -> Table:
         """Return raw rows in the form that `reduce` merges: fields, unless rows must stay apart."""
@@ -107,7 +109,9 @@ class Bounder:
         order, new_pair = ordering.order_pairs(table.person, table.partition, *self.hashes(table))
         starts = np.flatnonzero(new_pair)
         heads = order[starts]
-        kept = np.flatnonzero(ordering.lowest(pick(table.person, heads), self.bounds.reach))
+        kept = np.flatnonzero(
+            ordering.lowest(pick(table.person, heads), self.bounds.max_partitions)
+        )
         heads = heads[kept]
         columns = list(zip(self.fields, table.values, strict=True))
         return Table(
@@ -130,11 +134,11 @@ class Bounder:
         rows = np.add.reduceat(table.rows[order], starts)
         table = dataclasses.replace(table.take(order[starts]), rows=rows)
         new_pair = new_pair[starts]
-        depth = self.bounds.depth
-        if depth is not None and len(table) > (most := max(depth, MOST_DIFFERENT)):
+        limit = self.bounds.max_rows_per_partition
+        if limit is not None and len(table) > (most := max(limit, MOST_DIFFERENT)):
             counted = np.flatnonzero(ordering.lowest(np.cumsum(new_pair)[None], most))
             table, new_pair = table.take(counted), new_pair[counted]
-        return _drop_pairs(table, new_pair, self.bounds.reach)
+        return _drop_pairs(table, new_pair, self.bounds.max_partitions)
 
     def settle(self, table: Table) -> Table:
         """Apply the final bounds to reduced lines and return one line per pair, with its fields.
@@ -209,9 +213,9 @@ class Bounder:
         )
 
     def _quotas(self, counts: np.ndarray, person: np.ndarray) -> np.ndarray:
-        depth, rows = map(_counted, (self.bounds.rows_per_partition, self.bounds.rows))
-        if depth is not None:
-            counts = np.minimum(counts, depth)
+        limit, rows = map(_counted, (self.bounds.rows_per_partition, self.bounds.rows))
+        if limit is not None:
+            counts = np.minimum(counts, limit)
         if rows is not None:
             counts = ordering.rounds(counts, np.flatnonzero(changes(person)), rows)
         return counts

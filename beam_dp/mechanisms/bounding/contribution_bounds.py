@@ -59,7 +59,7 @@ class ContributionBounds:
         return self.partitions == AUTO
 
     @property
-    def reach(self) -> int | None:
+    def max_partitions(self) -> int | None:
         """The most partitions a person can have rows in: a limit on rows limits these too."""
         return _least(None if self.partitions == AUTO else self.partitions, self.rows)
 
@@ -68,7 +68,7 @@ class ContributionBounds:
         return dataclasses.replace(self, partitions=partitions)
 
     @property
-    def depth(self) -> int | None:
+    def max_rows_per_partition(self) -> int | None:
         """The most rows a person can have in one partition."""
         return _least(self.rows_per_partition, self.rows)
 

@@ -345,8 +345,8 @@ class LinearGrid(Candidates):
 
     def _indexes(self, values: Floats | Indexes) -> Indexes | None:
         """Return `index` of each value, or None where float64 is too small for it."""
-        reach = max(abs(self.start), abs(self.start + self.size * self.stride))
-        if max(reach, self.divisor) >= EXACT:
+        magnitude = max(abs(self.start), abs(self.start + self.size * self.stride))
+        if max(magnitude, self.divisor) >= EXACT:
             return None
         # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
         # An int above 2^53 may round, but stays above the top (which is below 2^53).

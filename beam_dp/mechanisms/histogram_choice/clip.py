@@ -28,20 +28,21 @@ _RARER = 2**-1.25
 _LEAST_CHANCE = 1e-300  # no chance is 0
 
 
-def share_of_clip(partitions: int | None, reach: int) -> Fraction:
+def share_of_clip(partitions: int | None, max_partitions: int) -> Fraction:
     """Return the share of a number's budget that chooses its clip, by public parameters.
 
     The clip of one partition decides about its number alone, and gets two fifths. Where P
-    partitions each have the noise of a part 1 / reach, it is 0.8 / sqrt(P reach), between 1/32 and
-    2/5, measured best; where P is not known, an eighth errs by little for 10 to 1,000 of them.
+    partitions each have the noise of a part 1 / max_partitions, it is 0.8 / sqrt(P max_partitions),
+    between 1/32 and 2/5, measured best; where P is not known, an eighth errs by little for 10 to
+    1,000 of them.
 
     Args:
         partitions: P, or a guess of it; None: unknown.
-        reach: how many of them one person can reach.
+        max_partitions: how many of them one person can reach.
     """
     if partitions is None:
         return Fraction(1, 8)
-    share = Fraction(0.8 / (partitions * reach) ** 0.5).limit_denominator(1000)
+    share = Fraction(0.8 / (partitions * max_partitions) ** 0.5).limit_denominator(1000)
     return min(_MOST, max(_LEAST, share))
 
 

@@ -50,9 +50,10 @@ class Context:
     Attributes:
         columns: all columns that are read, in the order of a table.
         fields: what is aggregated per person and partition; building a release adds fields.
-        reach: the most partitions of a person that count where each of them pays for itself.
+        max_partitions: the most partitions of a person that count where each of them pays for
+            itself.
         bound: the most partitions that a person can have rows in, as the user said; None: unknown.
-        depth: the most rows per person and partition; None: unknown.
+        max_rows_per_partition: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose part is built, for messages.
@@ -63,9 +64,9 @@ class Context:
 
     columns: tuple[Column, ...]
     fields: list[Field] = dataclasses.field(default_factory=list)
-    reach: int = 1
+    max_partitions: int = 1
     bound: int | None = None
-    depth: int | None = None
+    max_rows_per_partition: int | None = None
     partitions: int | None = None
     alpha: Fraction = ALPHA
     asker: str = ""
@@ -102,7 +103,7 @@ class Context:
 
     def each(self, share: Budget) -> Budget:
         """Return what one partition may cost, from what all partitions of a person may cost."""
-        return share.scaled(Fraction(1, self.reach))
+        return share.scaled(Fraction(1, self.max_partitions))
 
     def check_removals(self, removals: int) -> int:
         """Return K, or refuse a search that would look at more people than a worker can hold.
@@ -158,7 +159,7 @@ class CentreRequest:
     by_person: bool
 
     @property
-    def reach(self) -> Ends:
+    def span(self) -> Ends:
         """Between which ends the centre is."""
         return ends_of_totals(self.ends) if self.by_person else self.ends
 

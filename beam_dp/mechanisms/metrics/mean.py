@@ -260,7 +260,9 @@ class DistancesOfAll(Distances):
     def _centre(self, context: Context) -> tuple[int, Limits]:
         """Return the same; a sum of all rows lacks those that a bound cuts."""
         centre, limits = super()._centre(context)
-        return centre, dataclasses.replace(limits, bounded=context.depth is not None)
+        return centre, dataclasses.replace(
+            limits, bounded=context.max_rows_per_partition is not None
+        )
 
     def _counted(self, context: Context) -> int:
         super()._counted(context)  # the centre is chosen by it
@@ -293,7 +295,7 @@ class RowsWithValue(PooledPart):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release of the rows that bounds leave, which look like all of them."""
         count = context.field(self.column, "count")
-        measure = Measure(count, thresholds=row_clips(context.depth))
+        measure = Measure(count, thresholds=row_clips(context.max_rows_per_partition))
         return clipped_sum(context, share, measure, limits=Limits())
 
 

@@ -202,7 +202,7 @@ class PersonalisedStatistic(Preprocessing):
     def _preprocessed(
         self, context: Context, share: Budget, lines: TierRelation
     ) -> PersonEpsilonRelease:
-        epsilons, each = self.columns()[-1].detail, Fraction(1, context.reach)
+        epsilons, each = self.columns()[-1].detail, Fraction(1, context.max_partitions)
         clip, people, noise = self.choices(context, share, Budget(epsilons[0]))
         everybody = share.amount - noise.amount
         paid = tuple((level - everybody) * each for level in (*epsilons[:-1], share.amount))

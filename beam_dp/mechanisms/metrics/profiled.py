@@ -104,7 +104,7 @@ def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
 
     More of the profile would be of no use: cut above the floor, the rest of it is the floor.
     """
-    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
+    return max(1, search.tail_bound(candidates.size, -math.log(FLOOR_BETA)))
 
 
 def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:

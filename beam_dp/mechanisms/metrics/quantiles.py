@@ -100,9 +100,9 @@ class OfRanks(OfValues, OfRowsOrPeople):
             alone: whether it is one number and not a row of numbers.
         """
         each, rows = context.each(share), None
-        if not self.by_person and context.depth != 1:
+        if not self.by_person and context.max_rows_per_partition != 1:
             look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
-            rows = RowClips(look, row_clips(context.depth))
+            rows = RowClips(look, row_clips(context.max_rows_per_partition))
         count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
         unit, given = self.exact_unit, self.given
         return RankRelease(
@@ -584,12 +584,12 @@ class KthLargest(_Ranked):
         lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
         # With one row each, or near the top, no clip above 1 comes nearer.
-        if context.depth == 1 or alone.is_floored(candidates):
+        if context.max_rows_per_partition == 1 or alone.is_floored(candidates):
             one = RowClips(None, (1,))
             return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
         size, first, look, rest = each.split(_KTH_SHARES)
         near, search = (dataclasses.replace(whole, budget=part) for part in (first, rest))
-        clips = row_clips(min(self.k, context.depth or self.k))
+        clips = row_clips(min(self.k, context.max_rows_per_partition or self.k))
         sizes, rows = RowClips(size, clips), RowClips(look, clips)
         return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
 

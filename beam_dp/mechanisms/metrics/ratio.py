@@ -112,7 +112,7 @@ class Ratio(OfRowsOrPeople):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the ratio of bounded people; of rows, with the bound on them."""
-        rows = 1 if self.by_person else context.depth
+        rows = 1 if self.by_person else context.max_rows_per_partition
         checks.require(
             rows is not None,
             "Ratio",
@@ -199,7 +199,7 @@ class Share(PooledPart):
         part = Part(context.field(self.column, "max" if self.by_person else "sum"), self.rest)
         measure = Measure(
             context.field(self.column, "count"),
-            thresholds=(1,) if self.by_person else row_clips(context.depth),
+            thresholds=(1,) if self.by_person else row_clips(context.max_rows_per_partition),
             once=self.by_person,
             part=part,
         )

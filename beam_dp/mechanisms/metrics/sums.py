@@ -104,7 +104,7 @@ class Count(Clippable):
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person clipped."""
-        measure = Measure(ROWS, thresholds=row_clips(context.depth))
+        measure = Measure(ROWS, thresholds=row_clips(context.max_rows_per_partition))
         return clipped_sum(context, share, measure, given=self.given_clip)
 
     def profiler(self, context: Context, removals: int) -> Profiler:

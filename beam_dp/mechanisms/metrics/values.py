@@ -137,7 +137,7 @@ class MaxFrequency(Clippable, OfColumn):
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the number of rows, each person counted for at most so many of each value."""
         rows, relation = context.field(self.source, "mode"), Relation(context.index(self.source))
-        measure = Measure(rows, thresholds=row_clips(context.depth))
+        measure = Measure(rows, thresholds=row_clips(context.max_rows_per_partition))
         return _capped(context, share, measure, self.given_clip, relation, distinct=False)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
@@ -177,7 +177,7 @@ def _capped(
     """Return the release by a clip, which is chosen from the thresholds if none is given."""
     if given is not None:
         measure = dataclasses.replace(measure, thresholds=(max(1, math.ceil(given)),))
-    limits = Limits(bounded=context.depth is not None)
+    limits = Limits(bounded=context.max_rows_per_partition is not None)
     return each_partition(context, share, CappedValues(measure, relation, distinct), limits)
 
 

@@ -212,10 +212,10 @@ class _Hull:
         ends = []
         for clip, signed in self.sides:
             low, high = (down + up, down + up) if signed else (down, up)
-            ends.append((self._reach(low, clip), self._reach(high, clip)))
+            ends.append((self._span(low, clip), self._span(high, clip)))
         return ends
 
-    def _reach(self, levels: Integers, clip: int) -> Integers:
+    def _span(self, levels: Integers, clip: int) -> Integers:
         factor = integers.narrow(np.array([clip], object))
         return integers.divide(integers.product(levels, factor), self.levels)
 
@@ -281,8 +281,8 @@ def _profiles(rate: Fraction, levels: int, sides: tuple[Side, ...]) -> dict[Side
     hull = _hull(rate * levels, sides)
     counts = collections.Counter(sides)
     shape = len(sides) + 1 + hull.split
-    reach = math.ceil((shape + 7 * math.sqrt(shape) + 28) / rate)
-    steps = np.arange(reach + BLOCK)
+    span = math.ceil((shape + 7 * math.sqrt(shape) + 28) / rate)
+    steps = np.arange(span + BLOCK)
     ends = {side: (steps * side[0] // levels).astype(np.float64) for side in counts}
     mode = hull.steepest(rate)
     typical = {side: 1 + (1 + side[1]) * side[0] / levels * mode for side in counts}
@@ -298,8 +298,8 @@ def _profiles(rate: Fraction, levels: int, sides: tuple[Side, ...]) -> dict[Side
             for side, width in widths.items()
         }
     whole, sums = 0.0, {side: np.zeros(len(steps)) for side in counts}
-    for start in range(0, reach, BLOCK):
-        up, down = steps[start : start + BLOCK, None], steps[: reach - start]
+    for start in range(0, span, BLOCK):
+        up, down = steps[start : start + BLOCK, None], steps[: span - start]
         widths = {
             side: 2 * end[up + down] + 1 if side[1] else end[up] + end[down] + 1
             for side, end in ends.items()

@@ -374,7 +374,7 @@ class CapChoice:
 
 
 @functools.lru_cache(maxsize=64)
-def best_selection(share: Budget, reach: int, pre_threshold: int) -> Selection:
+def best_selection(share: Budget, max_partitions: int, pre_threshold: int) -> Selection:
     """Return the selection that a share of the budget pays for, by public parameters.
 
     That is taken which keeps a partition half of the time with fewer people, if all of them are in
@@ -382,10 +382,10 @@ def best_selection(share: Budget, reach: int, pre_threshold: int) -> Selection:
 
     Args:
         share: what all decisions may cost together; its delta is above 0.
-        reach: the most partitions of one person that count.
+        max_partitions: the most partitions of one person that count.
         pre_threshold: the fewest people a named partition may have.
     """
-    each = share.scaled(Fraction(1, reach))
+    each = share.scaled(Fraction(1, max_partitions))
     rho, epsilon, delta = share.amount, each.amount, share.delta
     if share.is_zcdp:
         epsilon = root_below(2 * epsilon)
@@ -393,7 +393,7 @@ def best_selection(share: Budget, reach: int, pre_threshold: int) -> Selection:
         delta /= 2
         rho = zcdp_rho(rho, delta)
     if delta <= _MOST_DELTA:
-        weighted = WeightedThreshold(rho, delta, reach, pre_threshold)
-        if weighted.middle(reach) - pre_threshold <= halfway(epsilon, each.delta):
+        weighted = WeightedThreshold(rho, delta, max_partitions, pre_threshold)
+        if weighted.middle(max_partitions) - pre_threshold <= halfway(epsilon, each.delta):
             return weighted
     return TruncatedGeometric(epsilon, each.delta, pre_threshold)

@@ -59,7 +59,7 @@ class Centre:
     @property
     def candidates(self) -> Candidates:
         """The public centres: decimals of four digits, between the ends that hold for them."""
-        return values_between(self._unit, *self.request.reach)
+        return values_between(self._unit, *self.request.span)
 
     @property
     def _unit(self) -> Fraction:
@@ -100,7 +100,7 @@ class Centre:
             node, self.candidates, noise
         )
         if answer.candidate is None:
-            low, high = self.request.reach
+            low, high = self.request.span
             return None if low is None or high is None else round((low + high) / 2 / self._unit)
         return round(Fraction(self.candidates[answer.candidate]) / self._unit)
 
@@ -185,12 +185,12 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
     return Chosen(bound, centres, cap=cap)
 
 
-def noise_at(request: Request, reach: int) -> float:
+def noise_at(request: Request, max_partitions: int) -> float:
     """Return the mean absolute noise per partition and unit at a bound on partitions.
 
     It is that of the costs per partition; what is spent once needs no bound.
     """
-    program = program_at(request, reach)
+    program = program_at(request, max_partitions)
     paid = [step.costs_per_partition for step in program.steps if step.costs_per_partition]
     mean = sum(map(_scale, paid)) / len(paid)
     return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean

@@ -1,10 +1,11 @@
 """Share the budget out among the parts of metrics, in exact rationals, before any row is read.
 
-One person reaches at most `reach` partitions and adds to each released number of these. The costs
-compose over them in one of two ways:
+One person reaches at most `max_partitions` partitions and adds to each released number of these.
+The costs compose over them in one of two ways:
 
-* **pure** (and for delta that partition selection spends): a release per partition costs reach
-  times its epsilon (and delta); a clip shared by all partitions costs its epsilon once.
+* **pure** (and for delta that partition selection spends): a release per partition costs
+  max_partitions times its epsilon (and delta); a clip shared by all partitions costs its epsilon
+  once.
 * **zCDP**: the same with rho (Bun and Steinke 2016, Lemma 2.3); the whole (epsilon, delta) is first
   turned into the largest rho that is proved to imply it (Canonne, Kamath, Steinke 2020, Prop. 12).
 
@@ -45,7 +46,7 @@ def weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:
 def share_out(
     budget: Budget,
     weights: dict[MetricPart, Fraction],
-    reach: int,
+    max_partitions: int,
     selection: SelectionRequest | None,
     gaussian: bool = False,
 ) -> tuple[Budget, dict[MetricPart | None, Budget]]:
@@ -61,7 +62,7 @@ def share_out(
     if budget.is_zcdp or not budget.delta or wanting:
         whole = budget
     else:
-        whole = _smaller(budget, weights, reach, selection)
+        whole = _smaller(budget, weights, max_partitions, selection)
     keys: list[MetricPart | None] = list(weights)
     values = list(weights.values())
     if selection is not None:
@@ -87,18 +88,18 @@ def share_out(
 def _smaller(
     budget: Budget,
     weights: dict[MetricPart, Fraction],
-    reach: int,
+    max_partitions: int,
     selection: SelectionRequest | None,
 ) -> Budget:
     """Return the budget as it is, or as zCDP where that has the smaller noise.
 
-    For sensitivity 1, a share w of the whole and `reach` partitions the deviations are
-    sqrt(2) reach / (epsilon w) and sqrt(reach / (2 rho w)).
+    For sensitivity 1, a share w of the whole and `max_partitions` partitions the deviations are
+    sqrt(2) max_partitions / (epsilon w) and sqrt(max_partitions / (2 rho w)).
     """
     kept = budget.delta / 2 if selection is not None else Fraction(0)
     rho = Budget(budget.amount, budget.delta - kept).to_zcdp().amount
     total = sum(weights.values(), selection.weight if selection is not None else Fraction(0))
     shares = [float(weight / total) for weight in weights.values()]
-    pure = sum(math.sqrt(2) * reach / (float(budget.amount) * share) for share in shares)
-    zcdp = sum(math.sqrt(reach / (2 * float(rho) * share)) for share in shares)
+    pure = sum(math.sqrt(2) * max_partitions / (float(budget.amount) * share) for share in shares)
+    zcdp = sum(math.sqrt(max_partitions / (2 * float(rho) * share)) for share in shares)
     return Budget.zcdp(rho, kept) if zcdp < pure else budget

@@ -75,9 +75,9 @@ def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
     It is kept with the request, by all else that it is made of.
     """
     partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
-    reach = request.ladder[0] if chosen.bound is None else chosen.bound.bound
+    max_partitions = request.ladder[0] if chosen.bound is None else chosen.bound.bound
     # Of what was selected, nobody has more.
-    key = min(reach, partitions or reach), dataclasses.replace(chosen, bound=None)
+    key = min(max_partitions, partitions or max_partitions), dataclasses.replace(chosen, bound=None)
     if key not in request.compiled:
         request.compiled[key] = program_at(request, *key)
     made: Program = request.compiled[key]
@@ -90,12 +90,13 @@ def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
     return dataclasses.replace(made, chosen=chosen)
 
 
-def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Program:
+def program_at(request: Request, max_partitions: int, chosen: Chosen = NOTHING) -> Program:
     """Return the program for a bound on partitions.
 
     Args:
         request: what was asked for.
-        reach: the most partitions of a person that count where each of them pays for itself.
+        max_partitions: the most partitions of a person that count where each of them pays for
+            itself.
         chosen: what else was chosen: a centre that was not, or None, is 0.
     """
     partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
@@ -103,7 +104,7 @@ def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Progra
     for metric in metrics:
         metric.check_plan(budget, len(metrics) == 1, selecting is not None)
     # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
-    shared = reach if selecting is None else request.ladder[0]
+    shared = max_partitions if selecting is None else request.ladder[0]
     gaussian = may_be_gaussian(request, partitions)
     composed, shares = share_out(budget, weights_of(metrics), shared, selecting, gaussian)
     selection, costs = None, request.centre_costs
@@ -118,9 +119,9 @@ def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Progra
         entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
     context = Context(
         columns_of(metrics, request.others),
-        reach=reach,
+        max_partitions=max_partitions,
         bound=request.max_partitions,
-        depth=request.max_rows_per_partition,
+        max_rows_per_partition=request.max_rows_per_partition,
         partitions=partitions,
         centres=dict(zip(costs, chosen.centres, strict=False)),
     )
@@ -132,7 +133,7 @@ def program_at(request: Request, reach: int, chosen: Chosen = NOTHING) -> Progra
     check_total(composed, entries[first:])
     return Program(
         request=request,
-        reach=reach,
+        max_partitions=max_partitions,
         partitions=partitions,
         columns=context.columns,
         fields=tuple(context.fields),
@@ -279,8 +280,8 @@ def _steps(
 
 def _entries(step: Step, context: Context) -> list[Entry]:
     return [
-        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else context.reach)
-        for cost, purpose, once in step.release.spends
+        (f"{step.label}: {use}" if use else step.label, cost, 1 if once else context.max_partitions)
+        for cost, use, once in step.release.spends
     ]
 
 

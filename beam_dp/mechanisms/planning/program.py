@@ -86,7 +86,8 @@ class Program:
 
     Attributes:
         request: what was asked for.
-        reach: the most partitions of a person that count where each of them pays for itself.
+        max_partitions: the most partitions of a person that count where each of them pays for
+            itself.
         partitions: how many partitions there are; None: they are not yet selected.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
@@ -99,7 +100,7 @@ class Program:
     """
 
     request: Request
-    reach: int
+    max_partitions: int
     partitions: int | None
     columns: tuple[Column, ...]
     fields: tuple[Field, ...]
@@ -159,12 +160,14 @@ class Program:
     @property
     def bounded_partitions(self) -> int | None:
         """How many partitions of a person count for what is no norm; None: all that are left."""
-        return self.reach if self.request.searches else None
+        return self.max_partitions if self.request.searches else None
 
     @property
     def limit(self) -> int | None:
         """How many partitions of a person stay, where the user gave no bound; None: all do."""
-        return self.reach if self.pays_per_partition and not self.request.searches else None
+        return (
+            self.max_partitions if self.pays_per_partition and not self.request.searches else None
+        )
 
     @property
     def keep_rows(self) -> bool:

@@ -138,7 +138,7 @@ def settled(windows: Windows, sensitivity: int, empty: int) -> int:
     low, high = bounds(windows, sensitivity, empty)
     walks = Walks(windows, sensitivity, empty) if low < high else None
     while walks is not None and low < high:
-        reached, bound = walks.reach(high - (high - low) // 2)
+        reached, bound = walks.at_least(high - (high - low) // 2)
         low, high = (bound, high) if reached else (low, bound)
     return low
 
@@ -180,7 +180,7 @@ class Walks:
         self._windows, self._size, self._step = windows.listed(), windows.size, sensitivity
         self._last = [empty + (2 * t - self._size) * sensitivity for t in range(self._size + 1)]
 
-    def reach(self, level: int) -> tuple[bool, int]:
+    def at_least(self, level: int) -> tuple[bool, int]:
         """Return whether g >= level, and the bound on g that the walk has shown on that side."""
         size = self._size
         t = bisect.bisect_left(self._last, level)

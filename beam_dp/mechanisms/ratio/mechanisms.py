@@ -152,7 +152,7 @@ class GridLaplace:
         top = 2 * value[0] * self.resolution * bound[1] + value[1] * bound[0]
         return top // (2 * value[1] * bound[0])
 
-    def reach(self, alpha: Fraction) -> Fraction:
+    def tail_bound(self, alpha: Fraction) -> Fraction:
         """Return how far from f(x) a release is, in bounds, except with probability alpha."""
         return Fraction(2 * laplace_bound(self.rate, alpha) + 1, 2 * self.resolution)
 
@@ -392,13 +392,13 @@ class BoundedLocalSensitivity(Mechanism):
         """Return a / b with the noise of each bound, and how far that noise strays."""
         grid = GridLaplace(self.costs[1].amount)
         drawn = noise.discrete_laplace(grid.rate, len(bounds)).tolist()
-        reach, values, errors = grid.reach(alpha), [], []
+        tail_bound, values, errors = grid.tail_bound(alpha), [], []
         for (a, b), bound, added in zip(pairs, bounds, drawn, strict=True):
             # 0 / 0 is 1/2 here too: a noisy b may pass the test where nobody is there.
             steps = grid.steps((a, b) if b else (1, 2), bound) + added
             top, bottom = steps * bound[0], grid.resolution * bound[1]
             values.append(min(max(0, top), bottom) / bottom)
-            errors.append(min(float(reach * bound[0] / bound[1]), 1.0))
+            errors.append(min(float(tail_bound * bound[0] / bound[1]), 1.0))
         return values, errors
 
 

@@ -81,9 +81,9 @@ class AboveThreshold(Search):
         return self._thresholds(n).shift
 
     def _cap(self, n: int) -> int:
-        return self.reach(n, LOG_COUPLING + math.log(2))  # half of 1e-12 per coupled run
+        return self.tail_bound(n, LOG_COUPLING + math.log(2))  # half of 1e-12 per coupled run
 
-    def reach(self, n: int, rarity: float) -> int:
+    def tail_bound(self, n: int, rarity: float) -> int:
         """Return a K such that this stops at a loss above K with a chance of e^-rarity at most.
 
         By a union bound over N candidates that chance is at most

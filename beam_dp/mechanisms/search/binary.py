@@ -96,7 +96,7 @@ class NoisyBinarySearch(Search):
 
     def _cap(self, n: int) -> int:
         # Only an answer "down" at a loss above it could differ: a chance of 1e-12 / m per answer.
-        return self._answer(n).reach(LOG_COUPLING + math.log(_comparisons(n)))
+        return self._answer(n).tail_bound(LOG_COUPLING + math.log(_comparisons(n)))
 
     def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         steps = profile.steps(candidates)
@@ -131,7 +131,7 @@ class _Laplace:
         """The T that these answers guarantee."""
         return 2 * self.theta
 
-    def reach(self, log_chance: float) -> int:
+    def tail_bound(self, log_chance: float) -> int:
         """Return a loss whose answer is "down" with a chance of at most e^-log_chance."""
         return self.theta + math.ceil(log_chance / float(self.rate))
 
@@ -170,7 +170,7 @@ class BitAnswer:
     tails: tuple[float, ...]
     shift: int
 
-    def reach(self, _: float) -> int:
+    def tail_bound(self, _: float) -> int:
         """Return a loss from which on every answer is the same coin."""
         return (self.shift + 1) // 2 + len(self.tails)
 

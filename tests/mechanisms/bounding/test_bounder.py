@@ -104,7 +104,9 @@ def test_any_tree_of_any_cut_keeps_what_the_definition_says(bounds, wide, keep_r
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("keep_rows", [False, True])
-@pytest.mark.parametrize("bounds", [each for each in BOUNDS if each.depth is not None], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [each for each in BOUNDS if each.max_rows_per_partition is not None], ids=str
+)
 def test_so_are_people_with_too_many_different_rows(monkeypatch, bounds, keep_rows):
     monkeypatch.setattr("beam_dp.mechanisms.bounding.bounder.MOST_DIFFERENT", 3)
     generator = random.Random(f"{bounds}{keep_rows}")

@@ -10,10 +10,12 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 
 
 @pytest.mark.parametrize(("l0", "linf", "l1"), list(itertools.product((None, 2, 5), repeat=3)))
-def test_reach_and_depth_are_the_least_of_the_limits(l0, linf, l1):
+def test_both_bounds_are_the_least_of_the_limits(l0, linf, l1):
     bounds = ContributionBounds(l0, linf, l1)
-    assert bounds.reach == min([x for x in (l0, l1) if x is not None], default=None)
-    assert bounds.depth == min([x for x in (linf, l1) if x is not None], default=None)
+    assert bounds.max_partitions == min([x for x in (l0, l1) if x is not None], default=None)
+    assert bounds.max_rows_per_partition == min(
+        [x for x in (linf, l1) if x is not None], default=None
+    )
     assert pickle.loads(pickle.dumps(bounds)) == bounds
 
 
@@ -29,7 +31,10 @@ def test_what_is_no_limit_is_refused_by_name(name, value):
 def test_the_bound_on_partitions_is_chosen_privately_by_default():
     assert ContributionBounds() == ContributionBounds("auto")
     assert ContributionBounds().is_automatic and not ContributionBounds(3).is_automatic
-    assert ContributionBounds().reach is None and ContributionBounds(rows=4).reach == 4
+    assert (
+        ContributionBounds().max_partitions is None
+        and ContributionBounds(rows=4).max_partitions == 4
+    )
     assert ContributionBounds(rows=4).up_to(2) == ContributionBounds(2, rows=4)
     assert pickle.loads(pickle.dumps(ContributionBounds())) == ContributionBounds()
 

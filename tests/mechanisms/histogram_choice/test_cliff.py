@@ -70,39 +70,39 @@ class Given(ZeroNoise):
         return self.geometrics.pop(0)
 
 
-def geometric(rate: float, reach: int) -> np.ndarray:
-    return -math.expm1(-rate) * np.exp(-rate * np.arange(reach))
+def geometric(rate: float, span: int) -> np.ndarray:
+    return -math.expm1(-rate) * np.exp(-rate * np.arange(span))
 
 
-def laplace(rate: float, reach: int) -> np.ndarray:
-    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-reach, reach + 1.0)))
+def laplace(rate: float, span: int) -> np.ndarray:
+    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-span, span + 1.0)))
 
 
 @functools.cache
-def blur(cost: Fraction, rest: Fraction, reach: int) -> np.ndarray:
-    """Return the law of what `blurred` adds, from -reach to reach, by all its draws."""
-    a, b = (each.ravel() for each in np.mgrid[:reach, :reach])
-    chances = np.outer(geometric(float(cost), reach), geometric(float(rest), reach)).ravel()
+def blur(cost: Fraction, rest: Fraction, span: int) -> np.ndarray:
+    """Return the law of what `blurred` adds, from -span to span, by all its draws."""
+    a, b = (each.ravel() for each in np.mgrid[:span, :span])
+    chances = np.outer(geometric(float(cost), span), geometric(float(rest), span)).ravel()
     nothing = np.zeros_like(a)
-    law = np.zeros(2 * reach + 1)
+    law = np.zeros(2 * span + 1)
     parts = []
     for draws in ([a, b, nothing, nothing], [nothing, nothing, a, b]):
         noise = Given([], draws)
         added = HistogramNoise(Budget(cost + rest)).blurred(nothing, Budget(cost), noise)
         assert noise.rates == [cost, rest, cost, rest]
         part = np.zeros_like(law)
-        np.add.at(part, added + reach, chances)
+        np.add.at(part, added + span, chances)
         parts.append(part)
-    return np.convolve(*parts)[reach : 3 * reach + 1]
+    return np.convolve(*parts)[span : 3 * span + 1]
 
 
 @pytest.mark.parametrize("rates", [(1, 1), (0.25, 0.15), (0.5, 3), (2, 0.1)], ids=str)
 def test_a_blurred_histogram_has_the_noise_of_the_lower_budget(rates):
     cost, rest = map(Fraction, rates)
-    reach = math.ceil(30 / min(rates))
-    whole = laplace(float(cost + rest), reach)
-    found = np.convolve(whole, blur(cost, rest, reach))[reach : 3 * reach + 1]
-    assert found == pytest.approx(laplace(float(cost), reach), rel=1e-9, abs=1e-12)
+    span = math.ceil(30 / min(rates))
+    whole = laplace(float(cost + rest), span)
+    found = np.convolve(whole, blur(cost, rest, span))[span : 3 * span + 1]
+    assert found == pytest.approx(laplace(float(cost), span), rel=1e-9, abs=1e-12)
 
 
 SMALL = CliffChoice(Budget(4), with_round_numbers((1, 2, 4, 8)))

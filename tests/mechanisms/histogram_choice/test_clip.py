@@ -46,10 +46,10 @@ def test_the_shares_follow_the_partitions():
     assert share_of_clip(1, 1) == Fraction(2, 5)
     assert share_of_clip(None, 1) == share_of_clip(None, 9) == Fraction(1, 8)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
-        for reach in (1, 2, 7):
-            share = share_of_clip(partitions, reach)
+        for max_partitions in (1, 2, 7):
+            share = share_of_clip(partitions, max_partitions)
             assert Fraction(1, 32) <= share <= Fraction(2, 5)
-            expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
+            expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * max_partitions)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
 
 
@@ -182,9 +182,9 @@ NOTHING = -(1 << 40)
 EVERYBODY = 1 << 45
 
 
-def law_of(noise: HistogramNoise, reach: int) -> np.ndarray:
-    """Return P(X = k) for k from -reach to reach."""
-    k = np.arange(-reach, reach + 1.0)
+def law_of(noise: HistogramNoise, span: int) -> np.ndarray:
+    """Return P(X = k) for k from -span to span."""
+    k = np.arange(-span, span + 1.0)
     amount = float(noise.budget.amount)
     weights = np.exp(-amount * (k**2 if noise.budget.is_zcdp else np.abs(k)))
     return weights / weights.sum()
@@ -195,8 +195,8 @@ def tail(law: np.ndarray, buckets: int, least: int) -> float:
     total = law
     for _ in range(buckets - 1):
         total = np.convolve(total, law)
-    reach = (len(total) - 1) // 2
-    return float(total[np.arange(-reach, reach + 1) >= least].sum())
+    span = (len(total) - 1) // 2
+    return float(total[np.arange(-span, span + 1) >= least].sum())
 
 
 def choice_of(noise: HistogramNoise, buckets: int, sides: int = 1, **more) -> ClipChoice:
@@ -253,11 +253,11 @@ def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
     assert total <= 0.73 * BEYOND + SURELY
 
 
-def chance_of_any(evidence: ClipChoice, reach: int) -> float:
+def chance_of_any(evidence: ClipChoice, span: int) -> float:
     """Return the exact chance that anything shows where nobody is, for three buckets."""
-    law, values = law_of(HistogramNoise(evidence.cost), reach), np.arange(-reach, reach + 1)
+    law, values = law_of(HistogramNoise(evidence.cost), span), np.arange(-span, span + 1)
     grid = np.array(list(itertools.product(values, repeat=3)))
-    weights = law[grid + reach].prod(axis=1)
+    weights = law[grid + span].prod(axis=1)
     shown = evidence.highest(grid[:, None, :])[:, 0] >= 0
     return float(weights[shown].sum())
 
@@ -273,9 +273,9 @@ def test_the_exact_chance_of_any_false_alarm(noise):
 @pytest.mark.parametrize("noise", [HistogramNoise(Budget(1.0)), HistogramNoise(Budget.zcdp(0.1))])
 def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
     # Wherever the anchor is: few people in the first bucket may be seen there or not.
-    reach, law = 22, law_of(noise, 22)
-    grid = np.array(list(itertools.product(range(-reach, reach + 1), repeat=3)))
-    weights = law[grid + reach].prod(axis=1)
+    span, law = 22, law_of(noise, 22)
+    grid = np.array(list(itertools.product(range(-span, span + 1), repeat=3)))
+    weights = law[grid + span].prod(axis=1)
     for people in (1, 8, 12, 1000):
         noisy = grid[:, None, :] + np.array([people, 0, 0])
         above = choice_of(noise, 3).highest(noisy)[:, 0] >= 1

@@ -16,14 +16,14 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import Asked, ZeroNoise
 
 
-def laplace(rate: float, reach: int) -> np.ndarray:
-    """Return P(X = k) for k from -reach to reach, X discrete Laplace."""
-    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-reach, reach + 1)))
+def laplace(rate: float, span: int) -> np.ndarray:
+    """Return P(X = k) for k from -span to span, X discrete Laplace."""
+    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-span, span + 1)))
 
 
-def gaussian(variance: float, reach: int) -> np.ndarray:
-    """Return P(X = k) for k from -reach to reach, X discrete Gaussian."""
-    weights = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
+def gaussian(variance: float, span: int) -> np.ndarray:
+    """Return P(X = k) for k from -span to span, X discrete Gaussian."""
+    weights = np.exp(-(np.arange(-span, span + 1.0) ** 2) / (2 * variance))
     return weights / weights.sum()
 
 
@@ -36,8 +36,8 @@ def tail(law: np.ndarray, buckets: int, level: float) -> float:
     total = law
     for _ in range(buckets - 1):
         total = np.convolve(total, law)
-    reach = (len(total) - 1) // 2
-    return float(total[np.arange(-reach, reach + 1) > level].sum())
+    span = (len(total) - 1) // 2
+    return float(total[np.arange(-span, span + 1) > level].sum())
 
 
 @pytest.mark.parametrize("chance", CHANCES)
@@ -55,11 +55,11 @@ def test_one_laplace_noise_is_beyond_as_rarely_as_said(rate, chance):
 @pytest.mark.parametrize("rate", [0.1, 0.25, 0.4, 1.0, 3.0, 50.0])
 def test_sums_of_laplace_noise_are_beyond_as_rarely_as_said(rate, buckets, chance):
     level = HistogramNoise(Budget(rate)).beyond(buckets, chance)
-    reach = math.ceil(60 / rate) + 2
-    exact = tail(laplace(rate, reach), buckets, level)
+    span = math.ceil(60 / rate) + 2
+    exact = tail(laplace(rate, span), buckets, level)
     assert exact <= chance
     if rate <= 1:  # and not far above what is needed
-        assert tail(laplace(rate, reach), buckets, level - buckets - 1) > chance
+        assert tail(laplace(rate, span), buckets, level - buckets - 1) > chance
 
 
 @pytest.mark.parametrize("chance", CHANCES)

@@ -445,14 +445,14 @@ def test_a_given_clip_cuts_each_partition_and_with_a_bound_nothing_is_chosen(bud
 
 
 @pytest.mark.parametrize(
-    ("depth", "ends"),
+    ("max_rows_per_partition", "ends"),
     [(1, (1,)), (2, (1, 2)), (5, (1, 2, 4, 5)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))],
 )
-def test_row_clips_are_powers_of_two_up_to_the_bound(depth, ends):
-    context = Context((), depth=depth, partitions=1)
+def test_row_clips_are_powers_of_two_up_to_the_bound(max_rows_per_partition, ends):
+    context = Context((), max_rows_per_partition=max_rows_per_partition, partitions=1)
     release = dp.Count().build(context, PURE)
-    assert row_clips(depth) == ends and {*ends} <= {*release.measure.thresholds}
-    assert (release.clip is None) == (depth == 1)
+    assert row_clips(max_rows_per_partition) == ends and {*ends} <= {*release.measure.thresholds}
+    assert (release.clip is None) == (max_rows_per_partition == 1)
     assert row_clips(None) == tuple(2**n for n in range(41))
     assert VALUE_CLIPS == tuple(2**n for n in range(84))
 

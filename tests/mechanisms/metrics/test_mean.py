@@ -141,7 +141,7 @@ def test_a_centre_is_between_known_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "reach"),
+    ("ends", "span"),
     [
         ((None, None), (None, None)),
         ((-20, 30), (None, None)),
@@ -152,7 +152,7 @@ def test_a_centre_is_between_known_ends() -> None:
         ((-5, 0), (None, 0)),
     ],
 )
-def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
+def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, span) -> None:
     """Three values of 4, none above 5, are a total of 12; no value below 0 is one below 0."""
     low, high = ends
     people = dp.Mean("x", unit=1, low=low, high=high, per="person")
@@ -161,13 +161,13 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
         adaptive.votes_of(programs_of([dp.Mean("x", unit=1, per="person")])).centres[0].candidates
     )
     least, most = centre.candidates[0], centre.candidates[-1]
-    assert least == (wide[0] if reach[0] is None else reach[0])
-    assert most == (wide[-1] if reach[1] is None else reach[1])
+    assert least == (wide[0] if span[0] is None else span[0])
+    assert most == (wide[-1] if span[1] is None else span[1])
     for mean in (-12.0, 12.0):
         total = Released.within(np.array([10 * mean]), np.array([10.0]))
         number = Released.within(np.array([10.0]), np.array([0.0]))
         [found] = people.combine([total, number]).values
-        assert found == np.clip(mean, *reach)
+        assert found == np.clip(mean, *span)
         [found] = dp.Mean("x", unit=1, low=low, high=high).combine([total, number]).values
         assert found == np.clip(mean, low, high)
 

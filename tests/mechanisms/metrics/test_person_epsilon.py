@@ -64,23 +64,25 @@ def test_it_is_the_function_of_definition_3_1():
         assert cut("sum", pairs, 0) == brute.preprocessed(sum, positive, prices, 0)
 
 
-def released(reach=1, sensitivity="auto", of="sum", epsilons=EPSILONS):
+def released(max_partitions=1, sensitivity="auto", of="sum", epsilons=EPSILONS):
     metric = PersonalisedStatistic("v", of, "e", epsilons, sensitivity=sensitivity)
-    program = compile_program([metric], Budget(max(epsilons)), reach)
+    program = compile_program([metric], Budget(max(epsilons)), max_partitions)
     [step] = program.steps
     return program, step.release
 
 
 @pytest.mark.parametrize("of", ["sum", "maximum", "minimum"])
-@pytest.mark.parametrize("reach", [1, 3])
+@pytest.mark.parametrize("max_partitions", [1, 3])
 @pytest.mark.parametrize("sensitivity", ["auto", 7])
-def test_each_person_pays_their_own_epsilon(of, reach, sensitivity):
-    program, release = released(reach, sensitivity, of)
+def test_each_person_pays_their_own_epsilon(of, max_partitions, sensitivity):
+    program, release = released(max_partitions, sensitivity, of)
     everybody = sum(
         cost.amount * times for label, cost, times in program.entries if label.endswith("clip")
     )
-    everybody += release.people.noise_cost.amount * reach if release.people is not None else 0
-    assert [everybody + each * reach for each in release.epsilons] == [
+    everybody += (
+        release.people.noise_cost.amount * max_partitions if release.people is not None else 0
+    )
+    assert [everybody + each * max_partitions for each in release.epsilons] == [
         Fraction(each) for each in EPSILONS
     ]
     assert sum(cost.amount * times for _, cost, times in program.entries) == 2

@@ -63,7 +63,7 @@ def removals_of(release):
 @pytest.mark.parametrize("candidates", [None, LINEAR], ids=["any", "given"])
 def test_the_release_keeps_what_its_search_looks_at(search, candidates):
     metric = dp.Max("x", search=search, candidates=candidates)
-    context = Context(columns_of([metric]), reach=2)
+    context = Context(columns_of([metric]), max_partitions=2)
     release = metric.build(context, dp.Budget(4.0))
     assert type(release) is (TwoPhase if search == "two_phase" else DirectRelease)
     [(cost, _, once)] = release.spends

@@ -27,9 +27,9 @@ ROWS = [
 ]
 
 
-def drawn(metric, times, rows=ROWS, budget=SURE, noise=None, depth=None):
+def drawn(metric, times, rows=ROWS, budget=SURE, noise=None, max_rows_per_partition=None):
     """Return the step's release, and what it draws per day, so many times."""
-    program = compile_program([metric], budget, 1, depth=depth)
+    program = compile_program([metric], budget, 1, max_rows_per_partition=max_rows_per_partition)
     [step] = program.steps
     found = [{} for _ in range(times)]
     for cells, days in views(as_dicts(rows), program):
@@ -41,9 +41,9 @@ def drawn(metric, times, rows=ROWS, budget=SURE, noise=None, depth=None):
     return step.release, found
 
 
-def released(metric, rows=ROWS, budget=SURE, noise=None, depth=None):
+def released(metric, rows=ROWS, budget=SURE, noise=None, max_rows_per_partition=None):
     """Return the step's release, and what it draws per day."""
-    release, [found] = drawn(metric, 1, rows, budget, noise, depth)
+    release, [found] = drawn(metric, 1, rows, budget, noise, max_rows_per_partition)
     return release, found
 
 

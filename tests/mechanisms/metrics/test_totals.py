@@ -27,10 +27,15 @@ def drawn(metric: Metric, table: Table) -> list[float]:
 
 
 def together(
-    metrics: Sequence[Metric], table: Table, budget: dp.Budget, depth: int | None = None
+    metrics: Sequence[Metric],
+    table: Table,
+    budget: dp.Budget,
+    max_rows_per_partition: int | None = None,
 ) -> list[float]:
     """Release metrics of one partition and return the value, low and high of each."""
-    program = compile_program(metrics, budget, 1, partitions=1, depth=depth)
+    program = compile_program(
+        metrics, budget, 1, partitions=1, max_rows_per_partition=max_rows_per_partition
+    )
     view = PartitionView.of_all(histograms.summarise(table, program.measures))
     choices = ()
     if program.shared_measures:
@@ -128,7 +133,9 @@ def test_a_sum_is_made_of_distances_and_of_as_many_centres(centre: int, most: fl
 
 def test_of_a_sum_that_lacks_cut_rows_nothing_is_known_beside_a_mean_either() -> None:
     """Whatever the centre is: those that a bound on rows has cut may have had any values."""
-    found = together([*SUM_AND_COUNT, dp.Mean("x")], people([7] * 4000), dp.Budget(1), depth=1)
+    found = together(
+        [*SUM_AND_COUNT, dp.Mean("x")], people([7] * 4000), dp.Budget(1), max_rows_per_partition=1
+    )
     assert found[1:3] == [-math.inf, math.inf] and found[5] == math.inf
 
 

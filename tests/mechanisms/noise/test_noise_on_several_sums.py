@@ -320,18 +320,18 @@ class TestGaussians:
         a, b = map(float, noise.variances)
 
         def mass(variance):
-            reach = math.ceil(9 * math.sqrt(variance))
-            chances = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
-            return reach, chances / chances.sum()
+            span = math.ceil(9 * math.sqrt(variance))
+            chances = np.exp(-(np.arange(-span, span + 1.0) ** 2) / (2 * variance))
+            return span, chances / chances.sum()
 
-        reach, common = mass(b * parts**2)
+        span, common = mass(b * parts**2)
         rows = []
         for clip, _ in noise.sides[:2]:
             wide, alone = mass(a * (clip * parts) ** 2)
             below = np.concatenate([[0.0], np.cumsum(alone)])
             # z >= k iff g + C h >= L (k - 1/2), that is g >= L k - (L - 1) / 2 - C h.
             edges = parts * np.arange(-window, window + 2) - (parts - 1) // 2
-            first = edges[None, :] - clip * np.arange(-reach, reach + 1)[:, None]
+            first = edges[None, :] - clip * np.arange(-span, span + 1)[:, None]
             rows.append(np.diff(below[np.clip(first + wide, 0, len(alone))], axis=1))
         return np.einsum("h,hi,hj->ij", common, *rows)
 

@@ -304,11 +304,11 @@ def test_certain_cases_and_large_numbers() -> None:
 def test_it_is_taken_where_it_needs_fewer_people() -> None:
     pure = best_selection(Budget(0.5, 1e-6), 1, 3)
     assert pure == TruncatedGeometric(Fraction(0.5), Fraction(1e-6), 3)
-    for budget, reach in ((Budget(1, 1e-6), 8), (Budget.zcdp(0.009, 1e-6), 16)):
-        many = best_selection(budget, reach, 1)
-        assert isinstance(many, WeightedThreshold) and many.most == reach
-        table = TruncatedGeometric(Fraction(1, reach), budget.delta / reach)
-        assert table.probability(many.middle(reach)) < 0.5
+    for budget, max_partitions in ((Budget(1, 1e-6), 8), (Budget.zcdp(0.009, 1e-6), 16)):
+        many = best_selection(budget, max_partitions, 1)
+        assert isinstance(many, WeightedThreshold) and many.most == max_partitions
+        table = TruncatedGeometric(Fraction(1, max_partitions), budget.delta / max_partitions)
+        assert table.probability(many.middle(max_partitions)) < 0.5
     large = best_selection(Budget.zcdp(10**6, 1e-6), 1, 1)
     assert isinstance(large, TruncatedGeometric) and large.threshold <= 3
     assert isinstance(best_selection(Budget.zcdp(0.001, 0.9), 1, 1), TruncatedGeometric)

@@ -54,10 +54,10 @@ def gaussian_cdf(variance):
     deviation = math.sqrt(variance)
     if deviation > 10**4:  # the continuous one is closer than 1e-5
         return np.vectorize(lambda k: 0.5 + math.erf((float(k) + 0.5) / deviation / 2**0.5) / 2)
-    reach = math.ceil(12 * deviation) + 3
-    mass = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * float(variance)))
+    span = math.ceil(12 * deviation) + 3
+    mass = np.exp(-(np.arange(-span, span + 1.0) ** 2) / (2 * float(variance)))
     sums = np.cumsum(mass) / np.sum(mass)
-    return lambda k: sums[np.clip(k.astype(np.int64) + reach, 0, 2 * reach)]
+    return lambda k: sums[np.clip(k.astype(np.int64) + span, 0, 2 * span)]
 
 
 def repeated(draw, times):

@@ -92,8 +92,8 @@ FIRST = ("centre", CAP)
 PLACES = [(1, 1), (3, None), (1000, None), (5, 5)]
 """Bounds on partitions per person, and public numbers of partitions."""
 TABLE = [
-    (name, budget, places, depth, selection)
-    for name, budget, places, depth, selection in itertools.product(
+    (name, budget, places, max_rows_per_partition, selection)
+    for name, budget, places, max_rows_per_partition, selection in itertools.product(
         METRICS, BUDGETS, PLACES, (None, 1, 6), SELECTIONS
     )
     if selection is None or (budget.delta and places[1] is None)
@@ -116,15 +116,24 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
         (*one.release.spends, *(() if one is two else two.release.clip.spends))
         for one, two in pairs
     ]
-    return [(cost, 1 if once else program.reach) for each in spends for cost, _, once in each]
+    return [
+        (cost, 1 if once else program.max_partitions) for each in spends for cost, _, once in each
+    ]
 
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "budget"), list(itertools.product(METRICS, BUDGETS)), ids=str)
 def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
-    for _, _, places, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):
+    for _, _, places, max_rows_per_partition, selection in (
+        row for row in TABLE if row[:2] == (name, budget)
+    ):
         program = compile_program(
-            METRICS[name], budget, places[0], depth=depth, selection=selection, partitions=places[1]
+            METRICS[name],
+            budget,
+            places[0],
+            max_rows_per_partition=max_rows_per_partition,
+            selection=selection,
+            partitions=places[1],
         )
         whole = program.composed
         entries = [entry for entry in program.entries if not entry[0].startswith(FIRST)]
@@ -341,10 +350,12 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     assert shares[None] == dp.Budget(1, Fraction(1, 2 * 10**6))
 
 
-def built(asked, budget=None, reach=2):
+def built(asked, budget=None, max_partitions=2):
     """Return the steps and the entries of the account."""
-    whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), reach, None)
-    steps, _, entries = build(asked, shares, Context(columns_of(asked), reach=reach))
+    whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), max_partitions, None)
+    steps, _, entries = build(
+        asked, shares, Context(columns_of(asked), max_partitions=max_partitions)
+    )
     check_total(whole, entries)
     return steps, entries
 
@@ -353,7 +364,7 @@ def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
     original = dp.Max.build
 
     def greedy(self, context, share):
-        return original(self, dataclasses.replace(context, reach=1), share)
+        return original(self, dataclasses.replace(context, max_partitions=1), share)
 
     monkeypatch.setattr(dp.Max, "build", greedy)
     with pytest.raises(ValueError, match="account"):
@@ -404,12 +415,16 @@ SEARCHED = [
 
 @pytest.mark.sampled(65)
 @pytest.mark.parametrize(("name", "budget", "selection"), SEARCHED)
-@pytest.mark.parametrize("reach", [1, 3, 48, 1024])
-def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, reach):
+@pytest.mark.parametrize("max_partitions", [1, 3, 48, 1024])
+def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, max_partitions):
     programs = compile_program(ASKED_FOR[name], budget, edges_up_to(None), selection=selection)
-    program = program_at(programs.request, reach)
+    program = program_at(programs.request, max_partitions)
     (label, search, times), *entries = program.entries
-    assert (label, times, search.delta) == (SEARCH, 1, 0) and program.reach == reach
+    assert (label, times, search.delta) == (
+        SEARCH,
+        1,
+        0,
+    ) and program.max_partitions == max_partitions
     whole = search.amount / SEARCH_SHARE  # as it is counted: epsilon, or rho
     assert program.request.budget == budget
     if search.is_zcdp == budget.is_zcdp:
@@ -432,13 +447,13 @@ def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, rea
 @pytest.mark.parametrize("budget", WHOLES)
 def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
     programs = compile_program(ASKED_FOR["ranks"], budget, edges_up_to(50), partitions=50)
-    for reach in (1, 6, 50):
-        program = program_at(programs.request, reach)
+    for max_partitions in (1, 6, 50):
+        program = program_at(programs.request, max_partitions)
         whole = programs.request.whole.amount
         left = whole * (1 - SEARCH_SHARE)
         kind = Budget.zcdp if programs.request.whole.is_zcdp else Budget
         rest = kind(left, budget.delta)
-        given = compile_program(ASKED_FOR["ranks"], rest, reach, partitions=50)
+        given = compile_program(ASKED_FOR["ranks"], rest, max_partitions, partitions=50)
         assert program.steps == given.steps and program.composed == given.composed
 
 
@@ -474,8 +489,8 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
         [metric, dp.PeopleCount()], budget, edges_up_to(1000), partitions=1000
     )
     model = programs
-    for reach in programs.request.ladder[::3]:
-        program = program_at(programs.request, reach)
+    for max_partitions in programs.request.ladder[::3]:
+        program = program_at(programs.request, max_partitions)
         assert program.columns == model.columns and program.fields == model.fields
         assert program.keep_rows == model.keep_rows and program.metrics == model.metrics
         assert bool(program.shared_measures) == bool(model.shared_measures)
@@ -487,7 +502,9 @@ def test_blocks_of_people_take_no_chosen_bound():
     metric = dp.BlackBox("v", max)
     assert not metric.takes_auto_bound
     programs = compile_program([metric], Budget(8), edges_up_to(4), partitions=4)
-    first, last = (program_at(programs.request, reach).measures[0] for reach in (1, 4))
+    first, last = (
+        program_at(programs.request, max_partitions).measures[0] for max_partitions in (1, 4)
+    )
     assert first.blocks != last.blocks
 
 
@@ -511,7 +528,9 @@ def test_where_there_is_nothing_to_choose_nothing_is_spent_on_it(limit):
     for metric in (dp.Max("v"), dp.Count(), dp.Histogram("v", [0, 1])):
         made = compile_program([metric], Budget(1), edges_up_to(limit), partitions=limit)
         searches = limit != 1 and type(metric) is dp.Max  # all else is paid once
-        assert made.reach == 1 and made.request.searches == made.request.chooses == searches
+        assert (
+            made.max_partitions == 1 and made.request.searches == made.request.chooses == searches
+        )
         assert (SEARCH in {entry[0] for entry in made.entries}) == searches
 
 
@@ -521,9 +540,9 @@ def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, clip):
     """Of a number with a clip to be chosen the share of that choice is no noise."""
     metrics = [dp.DistinctCount("v", clip=clip), dp.PeopleCount()]
     programs = compile_program(metrics, budget, edges_up_to(64), partitions=64)
-    for reach in (1, 8, 64):
-        noise = adaptive.noise_at(programs.request, reach)
-        step, _ = program_at(programs.request, reach).steps
+    for max_partitions in (1, 8, 64):
+        noise = adaptive.noise_at(programs.request, max_partitions)
+        step, _ = program_at(programs.request, max_partitions).steps
         [cost] = [spending.cost for spending in step.release.spends if not spending.once]
         mean = math.sqrt(2 / math.pi) if budget.is_zcdp else 1
         assert noise == pytest.approx(AdditiveNoise(cost).scale * mean)
@@ -536,8 +555,8 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     assert chosen.bound.bound == 3
     assert chosen.bound.noisy.ravel().tolist() == [*people.tolist(), 0]
     program = compiled(programs.request, chosen)
-    assert program.chosen is chosen and program.reach == 3
-    assert compiled(programs.request) is programs and programs.reach == 1
+    assert program.chosen is chosen and program.max_partitions == 3
+    assert compiled(programs.request) is programs and programs.max_partitions == 1
     assert compiled(programs.request, chosen) == program
     copy = pickle.loads(pickle.dumps(programs))
     assert compiled(copy.request, pickle.loads(pickle.dumps(chosen))).entries == program.entries
@@ -568,7 +587,7 @@ def test_what_is_kept_of_a_program_is_no_other_choice():
 )
 def test_a_request_that_is_changed_is_compiled_anew(changed):
     """Nothing of what another request spends or reads is left, as the noise of its budget."""
-    known = {"depth": 4, "selection": SELECTION}
+    known = {"max_rows_per_partition": 4, "selection": SELECTION}
     made = compile_program([dp.Sum("v"), dp.Sum("w")], Budget(1, 1e-6), 3, **known)
     other = dataclasses.replace(made.request, **changed)
     assert compiled(other) == program_at(other, 3) != made
@@ -594,7 +613,7 @@ def test_the_number_of_selected_partitions_is_known_to_the_rest(budget):
 
 def test_a_budget_too_small_to_be_shared_chooses_nothing():
     made = compile_program([dp.Max("v")], Budget(1e-15), edges_up_to(8), partitions=8)
-    assert not made.request.searches and made.reach == 1
+    assert not made.request.searches and made.max_partitions == 1
 
 
 @pytest.mark.parametrize("everywhere", [False, True])

@@ -100,7 +100,7 @@ def walked(shown, step, empty):
     low, high = empty - step * shown.size, empty + step * shown.size
     walks = windows.Walks(shown, step, empty)
     while low < high:
-        reached, bound = walks.reach(high - (high - low) // 2)
+        reached, bound = walks.at_least(high - (high - low) // 2)
         assert low <= bound <= high
         low, high = (bound, high) if reached else (low, bound)
     return low

@@ -41,9 +41,9 @@ def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
     check_total(budget, [("both", Budget(whole, first.delta), 1)])
 
 
-def laplace(rate: float, reach: int) -> np.ndarray:
+def laplace(rate: float, span: int) -> np.ndarray:
     q = math.exp(-rate)
-    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1.0))
+    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-span, span + 1.0))
 
 
 def delta_of(tail: int, scale: float = 1.0) -> float:
@@ -51,18 +51,18 @@ def delta_of(tail: int, scale: float = 1.0) -> float:
 
     f(x) = x^2 of a count x >= 0, LS(x) = 2 x + 1; the bound is 2 (x + DLap(r) + tail) + 1.
     """
-    rate, grid, reach = 0.7, GridLaplace(Fraction(1, 2)), 60
-    first, resolution = laplace(rate, reach), 8
+    rate, grid, span = 0.7, GridLaplace(Fraction(1, 2)), 60
+    first, resolution = laplace(rate, span), 8
     second = laplace(0.5 / resolution / scale, 1200)
     worst = 0.0
     for x, other in itertools.permutations(range(9), 2):
         if abs(x - other) > 1:
             continue
         total = 0.0
-        for noisy in range(-reach // 2, reach // 2):
+        for noisy in range(-span // 2, span // 2):
             bound = max(1, 2 * (noisy + tail) + 1)
             ends = [(2 * v * v * resolution + bound) // (2 * bound) for v in (x, other)]
-            mine, theirs = first[noisy - x + reach], first[noisy - other + reach]
+            mine, theirs = first[noisy - x + span], first[noisy - other + span]
             moved = ends[1] - ends[0]
             shifted = np.roll(second, moved)
             shifted[:moved] = 0.0 if moved > 0 else shifted[:moved]

@@ -122,6 +122,6 @@ def test_where_the_gate_is_the_whole_plateau_and_where_all_are_one():
 def test_a_stop_beyond_the_reach_is_that_rare(rarity):
     for gate in (False, True):
         search = AboveThreshold(Budget(1), 0.3, gate=gate)
-        reach = search.reach(8, rarity)
-        assert math.fsum(chances(search, [reach + 1] * 7 + [0])[:-1]) <= math.exp(-rarity)
-        assert search.reach(1, rarity) == 0
+        tail_bound = search.tail_bound(8, rarity)
+        assert math.fsum(chances(search, [tail_bound + 1] * 7 + [0])[:-1]) <= math.exp(-rarity)
+        assert search.tail_bound(1, rarity) == 0

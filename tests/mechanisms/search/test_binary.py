@@ -82,7 +82,7 @@ def divergence(p: float, q: float) -> float:
 
 def worst(answer: binary.BitAnswer) -> float:
     """Return the largest divergence over all pairs of losses that differ by 1, both ways."""
-    downs = [laws.answers(answer, loss)[0] for loss in range(answer.reach(0) + 2)]
+    downs = [laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 2)]
     # 1 - tail rounds: a pair above the threshold stands for its mirror image below it.
     above = [(p, q) for p, q in itertools.pairwise(downs) if p <= 0.5]
     below = itertools.pairwise(answer.tails)
@@ -127,7 +127,7 @@ def test_errors_are_kept_at_both_ends_of_the_shift_and_nearly_not_inside(rho, er
     answer = answer_of(rho, error)
     assert laws.answers(answer, 0)[1] <= error
     assert laws.answers(answer, answer.shift + 1)[0] <= error
-    downs = [laws.answers(answer, loss)[0] for loss in range(answer.reach(0) + 5)]
+    downs = [laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 5)]
     assert downs == sorted(downs, reverse=True)
     if answer.shift >= 3:  # the same list, shifted by one loss, does not suffice
         assert laws.answers(answer, 1)[1] > error or laws.answers(answer, answer.shift)[0] > error

@@ -72,11 +72,12 @@ def seen(name: str) -> list[Any]:
     return SEEN.pop(name, [])
 
 
-def visits(many: int = 6, reach: int = 15) -> list[dict[str, Any]]:
-    """Return 600 people with 3 days each, some of them with `reach` days, and rows twice."""
+def visits(many: int = 6, max_partitions: int = 15) -> list[dict[str, Any]]:
+    """Return 600 people with 3 days each, some of them with `max_partitions` days, and rows
+    twice."""
     rows = []
     for person in range(600):
-        days = reach if person < many else 3
+        days = max_partitions if person < many else 3
         rows += [
             {"person": person, "day": (person + step) % 20, "value": 1.0} for step in range(days)
         ]
@@ -177,7 +178,7 @@ def test_limits_on_rows_hold_beside_a_chosen_bound() -> None:
             "person", [*METRICS, dp.Sum("value", clip=10)], dp.Budget(1e5), ["day"], bounds,
             dp.PublicPartitions(DAYS),
         )  # fmt: skip
-        drawn = pipeline | beam.Create(visits(many=600, reach=15)) | release
+        drawn = pipeline | beam.Create(visits(many=600, max_partitions=15)) | release
         _ = drawn | beam.Map(lambda row: row._asdict()) | "See" >> beam.Map(see, "rows")
     found = seen("rows")
     assert sum(row["distinct_person"] for row in found) == 600 * 6
@@ -380,7 +381,8 @@ def test_one_selected_partition_is_all_that_a_person_has() -> None:
     request = SelectionRequest(Fraction(1), 1)
     made = compile_program(metrics, dp.Budget(1, 1e-6), 3, bound=3, selection=request)
     assert [
-        compiled(made.request, Chosen(partitions=several)).reach for several in (1, 2, 3, 9)
+        compiled(made.request, Chosen(partitions=several)).max_partitions
+        for several in (1, 2, 3, 9)
     ] == [1, 2, 3, 3]
 
 
@@ -439,7 +441,7 @@ def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     reaches: dict[tuple[int, int], set[tuple[int, int]]] = collections.defaultdict(set)
     for row in rows:
         reaches[row.person].add(row.partition)
-    most = bounder.bounds.reach or 6
+    most = bounder.bounds.max_partitions or 6
     kept = [min(len(own), most) for own in reaches.values()]
     ([votes, caps], [of_one, weights]), _ = found[0]
     steps = np.searchsorted(RANKED.request.ladder, kept)

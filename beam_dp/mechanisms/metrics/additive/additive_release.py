@@ -378,7 +378,7 @@ def people_of(
     measure = Measure(source, once=True, thresholds=(1,))
     if each or context.partitions == 1:
         return each_partition(context, share, Total(measure), Limits(sure=True))
-    limits = Limits(bounded=context.depth is not None, sure=True)
+    limits = Limits(bounded=context.max_rows_per_partition is not None, sure=True)
     made = clipped_sum(context, share, measure, given=Fraction(1), limits=limits)
     few = context.partitions is not None and context.partitions <= BOX
     return dataclasses.replace(made, box=box and few)
@@ -397,7 +397,7 @@ def each_partition(
     """
     measure, clip = contribution.measure, None
     if len(measure.thresholds) > 1:
-        part = share_of_clip(context.partitions, context.reach)
+        part = share_of_clip(context.partitions, context.max_partitions)
         cost, share = share.split((part, 1 - part))
         numbers = context.partitions or _UNKNOWN
         choice = ClipChoice(cost, measure.thresholds, anchored=True, numbers=numbers)
@@ -471,5 +471,5 @@ def clipped_sum(
         noise_cost,
         clip,
         context.alpha,
-        limits or Limits(bounded=context.depth is not None),
+        limits or Limits(bounded=context.max_rows_per_partition is not None),
     )

@@ -98,16 +98,16 @@ class SharedClip:
         }
 
 
-def row_clips(depth: int | None) -> tuple[int, ...]:
+def row_clips(max_rows_per_partition: int | None) -> tuple[int, ...]:
     """Return the clips of a number of rows: powers of two, up to the bound on rows if there is one.
 
     Args:
-        depth: the most rows per person and partition; None: unknown.
+        max_rows_per_partition: the most rows per person and partition; None: unknown.
     """
     powers = [1 << power for power in range(_ROW_CLIPS)]
-    if depth is None:
+    if max_rows_per_partition is None:
         return tuple(powers)
-    return (*(power for power in powers if power < depth), depth)
+    return (*(power for power in powers if power < max_rows_per_partition), max_rows_per_partition)
 
 
 def clips_of_norm(

@@ -34,8 +34,8 @@ GRID = default_values(Fraction(1, 10**6))
 def at_least(least: int, rate: float) -> float:
     """Return the chance that discrete Laplace noise is so large, by its sum."""
     q = math.exp(-rate)
-    reach = math.ceil(40 / rate) + abs(least)
-    terms = (q ** abs(k) for k in range(-reach, reach + 1) if k >= least)
+    span = math.ceil(40 / rate) + abs(least)
+    terms = (q ** abs(k) for k in range(-span, span + 1) if k >= least)
     return (1 - q) / (1 + q) * math.fsum(terms)
 
 
@@ -123,8 +123,8 @@ def test_the_budget_is_spent_as_the_theorem_allows():
             one, other = (end_quantile._levels(search, 1000, sight) for search in (pure, zcdp))
             assert one.share in ({share} if people else {0, share})
             assert pure._rates[1] + (1 + one.share) * one.rate <= epsilon
-            reach = 2 * (zcdp._rates[1] + (1 + other.share) * other.rate)
-            assert 0 < reach**2 <= 8 * epsilon
+            span = 2 * (zcdp._rates[1] + (1 + other.share) * other.rate)
+            assert 0 < span**2 <= 8 * epsilon
 
 
 @pytest.mark.parametrize("budget", [Budget(1), Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
