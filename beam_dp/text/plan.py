@@ -3,7 +3,7 @@
 The plan says what each release would spend, and its expected error; where the bound on partitions
 per person is chosen privately, for the bound `SHOWN`. Everything in the record is a public
 parameter, or was released and paid for: the noisy histograms that choose clips are outputs of the
-mechanism (`histogram_choice.clip`), and clips and noise scales are functions of them and of
+mechanism (`histogram_choice.clip_choice`), and clips and noise scales are functions of them and of
 parameters. So it may stand beside the output.
 """
 

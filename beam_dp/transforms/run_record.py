@@ -181,7 +181,7 @@ def _complete(
                 noise = noise_of(taken, block.drawn, metric.parts())
                 sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
         for of_step, step in zip(clips, block.drawn, strict=True):
-            of_step |= {(step.cut.clip, step.cut.scale)} if step.cut is not None else set()
+            of_step |= {(step.loss.clip, step.loss.scale)} if step.loss is not None else set()
     made = record_of(taken, choices, list(map(sorted, clips)))
     if paid != taken.request.budget:
         share = f"{total_of(paid)}, for all tables of the run; this one: {made['composition']}"

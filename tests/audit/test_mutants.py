@@ -21,7 +21,7 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics import sums
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.contribution import Total
@@ -292,7 +292,7 @@ def _largest_of_each_sign(table, measures, bounded=None):
 
 
 def _without_clip(self, view, index, clip, fine):
-    return view.cut(0, np.full(view.size, 1 << 62))[0]
+    return view.clipped(0, np.full(view.size, 1 << 62))[0]
 
 
 def _cap_of_each_part(self, table):

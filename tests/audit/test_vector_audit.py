@@ -296,14 +296,14 @@ def given_back_alike() -> bool:
         taken = release.clipped(view.among(200))
         pool = release.noise
         released = release.released(taken, taken.totals, [taken.clip * taken.fine], pool)
-        assert released.cut is not None and released.cut.lost > 0
-        found.append((taken.clip, released.cut, released.below.tolist(), released.above.tolist()))
+        assert released.loss is not None and released.loss.lost > 0
+        found.append((taken.clip, released.loss, released.below.tolist(), released.above.tolist()))
     return found[0] == found[1]
 
 
 # ------------------------------------------------------------------ broken twins
 
-NORMS, CUT, LAW = histograms.norms, AdditiveRelease._cut, JointNoise._law
+NORMS, LOSS, LAW = histograms.norms, AdditiveRelease._loss, JointNoise._law
 
 
 def of_one_partition(numbers, starts, norm):
@@ -333,7 +333,7 @@ def the_whole_for_each_part(self, lines, present, whole):
 
 
 def by_true_numbers(self, taken, bound, noise):
-    return dataclasses.replace(CUT(self, taken, bound, noise), lost=float(abs(taken.totals).sum()))
+    return dataclasses.replace(LOSS(self, taken, bound, noise), lost=float(abs(taken.totals).sum()))
 
 
 def of_one_number(self, clips):
@@ -373,7 +373,7 @@ def test_a_histogram_of_partitions_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 def test_a_loss_that_is_given_back_by_true_numbers_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(AdditiveRelease, "_cut", by_true_numbers)
+    monkeypatch.setattr(AdditiveRelease, "_loss", by_true_numbers)
     assert not given_back_alike()
 
 

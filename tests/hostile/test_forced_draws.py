@@ -352,7 +352,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 LOWEST = ordering.lowest
 SUM, WHOLE = sums.clipped_sum, contribution.clipped_totals
 AGREE, FURTHER = agreement.agree, dp.PrivateTables._further
-ADD, RELEASED, CUT = JointNoise.add, AdditiveRelease.released, AdditiveRelease._cut
+ADD, RELEASED, LOSS = JointNoise.add, AdditiveRelease.released, AdditiveRelease._loss
 
 
 def _choice_not_taken_from_the_noise(context, share, *measured, **options):
@@ -376,7 +376,7 @@ def _people_in_each_partition(table, measures, bounded=None):
 
 
 def _given_back_by_true_numbers(self, taken, bound, noise):
-    return dataclasses.replace(CUT(self, taken, bound, noise), lost=float(taken.totals.sum()))
+    return dataclasses.replace(LOSS(self, taken, bound, noise), lost=float(taken.totals.sum()))
 
 
 def _interval_from_true_counts(self, taken, noisy, clips, noise):
@@ -426,7 +426,7 @@ MUTANTS = {
         histograms, "summarise_people", _people_in_each_partition, "spent"
     ),
     "the loss given back by true numbers": (
-        AdditiveRelease, "_cut", _given_back_by_true_numbers, "differs"
+        AdditiveRelease, "_loss", _given_back_by_true_numbers, "differs"
     ),
     "an interval from true counts": (
         AdditiveRelease, "released", _interval_from_true_counts, "differs"

@@ -73,14 +73,14 @@ def noise_of(program: Program, drawn: Sequence[Released], parts: Sequence[Metric
         drawn: what every step drew.
         parts: a number, or distances and a count, which counts as often as the centre says.
     """
-    steps = {s.part: (s.additive, d.cut) for s, d in zip(program.steps, drawn, strict=True)}
+    steps = {s.part: (s.additive, d.loss) for s, d in zip(program.steps, drawn, strict=True)}
     strays, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
     for part in parts:
-        release, cut = steps[part]
+        release, loss = steps[part]
         assert release is not None
-        each, is_normal = release.deviation(cut)
+        each, is_normal = release.deviation(loss)
         deviations = deviations if is_normal else LAPLACE
-        strays = math.hypot(strays, factor * (LAPLACE * each if cut is None else cut.noise))
+        strays = math.hypot(strays, factor * (LAPLACE * each if loss is None else loss.noise))
         deviation = math.hypot(deviation, factor * each)
         factor = release.origin
     return NoiseSize(strays, deviation, deviations)

@@ -25,8 +25,8 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, Losses, lost
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SINGLE_PARTITION, Losses, lost
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -154,7 +154,7 @@ class CliffChoice(ClipChoice):
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        deviations: float = ALONE,
+        deviations: float = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side: by the look that chose it."""

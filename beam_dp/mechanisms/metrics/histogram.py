@@ -154,6 +154,6 @@ class PeoplePerBin(Total):
         """Return the people of each bin of each partition, in one row."""
         buckets, steps = len(self.bins.thresholds) + 1, self.measure.steps
         width = len(self.measure.thresholds) + 1 if self.measure.norm else 1
-        cells = view.cut_cells(0, buckets, width, index)
+        cells = view.clipped_cells(0, buckets, width, index)
         whole, shares = (part[:, self.first : self.first + self.size].ravel() for part in cells)
         return clipped_totals(whole, shares, clip, fine, steps)

@@ -93,7 +93,9 @@ class PersonEpsilonRelease(PreprocessedRelease):
         width = math.ceil(delta * per_unit) / self.epsilons[-1]
         steps = np.array([math.floor(width * each) for each in self.epsilons], object)
         empty = round(self.metric.exact_empty / self.metric.exact_unit * per_unit)
-        exactly = cut(self.metric.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
+        exactly = clamped(
+            self.metric.statistic, (numbers >> coarse) * resolution, steps[tiers], empty
+        )
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
         step = self.metric.exact_unit / per_unit
         return float((exactly + drawn) * step)
@@ -113,7 +115,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
         )
 
 
-def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
+def clamped(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
     """Return g of one partition, in steps; person i moves it by at most their sensitivity.
 
     Args:
@@ -125,11 +127,11 @@ def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: i
     if statistic == "sum":
         return int(np.sum(np.clip(numbers, -sensitivities, sensitivities), initial=0))
     if statistic == "minimum":
-        return -cut("maximum", -numbers, sensitivities, -empty)
+        return -clamped("maximum", -numbers, sensitivities, -empty)
     above = numbers > empty
     order = np.argsort(-numbers[above], kind="stable")
-    values, prices = numbers[above][order], sensitivities[above][order]
-    paid = np.append(np.array([0], object), np.cumsum(prices))
+    values, deltas = numbers[above][order], sensitivities[above][order]
+    paid = np.append(np.array([0], object), np.cumsum(deltas))
     return int(min(np.append(values, np.array([empty], object)) + paid))
 
 

@@ -13,8 +13,8 @@ from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
-from beam_dp.mechanisms.histogram_choice.loss import Losses, bucket_means
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses, bucket_means
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
@@ -426,7 +426,7 @@ class RankRelease(OfLines):
 
 def worth_of(number: int) -> str:
     """Return how far a rank of rows may be off, in words."""
-    return f"{counted(number, 'clip', 'clips')} of rows + cut"
+    return f"{counted(number, 'clip', 'clips')} of rows + clipping loss"
 
 
 def spends_of(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.loss import SPREAD, Cut
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SPREAD, ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -40,8 +40,8 @@ class Released:
         below: how far below it the truth may be; infinite where nothing is known.
         above: how far above it the truth may be.
         rank: how many people the rank of a quantile may be off; 0 for all other statistics.
-        cut: what people lose at a clip that partitions share. `below` and `above` are then those of
-            the noise alone; `spread` shares the loss out, once all numbers are there.
+        loss: what people lose at a clip that partitions share. `below` and `above` are then those
+            of the noise alone; `spread` shares the loss out, once all numbers are there.
         origin: what the numbers are sums of distances from.
     """
 
@@ -49,7 +49,7 @@ class Released:
     below: np.ndarray
     above: np.ndarray
     rank: np.ndarray
-    cut: Cut | None = None
+    loss: ClippingLoss | None = None
     origin: float = 0.0
 
     @classmethod
@@ -81,12 +81,12 @@ class Released:
         """Return the numbers of some partitions behind those of others, of one release."""
         columns = zip(*(part.columns for part in parts), strict=True)
         values, below, above, rank = map(np.concatenate, columns)
-        return cls(values, below, above, rank, parts[0].cut)
+        return cls(values, below, above, rank, parts[0].loss)
 
     def take(self, places: slice | Sequence[int] | np.ndarray) -> "Released":
         """Return the numbers of the partitions at these places."""
         values, below, above, rank = (column[places] for column in self.columns)
-        return Released(values, below, above, rank, self.cut)
+        return Released(values, below, above, rank, self.loss)
 
     def where(self, chosen: np.ndarray, other: "Released") -> "Released":
         """Return these numbers where they are chosen, else the other's."""
@@ -120,14 +120,14 @@ class Released:
         """Return the numbers with their part of what people lose at a shared clip.
 
         Args:
-            sums: `Cut.sums` of the numbers of all partitions.
+            sums: `ClippingLoss.sums` of the numbers of all partitions.
         """
-        if self.cut is None:
+        if self.loss is None:
             return self
-        below, above = self.cut.widths(self.values, sums)
-        if not self.cut.lost:
+        below, above = self.loss.widths(self.values, sums)
+        if not self.loss.lost:
             return Released.between(self.values, below, above)
-        back = self.cut.given_back(self.values, sums)
+        back = self.loss.given_back(self.values, sums)
         sides = np.maximum(below + back, 0.0), np.maximum(above - back, 0.0)
         return Released.between(self.values + back, *sides)
 

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.accounting.account import Entry, check_total
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip import SHARE_OF_NORM
+from beam_dp.mechanisms.histogram_choice.clip_choice import SHARE_OF_NORM
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart

@@ -10,7 +10,7 @@ from beam_dp.mechanisms.accounting.account import Entry
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.loss import SUMS
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_together
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
@@ -234,7 +234,7 @@ class Program:
 
     def sums(self, drawn: Sequence[Released]) -> np.ndarray:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""
-        each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(SUMS) for r in drawn]
+        each = [r.loss.sums(r.values) if r.loss is not None else np.zeros(SUMS) for r in drawn]
         return np.array(each).reshape(len(self.steps), SUMS)
 
 

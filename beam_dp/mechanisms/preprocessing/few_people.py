@@ -44,9 +44,9 @@ def general(
     Raises:
         ValueError: for more than 20 people, a negative sensitivity, or what is no finite number.
     """
-    prices = _per_person("general", sensitivities, len(people))
+    deltas = _per_person("general", sensitivities, len(people))
     values = _on_subsets("general", f, people, empty)
-    return _cut([_finite("general", value) for value in values], prices)
+    return _clamped([_finite("general", value) for value in values], deltas)
 
 
 def plane(
@@ -63,11 +63,11 @@ def plane(
 
     The arguments are those of `general`, but that f returns two numbers.
     """
-    prices = _per_person("plane", sensitivities, len(people))
+    deltas = _per_person("plane", sensitivities, len(people))
     values = _on_subsets("plane", f, people, empty)
     pairs = [_pair(value) for value in values]
-    u = _cut([x + y for x, y in pairs], prices)
-    v = _cut([x - y for x, y in pairs], prices)
+    u = _clamped([x + y for x, y in pairs], deltas)
+    v = _clamped([x - y for x, y in pairs], deltas)
     return (u + v) / 2, (u - v) / 2
 
 
@@ -110,11 +110,11 @@ def _pair(value: Any) -> tuple[Fraction, Fraction]:
     return _finite("plane", value[0]), _finite("plane", value[1])
 
 
-def _cut(values: Sequence[Fraction], prices: Sequence[Fraction]) -> Fraction:
+def _clamped(values: Sequence[Fraction], deltas: Sequence[Fraction]) -> Fraction:
     """Return g of everybody, from f of all subsets."""
-    scale = math.lcm(*(number.denominator for number in [*values, *prices]))
+    scale = math.lcm(*(number.denominator for number in [*values, *deltas]))
     found = [value.numerator * (scale // value.denominator) for value in values]
-    steps = [price.numerator * (scale // price.denominator) for price in prices]
+    steps = [delta.numerator * (scale // delta.denominator) for delta in deltas]
     people = [(1 << i, step) for i, step in enumerate(steps)]
     for mask in range(1, len(found)):
         without = [(found[mask ^ bit], step) for bit, step in people if mask & bit]

@@ -49,8 +49,8 @@ class ProfileExtension:
         cls, values: Sequence[Number], floor: Number, top: Number, unit: Fraction
     ) -> "ProfileExtension":
         """Return the extension of B[0..K] in the user's scale, cut to [floor, top]."""
-        cut = [min(max(value, floor), top) for value in values]
-        return cls(tuple(_units(value, unit) for value in cut), _units(floor, unit))
+        clamped = [min(max(value, floor), top) for value in values]
+        return cls(tuple(_units(value, unit) for value in clamped), _units(floor, unit))
 
     def __call__(self, price: Fraction) -> Fraction:
         """Return E(D)."""

@@ -110,7 +110,7 @@ class PartitionView:
         parts = (lines[edges[i] : edges[i + 1]] for i in range(self.size))
         return [(self._summary.bucket[part], self._summary.people[part]) for part in parts]
 
-    def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def clipped(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the total up to a last bucket per partition, and the people in higher buckets."""
         lines = self._places(measure)
         partition, total = self._indexes[lines], self._summary.total[lines]
@@ -119,8 +119,9 @@ class PartitionView:
         np.add.at(people, partition[above], self._summary.people[lines[above]])
         return integers.sums_at(partition[~above], total[~above], self.size), people
 
-    def cut_cells(self, measure: int, cells: int, width: int, last: int) -> list[np.ndarray]:
-        """Return what `cut` does for each cell of so many neighbouring buckets: (size, cells)."""
+    def clipped_cells(self, measure: int, cells: int, width: int, last: int) -> list[np.ndarray]:
+        """Return what `clipped` does for each cell of so many neighbouring buckets: (size,
+        cells)."""
         lines = self._places(measure)
         cell, bucket = np.divmod(self._summary.bucket[lines], width)
         place, above = self._indexes[lines] * cells + cell, bucket > last

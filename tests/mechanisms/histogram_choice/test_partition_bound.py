@@ -9,7 +9,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import (
     LADDER,
     USABLE,
@@ -19,7 +19,7 @@ from beam_dp.mechanisms.histogram_choice.partition_bound import (
     partitions_of,
 )
 from beam_dp.mechanisms.noise.sampling import Noise
-from tests.mechanisms.histogram_choice.test_clip import best_by_trying
+from tests.mechanisms.histogram_choice.test_clip_choice import best_by_trying
 from tests.reference import Row, table_of
 
 PURE, ZCDP = Budget(0.08), Budget.zcdp(0.0016)

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.additive import contribution, joint_noise
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     FINE,
@@ -117,7 +117,7 @@ def released(release: AdditiveRelease, rows: list[Row], partitions: int, noise: 
     everybody = view_of(rows, [release.measure], 1, shared=True)
     choice = release.clip.choose(everybody.at(0), noise)
     found = release.draw(view_of(rows, release.measures, partitions).at(0, choice), noise)
-    return found if found.cut is None else found.spread(found.cut.sums(found.values))
+    return found if found.loss is None else found.spread(found.loss.sums(found.values))
 
 
 def random_rows(generator: random.Random, people: int, partitions: int, most=90) -> list[Row]:
@@ -372,7 +372,7 @@ def test_nobody_shown_is_no_sum_and_a_bound_for_rows(budget, partitions):
         choice = np.zeros((1, release.clip.choice.sides, release.clip.choice.buckets), np.int64)
         view = view_of(rows, release.measures, 2).at(0, choice).among(partitions)
         found = release.draw(view, ZeroNoise())
-        assert found.cut is None and (found.high == math.inf).all()
+        assert found.loss is None and (found.high == math.inf).all()
         if not release.clip.choice.anchored:
             assert not found.values.any() and (found.low == -math.inf).all()
             continue
@@ -414,7 +414,7 @@ def test_a_bound_on_rows_opens_the_interval():
     rows = random_rows(random.Random(4), 400, 2)
     for signed in (False, True):
         found = drawn(dataclasses.replace(made(signed), limits=Limits(bounded=True)), rows, 2, 5)
-        assert found.cut is None and (found.high == math.inf).all()
+        assert found.loss is None and (found.high == math.inf).all()
         assert (np.isfinite(found.low) == (not signed)).all()
 
 
@@ -424,7 +424,7 @@ def test_one_threshold_needs_no_choice_and_its_interval_is_the_noise():
     assert release.measure.thresholds == (5,)
     view = view_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).among(1)
     found = release.draw(view.at(0), ZeroNoise())
-    assert found.values.tolist() == [5, 0] and found.cut is None
+    assert found.values.tolist() == [5, 0] and found.loss is None
     assert found.above.tolist() == [float(laplace_bound(Fraction(1, 5), ALPHA))] * 2
 
 
@@ -477,9 +477,9 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
         release.released(dataclasses.replace(taken, totals=each), noisy, clips, release.noise)
         for each in (taken.totals, np.zeros(60, np.int64))
     ]
-    sums = given.cut.sums(given.values)
+    sums = given.loss.sums(given.values)
     found = given.spread(sums)
-    assert given.cut == same.cut and found.values.tolist() == same.spread(sums).values.tolist()
+    assert given.loss == same.loss and found.values.tolist() == same.spread(sums).values.tolist()
     truth = np.array([(1 + at % 3) * (320 + 15 * 80) for at in range(6)])
     assert (given.values[:6] < 0.9 * truth).all() and not found.values[6:].any()
     back = found.values[:6] - given.values[:6]
@@ -488,7 +488,7 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
         found.values[:6] < 1.1 * truth
     ).all()
     # The interval stays where it was.
-    below, above = given.cut.widths(given.values, sums)
+    below, above = given.loss.widths(given.values, sums)
     assert found.low == pytest.approx(given.values - below)
     assert found.high == pytest.approx(given.values + above)
 
@@ -503,8 +503,8 @@ def test_nothing_is_given_back_where_nothing_is_known_to_share_it_by(kind):
     choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
     view = view_of(rows, release.measures, 3).at(0, choice * (kind != "nobody shown"))
     found = release.draw(view.among(1) if kind == "one partition" else view, ZeroNoise())
-    assert (found.cut is None) == (kind == "nobody shown")
-    assert found.cut is None or not found.cut.lost
+    assert (found.loss is None) == (kind == "nobody shown")
+    assert found.loss is None or not found.loss.lost
 
 
 # ------------------------------------------------------------------------------------------- the box

@@ -21,9 +21,9 @@ def column(values):
     return found
 
 
-def cut(statistic, people, empty):
-    values, prices = zip(*people, strict=True) if people else ((), ())
-    return person_epsilon.cut(statistic, column(values), column(prices), empty)
+def clamped(statistic, people, empty):
+    values, deltas = zip(*people, strict=True) if people else ((), ())
+    return person_epsilon.clamped(statistic, column(values), column(deltas), empty)
 
 
 def some_people(chance):
@@ -37,9 +37,9 @@ def test_no_person_moves_it_by_more_than_their_own(statistic):
     chance, moved = random.Random(statistic), 0
     for _ in range(5000):
         people, empty = some_people(chance), chance.randint(-5, 5)
-        found = cut(statistic, people, empty)
+        found = clamped(statistic, people, empty)
         for gone, (_, price) in enumerate(people):
-            difference = abs(found - cut(statistic, people[:gone] + people[gone + 1 :], empty))
+            difference = abs(found - clamped(statistic, people[:gone] + people[gone + 1 :], empty))
             assert difference <= price
             moved += difference == price > 0
     assert moved > 1000
@@ -49,7 +49,7 @@ def test_it_is_the_function_of_definition_3_1():
     chance = random.Random(3)
     for _ in range(1500):
         people, empty = some_people(chance), chance.randint(-5, 5)
-        values, prices = [v for v, _ in people], [p for _, p in people]
+        values, deltas = [v for v, _ in people], [p for _, p in people]
 
         def largest(kept, empty=empty):
             return max(empty, *kept)
@@ -57,11 +57,15 @@ def test_it_is_the_function_of_definition_3_1():
         def smallest(kept, empty=empty):
             return min(empty, *kept)
 
-        assert cut("maximum", people, empty) == brute.preprocessed(largest, values, prices, empty)
-        assert cut("minimum", people, empty) == brute.preprocessed(smallest, values, prices, empty)
+        assert clamped("maximum", people, empty) == brute.preprocessed(
+            largest, values, deltas, empty
+        )
+        assert clamped("minimum", people, empty) == brute.preprocessed(
+            smallest, values, deltas, empty
+        )
         positive = [abs(value) for value in values]
-        pairs = list(zip(positive, prices, strict=True))
-        assert cut("sum", pairs, 0) == brute.preprocessed(sum, positive, prices, 0)
+        pairs = list(zip(positive, deltas, strict=True))
+        assert clamped("sum", pairs, 0) == brute.preprocessed(sum, positive, deltas, 0)
 
 
 def released(max_partitions=1, sensitivity="auto", of="sum", epsilons=EPSILONS):

@@ -13,7 +13,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
@@ -98,12 +98,12 @@ def test_a_part_of_the_loss_moves_a_number_and_leaves_its_ends() -> None:
     """But where the number is moved beyond an end: then that is the number."""
     values = np.array([100.0, 40.0, -7.0, 0.0])
     for total in (60.0, 10.0):
-        cut = Cut(5.0, 8.0, 2.0, (0.0, 0.0), (total, 9.0), lost=50.0, kept=140.0)
-        drawn = Released(values, np.full(4, 5.0), np.full(4, 5.0), np.zeros(4), cut)
-        sums = cut.sums(values)
-        below, above = cut.widths(values, sums)
+        loss = ClippingLoss(5.0, 8.0, 2.0, (0.0, 0.0), (total, 9.0), lost=50.0, kept=140.0)
+        drawn = Released(values, np.full(4, 5.0), np.full(4, 5.0), np.zeros(4), loss)
+        sums = loss.sums(values)
+        below, above = loss.widths(values, sums)
         found = drawn.spread(sums)
-        back = cut.given_back(values, sums)
+        back = loss.given_back(values, sums)
         assert found.values.tolist() == (values + back).tolist() and back.sum() == pytest.approx(50)
         assert found.low == pytest.approx(values - below)
         assert found.high == pytest.approx(np.maximum(values + above, found.values))

@@ -190,8 +190,8 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
             assert above == sum(number > y for number in numbers)
             below = sum(total[place, : j + 1].tolist())
             assert below + y * int(above) == sum(min(number, y) for number in numbers)
-            cut = cells.cut(0, np.full(3, j))
-            assert (cut[0].tolist()[place], cut[1].tolist()[place]) == (below, above)
+            clipped = cells.clipped(0, np.full(3, j))
+            assert (clipped[0].tolist()[place], clipped[1].tolist()[place]) == (below, above)
 
 
 def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:

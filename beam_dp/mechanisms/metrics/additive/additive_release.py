@@ -26,14 +26,14 @@ which each person is in one bucket, paid once. A partition's summary has the sum
 the r_il by bucket of T_i: all C can be taken when the lines of people are gone.
 
 *The loss is given back.* What people above C lose together, as far as the histogram shows it, is
-given to the partitions in proportion to their released numbers (`Cut`): a function of what was
-released. With one partition there is nothing to share out, and nothing is given back.
+given to the partitions in proportion to their released numbers (`ClippingLoss`): a function of what
+was released. With one partition there is nothing to share out, and nothing is given back.
 
 *Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
-histogram: C is the only thing that cuts. Of one partition the true sum is between the released
+histogram: only C clips. Of one partition the true sum is between the released
 number - n - L of the negative side, and + n + L of the positive one; the side of a person is the
-sign of the sum of their a_il. One of several has its share of L (`Cut`). n is proved; L assumes
-that what is beyond the highest bucket that shows people goes on falling.
+sign of the sum of their a_il. One of several has its share of L (`ClippingLoss`). n is proved; L
+assumes that what is beyond the highest bucket that shows people goes on falling.
 
 *Nobody shown.* Where no bucket shows people, there is no clip: a sum is 0, and nothing is known on
 either side. So few people have other than 0, if any do. A number of rows is taken with the least
@@ -56,13 +56,17 @@ import numpy as np
 from beam_dp.mechanisms.accounting.account import Spending
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
-from beam_dp.mechanisms.histogram_choice.clip import (
+from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
     SHARE_OF_NORM,
     ClipChoice,
     share_of_clip,
 )
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    SHARED_CLIP,
+    SINGLE_PARTITION,
+    ClippingLoss,
+)
 from beam_dp.mechanisms.metrics.additive.contribution import Total, grid_of
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
@@ -215,7 +219,7 @@ class AdditiveRelease(Release):
 
     def unclipped(self, view: PartitionView) -> ClippedTotals:
         """Return the number with nobody clipped, who moves it by one person in each partition."""
-        whole, _ = view.cut(0, np.full(view.size, len(self.measure.thresholds)))
+        whole, _ = view.clipped(0, np.full(view.size, len(self.measure.thresholds)))
         return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip, view.total)
 
     def _chosen(self, choice: np.ndarray, partitions: int) -> int:
@@ -266,38 +270,40 @@ class AdditiveRelease(Release):
         values = integers.scale(noisy, self.unit / taken.fine)
         bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / taken.fine)
         below = above = bound
-        cut = None
+        loss = None
         if not taken.shown and not (self.clip and self.clip.choice.anchored):
             values, below, above = np.full(len(values), self.limits.unseen), math.inf, math.inf
         elif not taken.shown or self.limits.bounded:  # people, or rows, may have been cut
             below, above = math.inf if taken.shown and self.signed else bound, math.inf
         elif taken.choice is not None:
-            cut = self._cut(taken, bound, noise)
+            loss = self._loss(taken, bound, noise)
         size = self.contribution.size
         values = values.reshape(-1, size) if size > 1 else values
         ends = (np.full(values.shape, far) for far in (below, above))
-        return dataclasses.replace(Released.between(values, *ends), cut=cut)
+        return dataclasses.replace(Released.between(values, *ends), loss=loss)
 
-    def deviation(self, cut: Cut | None) -> tuple[float, bool]:
+    def deviation(self, loss: ClippingLoss | None) -> tuple[float, bool]:
         """Return the standard deviation of the noise of a number, and whether it is Gaussian.
 
         Args:
-            cut: that of the number; None: it was drawn with the one, or least, clip.
+            loss: that of the number; None: it was drawn with the one, or least, clip.
         """
         clip = float(self.measure.thresholds[0] * self.unit)
-        scale = self.noise.scale(self.place) * clip if cut is None else cut.scale
-        is_normal = self.noise_cost.is_zcdp or (cut is not None and cut.norm == 2)
+        scale = self.noise.scale(self.place) * clip if loss is None else loss.scale
+        is_normal = self.noise_cost.is_zcdp or (loss is not None and loss.norm == 2)
         return (scale if is_normal else math.sqrt(2) * scale), is_normal
 
-    def _cut(self, taken: ClippedTotals, bound: float, noise: JointNoise) -> Cut:
+    def _loss(self, taken: ClippedTotals, bound: float, noise: JointNoise) -> ClippingLoss:
         """Return what people lose at a clip that partitions share, in the user's scale."""
         unit, clip = float(self.unit), float(taken.clip * self.unit)
         scale, several = noise.scale(self.place) * clip, taken.partitions > 1
         if taken.index < 0 or taken.choice is None or self.clip is None:  # nobody is clipped
-            return Cut(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
+            return ClippingLoss(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
         at = np.array([taken.index])
         squared = self.measure.totals is not None
-        losses = self._choice.losses(taken.choice, at, TOGETHER if several else ALONE, squared)
+        losses = self._choice.losses(
+            taken.choice, at, SHARED_CLIP if several else SINGLE_PARTITION, squared
+        )
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = not several and not self.clip.folded
         totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
@@ -306,16 +312,16 @@ class AdditiveRelease(Release):
             for total, loss in zip(totals, losses, strict=True)
         ]
         below = sides[-1] if self.signed else (0.0, 0.0)
-        cut = Cut(bound, clip, scale, below, sides[0], norm=self.measure.norm)
+        loss = ClippingLoss(bound, clip, scale, below, sides[0], norm=self.measure.norm)
         if not several or not self.measure.norm or self.measure.part is not None:
-            return cut
+            return loss
         shown, kept, squares = (
             sum(float(getattr(loss, name)[0]) for loss in losses)
             for name in ("shown", "kept", "seen_squares")
         )
         people = shown**2 / squares if squares else 0.0
         lost = shown * people / (people + GIVEN_BACK_FROM) * unit
-        return dataclasses.replace(cut, lost=lost, kept=kept * unit)
+        return dataclasses.replace(loss, lost=lost, kept=kept * unit)
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers: nobody's partitions were dropped where there is a norm."""

@@ -42,7 +42,7 @@ class Total:
             clip: the clip, in units.
             fine: `grid_of` it.
         """
-        whole, shares = view.cut(0, np.full(view.size, index))
+        whole, shares = view.clipped(0, np.full(view.size, index))
         return clipped_totals(whole, shares, clip, fine, self.measure.steps)
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ALONE, TOGETHER = 1.5, 1.0
+SINGLE_PARTITION, SHARED_CLIP = 1.5, 1.0
 """How many scales of the noise are added to what is seen beyond the top: for the interval of one
-number, and for those of several, which share the loss out generously (`Cut`)."""
+number, and for those of several, which share the loss out generously (`ClippingLoss`)."""
 _NOBODY = 0.1
 """A bucket beyond the top with fewer people than that, as expected, is taken for empty."""
 _STRAYS = 19.0
@@ -23,7 +23,7 @@ _FALL = (0.05, 0.45)
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 SUMS = 4
-"""How many sums over all partitions the loss is shared out by (`Cut.sums`)."""
+"""How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
 SPREAD = 2.0
 """How much more than its share of what is lost a partition may have lost."""
 
@@ -76,7 +76,8 @@ class Losses:
         u_d k_d, with the variance v, the sum of u_d k_d^2 (compound Poisson). Of its distribution
         nothing else is used, as a single person far up decides about it: a variable exceeds its
         mean by the root of 19 v with a chance of at most 1 / (1 + 19) (Cantelli 1928). Noise and
-        sample are independent, so the two distances are added by squares, as in `Cut.widths`.
+        sample are independent, so the two distances are added by squares, as in
+        `ClippingLoss.widths`.
 
         Args:
             noise: how far the noise of the number strays (95%).
@@ -90,7 +91,7 @@ def lost(
     clips: np.ndarray,
     edges: Sequence[int],
     scale: float,
-    deviations: float = ALONE,
+    deviations: float = SINGLE_PARTITION,
     squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
@@ -98,8 +99,8 @@ def lost(
     *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
     is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
 
-    *Beyond the top* t: with q = 1.5 scale (or 1, see `TOGETHER`), counts n_d of the buckets t + d,
-    and the fall r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
+    *Beyond the top* t: with q = 1.5 scale (or 1, see `SHARED_CLIP`), counts n_d of the buckets t +
+    d, and the fall r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
     `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r),
     u_3 = min(n_3 + q, u_2 r), and beyond these they fall by r, down to `_NOBODY`: people to be
     expected. How many more there may be is `Losses.beside`.
@@ -160,7 +161,7 @@ def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float, squared: bool) -> lis
 
 
 @dataclass(frozen=True)
-class Cut:
+class ClippingLoss:
     """What is known of the people above a clip that partitions share, in the user's scale.
 
     *The loss is given back.* `lost` is shared out over the partitions in proportion to their

@@ -6,7 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.loss import ALONE, Losses, bucket_means, lost
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    SINGLE_PARTITION,
+    Losses,
+    bucket_means,
+    lost,
+)
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -210,7 +215,7 @@ class ClipChoice:
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        deviations: float = ALONE,
+        deviations: float = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""

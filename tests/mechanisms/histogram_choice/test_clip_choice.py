@@ -18,14 +18,19 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.clip import (
+from beam_dp.mechanisms.histogram_choice.clip_choice import (
     BEYOND,
     NOBODY,
     WINDOWS,
     ClipChoice,
     share_of_clip,
 )
-from beam_dp.mechanisms.histogram_choice.loss import Cut, Losses, bucket_means, lost
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    ClippingLoss,
+    Losses,
+    bucket_means,
+    lost,
+)
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
@@ -346,21 +351,21 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
 # ------------------------------------------------------------------- the share of a partition
 
 
-CUT = Cut(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
+LOSS = ClippingLoss(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
 
 
 def test_losses_are_shared_by_sizes():
     values = np.array([0.0, -500.0, 500.0, 2000.0, 1e-9, 9.0])
-    sizes = CUT.sizes(values)
+    sizes = LOSS.sizes(values)
     assert sizes.tolist() == [1, 50, 50, 200, 1, 1]
-    sums = CUT.sums(values)
+    sums = LOSS.sums(values)
     assert sums.tolist()[:2] == [sizes.sum(), (sizes**2).sum()]
     # The sums of parts add up to that of the whole.
-    parts = CUT.sums(values[:2]) + CUT.sums(values[2:]) + CUT.sums(values[:0])
+    parts = LOSS.sums(values[:2]) + LOSS.sums(values[2:]) + LOSS.sums(values[:0])
     assert parts.tolist() == sums.tolist()
-    below, above = CUT.widths(values, sums)
+    below, above = LOSS.widths(values, sums)
     share = np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
-    for widths, (total, root) in ((below, CUT.below), (above, CUT.above)):
+    for widths, (total, root) in ((below, LOSS.below), (above, LOSS.above)):
         expected = 2 * share * total + np.sqrt(900 + 2 * share * root**2) - 30
         assert widths == pytest.approx(30 + np.minimum(total, expected))
         assert (30 <= widths).all() and (widths <= 30 + total).all()
@@ -374,41 +379,41 @@ def test_losses_are_shared_by_sizes():
 def test_the_loss_is_given_back_in_proportion_to_what_was_released(signed):
     """Of numbers from 0 on those above 0 get it; of both signs each, on its own side."""
     values = np.array([-40.0, 0.0, 100.0, 260.0])
-    below = CUT.below if signed else (0.0, 0.0)
-    cut = dataclasses.replace(CUT, below=below, lost=80.0, kept=100.0)
+    below = LOSS.below if signed else (0.0, 0.0)
+    loss = dataclasses.replace(LOSS, below=below, lost=80.0, kept=100.0)
     sharing = np.abs(values) if signed else np.maximum(values, 0)
-    parts = [cut.sums(values[place : place + 1]) for place in range(4)]
-    back = cut.given_back(values, sum(parts))
+    parts = [loss.sums(values[place : place + 1]) for place in range(4)]
+    back = loss.given_back(values, sum(parts))
     assert back == pytest.approx(80 * np.sign(values) * sharing / sharing.sum())
     # What cancels within partitions is not given back to what is left of it.
-    kept = dataclasses.replace(cut, kept=2000.0)
+    kept = dataclasses.replace(loss, kept=2000.0)
     expected = (values if signed else np.maximum(values, 0)) * 80 / 2000
     assert kept.given_back(values, sum(parts)) == pytest.approx(expected)
     # An L2 norm is no sum: its part, 0.8, is of the sum of numbers from 0 on, noise below 0 too.
-    euclidean = dataclasses.replace(cut, norm=2)
+    euclidean = dataclasses.replace(loss, norm=2)
     real = 1 if signed else values.sum() / sharing.sum()
     assert euclidean.given_back(values, sum(parts)) == pytest.approx(expected * 20 * real)
-    assert not dataclasses.replace(cut, lost=0.0).given_back(values, sum(parts)).any()
+    assert not dataclasses.replace(loss, lost=0.0).given_back(values, sum(parts)).any()
 
 
 def test_of_an_l2_norm_more_is_lost_by_as_much_as_sums_are_more_than_it():
     """In a hundred partitions alike the sum of numbers is ten times what is kept of the norm."""
     values = np.full(100, 50.0)
-    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
-    euclidean = dataclasses.replace(cut, norm=2)
-    tenfold = dataclasses.replace(cut, above=(4000.0, 950.0))
-    sums = cut.sums(values)
+    loss = ClippingLoss(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
+    euclidean = dataclasses.replace(loss, norm=2)
+    tenfold = dataclasses.replace(loss, above=(4000.0, 950.0))
+    sums = loss.sums(values)
     assert euclidean.widths(values, sums)[1] == pytest.approx(tenfold.widths(values, sums)[1])
     few = dataclasses.replace(euclidean, kept=1e6)
-    assert few.widths(values, sums)[1] == pytest.approx(cut.widths(values, sums)[1])
+    assert few.widths(values, sums)[1] == pytest.approx(loss.widths(values, sums)[1])
 
 
 @pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])
 def test_widths_are_numbers_for_any_released_numbers(largest):
     values = np.array([0, largest, -largest, 1], object)
     for whole in (values, values.astype(float)):
-        for cut in (CUT, Cut(1e200, 1e194, 1e195, (0.0, 0.0), (1e201, 1e195))):
-            for widths in cut.widths(whole, cut.sums(whole)):
+        for loss in (LOSS, ClippingLoss(1e200, 1e194, 1e195, (0.0, 0.0), (1e201, 1e195))):
+            for widths in loss.widths(whole, loss.sums(whole)):
                 assert widths.dtype == np.float64 and np.isfinite(widths).all()
-                assert (widths >= cut.noise).all()
-    assert all(len(widths) == 0 for widths in CUT.widths(values[:0], np.zeros(3)))
+                assert (widths >= loss.noise).all()
+    assert all(len(widths) == 0 for widths in LOSS.widths(values[:0], np.zeros(3)))
