@@ -300,7 +300,7 @@ def record_of(
         clips: for each step the shared clips that were taken, each with the scale of its noise.
     """
     releases: list[Record] = []
-    for step, taken in zip(program.taken(choices), clips, strict=True):
+    for step, used in zip(program.better_steps(choices), clips, strict=True):
         row = _step_row(program, step)
         said: Record = {
             "metric": row.metric,
@@ -318,7 +318,7 @@ def record_of(
             said["centre"] = step.release.origin
         clip = step.release.clip
         if clip is not None and not clip.borrowed and step.shared is not None:
-            said["clip"] = clip.told(choices[step.shared], taken, step.release.noise_cost)
+            said["clip"] = clip.told(choices[step.shared], used, step.release.noise_cost)
         releases.append(said)
     budget, selection = program.request.budget, program.selection
     bound = program.chosen.bound

@@ -304,7 +304,7 @@ def sums_of(_: Call, outcome: list[int]) -> np.ndarray:
     return np.asarray(integers.narrow(np.array(outcome, object)))
 
 
-def pooled_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
+def joint_noise_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
     parts = np.split(np.array(outcome, object), len(call.given["clips"]))
     return [np.asarray(integers.narrow(part)) for part in parts]
 
@@ -524,7 +524,7 @@ KINDS = [
         weigh_sums,
         lambda call: (drawn_by(call, "clips"), call.owner),
         outcome=outcome_of,
-        result=pooled_of,
+        result=joint_noise_of,
         counts="totals",
         leans=1,
         marked=True,

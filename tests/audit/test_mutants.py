@@ -45,7 +45,7 @@ from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise, compile_program
-from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_pool
+from tests.mechanisms.metrics.test_clipped_sum import noise_of_smaller_clips, worst_of_joint_noise
 from tests.reference import Row, concatenate, fields_in, reference, rows_in, table_of
 
 FIELDS = (Field(0, "sum"),)
@@ -180,7 +180,7 @@ def the_whole_is_spent_once() -> bool:
 
 def one_draw_covers_what_a_person_moves() -> bool:
     """The joint law of three numbers of one pool, added up over all levels."""
-    return worst_of_pool(Fraction(2)) <= 2 * (1 + 1e-9)
+    return worst_of_joint_noise(Fraction(2)) <= 2 * (1 + 1e-9)
 
 
 def a_centre_is_entered() -> bool:

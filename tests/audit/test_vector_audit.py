@@ -262,8 +262,8 @@ def box_losses(budget: dp.Budget, partitions: int) -> list[float]:
             view = database.view.at(step.first, choice)
             box = release.better_box(release.clipped(view))
             assert box is not None and box.partitions == partitions
-            taken = release.unclipped(view)
-            seen.append((box, taken.clip * taken.fine, taken.totals.tolist()))
+            clipped = release.unclipped(view)
+            seen.append((box, clipped.clip * clipped.fine, clipped.totals.tolist()))
         (one, clip, ones), (other, again, others) = seen
         assert (one, clip) == (other, again)
         draw, near = one._law([clip]), range(-4 * clip, 5 * clip, max(1, clip // 2))
@@ -293,11 +293,13 @@ def given_back_alike() -> bool:
     found = []
     for people in (crowd, [*crowd, ((7,), (), (-(10**12),))]):
         view = Database(program, table(program, people), 3).view.at(step.first, choice)
-        taken = release.clipped(view.among(200))
+        clipped = release.clipped(view.among(200))
         pool = release.noise
-        released = release.released(taken, taken.totals, [taken.clip * taken.fine], pool)
+        released = release.released(clipped, clipped.totals, [clipped.clip * clipped.fine], pool)
         assert released.loss is not None and released.loss.lost > 0
-        found.append((taken.clip, released.loss, released.below.tolist(), released.above.tolist()))
+        found.append(
+            (clipped.clip, released.loss, released.below.tolist(), released.above.tolist())
+        )
     return found[0] == found[1]
 
 
@@ -332,8 +334,10 @@ def the_whole_for_each_part(self, lines, present, whole):
     return whole
 
 
-def by_true_numbers(self, taken, bound, noise):
-    return dataclasses.replace(LOSS(self, taken, bound, noise), lost=float(abs(taken.totals).sum()))
+def by_true_numbers(self, clipped, bound, noise):
+    return dataclasses.replace(
+        LOSS(self, clipped, bound, noise), lost=float(abs(clipped.totals).sum())
+    )
 
 
 def of_one_number(self, clips):

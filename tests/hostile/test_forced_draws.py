@@ -271,9 +271,9 @@ def test_tables_that_agree_cost_the_budget_together(seed: int, also_by: list[str
 UNRELEASED: list[int] = []
 
 
-def _kept_for_later(self, taken, noisy, clips, noise):
-    UNRELEASED.append(int(sum(taken.totals)))
-    return RELEASED(self, taken, noisy, clips, noise)
+def _kept_for_later(self, clipped, noisy, clips, noise):
+    UNRELEASED.append(int(sum(clipped.totals)))
+    return RELEASED(self, clipped, noisy, clips, noise)
 
 
 def _totals_from_unreleased_numbers(levels, links, nonnegative=True):
@@ -375,17 +375,17 @@ def _people_in_each_partition(table, measures, bounded=None):
     return histograms.reduce(summary, measures)
 
 
-def _given_back_by_true_numbers(self, taken, bound, noise):
-    return dataclasses.replace(LOSS(self, taken, bound, noise), lost=float(taken.totals.sum()))
+def _given_back_by_true_numbers(self, clipped, bound, noise):
+    return dataclasses.replace(LOSS(self, clipped, bound, noise), lost=float(clipped.totals.sum()))
 
 
-def _interval_from_true_counts(self, taken, noisy, clips, noise):
-    released = RELEASED(self, taken, noisy, clips, noise)
-    return dataclasses.replace(released, above=released.above + taken.totals)
+def _interval_from_true_counts(self, clipped, noisy, clips, noise):
+    released = RELEASED(self, clipped, noisy, clips, noise)
+    return dataclasses.replace(released, above=released.above + clipped.totals)
 
 
-def _noise_of_its_own(self, taken, noisy, clips, noise):
-    released = RELEASED(self, taken, noisy, clips, noise)
+def _noise_of_its_own(self, clipped, noisy, clips, noise):
+    released = RELEASED(self, clipped, noisy, clips, noise)
     return dataclasses.replace(released, above=released.above + Noise().geometric(1, len(noisy)))
 
 

@@ -59,7 +59,7 @@ def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
     assert ratio.main([*words, "--ratio", "x,method=clip"]) == 0
     plan = capsys.readouterr().out
     assert aggregate.main([*words, "--ratio", "x"]) == 0
-    assert capsys.readouterr().out == plan and "one draw for 2 numbers" in plan
+    assert capsys.readouterr().out == plan and "joint noise for 2 numbers" in plan
 
 
 @pytest.mark.parametrize("value", [6, "6.0", "yes"])

@@ -107,14 +107,14 @@ def test_the_text_has_a_line_per_part_and_a_total():
 
 def test_the_mechanisms_are_named_with_their_scales():
     rows = {row.metric: row for row in plan(Budget(8.0), max_partitions=1).rows}
-    assert rows["people_count"].mechanism == rows["visits"].mechanism == "one draw for 5 numbers"
+    assert rows["people_count"].mechanism == rows["visits"].mechanism == "joint noise for 5 numbers"
     one, four = (float(rows[name].noise_scale) for name in ("people_count", "visits"))
     assert four == pytest.approx(4 * one, rel=1e-3)
     assert one < 0.7 / rows["people_count"].epsilon  # less than its own part would pay for
     assert rows["max_age"].mechanism == "walk from the outside, each person counts once"
     assert rows["max_age"].noise_scale == "-" and rows["max_age"].shift > 0
     count = rows["count"]
-    assert count.mechanism == "clip what each person adds, then one draw for 5 numbers"
+    assert count.mechanism == "clip what each person adds, then joint noise for 5 numbers"
     assert count.noise_scale == f"{one:.4g} clips" and count.shift > 0
     # Another weight has a draw of its own, and one number alone the noise that it had.
     total = rows["sum_spent"]

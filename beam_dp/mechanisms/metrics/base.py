@@ -208,7 +208,7 @@ class MetricPart(abc.ABC):
         return Fraction(self.source.detail if self.source and in_units else 1)
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others."""
         return False
 
@@ -224,7 +224,7 @@ class MetricPart(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
-class PooledPart(MetricPart):
+class JointNoisePart(MetricPart):
     """One of several parts of a metric, by clips; of one partition they share a draw of noise.
 
     Attributes:
@@ -238,7 +238,7 @@ class PooledPart(MetricPart):
         return (self.column,)
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others: yes."""
         return True
 

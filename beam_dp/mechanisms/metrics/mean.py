@@ -35,12 +35,12 @@ from beam_dp.mechanisms.metrics.base import (
     CentreRequest,
     Context,
     Ends,
+    JointNoisePart,
     Metric,
     MetricPart,
     OfNumbersBetween,
     OfPeople,
     OfRowsOrPeople,
-    PooledPart,
     ends_of_totals,
     joined,
     units_between,
@@ -111,7 +111,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
             for metric in asked
             if type(metric) is Sum and metric.columns() == self.columns() and metric.is_plain
         ]
-        counts = [metric for metric in asked if type(metric) is kind and metric.pooled]
+        counts = [metric for metric in asked if type(metric) is kind and metric.has_joint_noise]
         if self.own_count or not sums or not counts or self.ends != (None, None):
             return ()
         [column], [count] = self.columns(), counts[0].parts()
@@ -191,7 +191,7 @@ class SumOfReleased(Sum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Distances(PooledPart):
+class Distances(JointNoisePart):
     """The sum of the distances of a column's values from a centre.
 
     Attributes:
@@ -286,7 +286,7 @@ class SquaredDistances(Distances):
         )
 
 
-class RowsWithValue(PooledPart):
+class RowsWithValue(JointNoisePart):
     """The number of rows that have a value."""
 
     word: ClassVar[str] = "number of rows"
@@ -299,7 +299,7 @@ class RowsWithValue(PooledPart):
         return clipped_sum(context, share, measure, limits=Limits())
 
 
-class PeopleWithValue(PooledPart):
+class PeopleWithValue(JointNoisePart):
     """The number of people who have a value."""
 
     word: ClassVar[str] = "number of people"

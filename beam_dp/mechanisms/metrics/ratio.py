@@ -26,9 +26,9 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
+    JointNoisePart,
     MetricPart,
     OfRowsOrPeople,
-    PooledPart,
     joined,
 )
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, counted
@@ -170,7 +170,7 @@ def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class Share(PooledPart):
+class Share(JointNoisePart):
     """The rows, or people, of a kind among those that have a value.
 
     Person i has b_il rows with a value in partition l, a_il of them of the kind. The vector of the

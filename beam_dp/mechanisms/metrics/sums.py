@@ -62,14 +62,14 @@ class Clippable(Profiled):
             checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others: by clip and noise."""
         return self.search == CLIP
 
     @property
     def is_plain(self) -> bool:
         """Whether it is released by a clip that is chosen."""
-        return self.pooled and self.clip is None
+        return self.has_joint_noise and self.clip is None
 
     @property
     def given_clip(self) -> Fraction | None:
@@ -169,7 +169,7 @@ class PeopleCount(Metric):
     whole: ClassVar[bool] = True
 
     @property
-    def pooled(self) -> bool:
+    def has_joint_noise(self) -> bool:
         """Whether its noise is drawn together with that of others: yes."""
         return True
 

@@ -324,7 +324,7 @@ def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
     """
     groups: dict[tuple[Fraction, Measure | None], list[tuple[int, AdditiveRelease]]] = {}
     for index, step in enumerate(steps):
-        if step.additive is not None and step.part.pooled:
+        if step.additive is not None and step.part.has_joint_noise:
             weight = checks.number("weight", "weight", step.users[0].weight)
             whole = None if alone else _whole_of(step.additive.measure)
             if alone or whole is not None:

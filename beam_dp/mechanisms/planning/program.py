@@ -12,7 +12,7 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_together
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_jointly
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
@@ -137,7 +137,7 @@ class Program:
         clips = (step.release.clip for step in self._every)
         return [clip for clip in clips if clip is not None and not clip.borrowed]
 
-    def taken(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
+    def better_steps(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
         """Return the steps that err less, by the histograms that chose their clips.
 
         They are compared by the geometric mean of the errors of what has both.
@@ -194,7 +194,7 @@ class Program:
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
-        steps = self.taken(clips)
+        steps = self.better_steps(clips)
         shared = [clips[step.shared] if step.shared is not None else None for step in steps]
         views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
         joint: dict[JointNoise, list[int]] = {}
@@ -204,7 +204,7 @@ class Program:
         drawn: dict[int, Released] = {}
         for indexes in joint.values():
             numbers = [each for index in indexes if (each := steps[index].additive)]
-            released = draw_together(numbers, [views[index] for index in indexes], noise)
+            released = draw_jointly(numbers, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
         for index, step in enumerate(steps):
             if index not in drawn:

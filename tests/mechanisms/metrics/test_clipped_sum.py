@@ -32,7 +32,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
     Limits,
     clipped_sum,
-    draw_together,
+    draw_jointly,
     people_of,
 )
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
@@ -677,22 +677,22 @@ def pool(*costs: Fraction) -> list[AdditiveRelease]:
     ]
 
 
-def worst_of_pool(epsilon: Fraction) -> float:
+def worst_of_joint_noise(epsilon: Fraction) -> float:
     """Return the largest |log ratio| of the joint law when a person is added, by enumeration."""
 
-    def drawn_together(rows):
+    def drawn_jointly(rows):
         views = [view_of(rows, number.measures, 1).at(0) for number in numbers]
-        found = draw_together(numbers, views, ZeroNoise())
+        found = draw_jointly(numbers, views, ZeroNoise())
         return np.array([int(each.values[0]) for each in found])
 
     numbers, worst = pool(epsilon / 2, epsilon / 4, epsilon / 4), 0.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joint_noise, "OneDraw", Recorded)
         patch.setattr(Recorded, "hidden", [])
-        before = drawn_together(CROWD)
+        before = drawn_jointly(CROWD)
         for values in PERSONS:
             added = [Row((99, 0), (0, 0), (value,)) for value in values]
-            move = drawn_together(CROWD + added) - before
+            move = drawn_jointly(CROWD + added) - before
             first, last = Recorded.hidden[0], Recorded.hidden[-1]
             assert first == last and first.budget == Budget(epsilon)  # the noise is of no data
             sides_ = tuple(zip(first.clips, first.signed, strict=True))
@@ -707,7 +707,7 @@ def worst_of_pool(epsilon: Fraction) -> float:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 def test_one_more_person_changes_the_joint_law_by_at_most_epsilon(epsilon: Fraction) -> None:
-    worst = worst_of_pool(epsilon)
+    worst = worst_of_joint_noise(epsilon)
     assert 0.999 * epsilon < worst <= epsilon * (1 + 1e-9)
 
 

@@ -629,7 +629,7 @@ def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
     people = histograms.summarise_people(table, program.shared_measures)
     nowhere = np.zeros(len(people), np.int64)
     clips = program.choose_clips(PartitionView(people, nowhere, 1), ZeroNoise())
-    assert program.taken(clips) == (program.gaussian if everywhere else program.steps)
+    assert program.better_steps(clips) == (program.gaussian if everywhere else program.steps)
     summary, noise = histograms.summarise(table, program.measures), Asked()
     view = PartitionView(summary, summary.partition[0].astype(np.int64), 100)
     [found] = program.release(view, clips, noise)

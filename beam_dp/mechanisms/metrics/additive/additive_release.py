@@ -203,7 +203,7 @@ class AdditiveRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one noisy number per partition, with noise of its own."""
-        [released] = draw_together([self], [view], noise)
+        [released] = draw_jointly([self], [view], noise)
         return released
 
     def clipped(self, view: PartitionView) -> ClippedTotals:
@@ -243,40 +243,40 @@ class AdditiveRelease(Release):
         """Return about how far a partition's number will be off, in the user's scale."""
         return float(self._best(choice, partitions)[1][0] * self.unit)
 
-    def better_box(self, taken: ClippedTotals) -> JointNoise | None:
+    def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip.
 
         Partitions that are drawn apart have no draw to share.
         """
-        together = len(taken.totals) == taken.partitions
-        if not self.box or taken.choice is None or not together:
+        together = len(clipped.totals) == clipped.partitions
+        if not self.box or clipped.choice is None or not together:
             return None
-        box = JointNoise(self.noise_cost, (False,), partitions=taken.partitions)
-        lost = self._choice.losses(taken.choice, np.array([taken.index]))[0].shown[0]
-        error = self.noise.mean_error(0) * taken.clip + lost / taken.partitions
+        box = JointNoise(self.noise_cost, (False,), partitions=clipped.partitions)
+        lost = self._choice.losses(clipped.choice, np.array([clipped.index]))[0].shown[0]
+        error = self.noise.mean_error(0) * clipped.clip + lost / clipped.partitions
         return box if box.mean_error(0) * self.measure.fine <= error else None
 
     def released(
-        self, taken: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: JointNoise
+        self, clipped: ClippedTotals, noisy: np.ndarray, clips: Sequence[int], noise: JointNoise
     ) -> Released:
         """Return the numbers with their noise, and how far the truth may be from them.
 
         Args:
-            taken: what `clipped` returned.
+            clipped: what `clipped` returned.
             noisy: the totals with their noise, in units over `fine`.
             clips: the clips of all numbers that share the noise, each in its own grid.
             noise: their noise.
         """
-        values = integers.scale(noisy, self.unit / taken.fine)
-        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / taken.fine)
+        values = integers.scale(noisy, self.unit / clipped.fine)
+        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / clipped.fine)
         below = above = bound
         loss = None
-        if not taken.shown and not (self.clip and self.clip.choice.anchored):
+        if not clipped.shown and not (self.clip and self.clip.choice.anchored):
             values, below, above = np.full(len(values), self.limits.unseen), math.inf, math.inf
-        elif not taken.shown or self.limits.bounded:  # people, or rows, may have been cut
-            below, above = math.inf if taken.shown and self.signed else bound, math.inf
-        elif taken.choice is not None:
-            loss = self._loss(taken, bound, noise)
+        elif not clipped.shown or self.limits.bounded:  # people, or rows, may have been cut
+            below, above = math.inf if clipped.shown and self.signed else bound, math.inf
+        elif clipped.choice is not None:
+            loss = self._loss(clipped, bound, noise)
         size = self.contribution.size
         values = values.reshape(-1, size) if size > 1 else values
         ends = (np.full(values.shape, far) for far in (below, above))
@@ -293,16 +293,16 @@ class AdditiveRelease(Release):
         is_normal = self.noise_cost.is_zcdp or (loss is not None and loss.norm == 2)
         return (scale if is_normal else math.sqrt(2) * scale), is_normal
 
-    def _loss(self, taken: ClippedTotals, bound: float, noise: JointNoise) -> ClippingLoss:
+    def _loss(self, clipped: ClippedTotals, bound: float, noise: JointNoise) -> ClippingLoss:
         """Return what people lose at a clip that partitions share, in the user's scale."""
-        unit, clip = float(self.unit), float(taken.clip * self.unit)
-        scale, several = noise.scale(self.place) * clip, taken.partitions > 1
-        if taken.index < 0 or taken.choice is None or self.clip is None:  # nobody is clipped
+        unit, clip = float(self.unit), float(clipped.clip * self.unit)
+        scale, several = noise.scale(self.place) * clip, clipped.partitions > 1
+        if clipped.index < 0 or clipped.choice is None or self.clip is None:  # nobody is clipped
             return ClippingLoss(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
-        at = np.array([taken.index])
+        at = np.array([clipped.index])
         squared = self.measure.totals is not None
         losses = self._choice.losses(
-            taken.choice, at, SHARED_CLIP if several else SINGLE_PARTITION, squared
+            clipped.choice, at, SHARED_CLIP if several else SINGLE_PARTITION, squared
         )
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = not several and not self.clip.folded
@@ -344,7 +344,7 @@ class AdditiveRelease(Release):
         return Description(name, f"{error * clip:.4g}", f"{scale * clip:.4g}", note)
 
 
-def draw_together(
+def draw_jointly(
     numbers: Sequence[AdditiveRelease], views: Sequence[PartitionView], noise: Noise
 ) -> list[Released]:
     """Draw numbers that share a draw of noise per partition.
@@ -354,18 +354,18 @@ def draw_together(
         views: the partitions, as each of them reads them.
         noise: the randomness.
     """
-    taken = [number.clipped(view) for number, view in zip(numbers, views, strict=True)]
+    clipped = [number.clipped(view) for number, view in zip(numbers, views, strict=True)]
     shared = numbers[0].noise
-    for number, each in zip(numbers, taken, strict=True):
+    for number, each in zip(numbers, clipped, strict=True):
         if number.clip is not None and each.choice is not None:
             budget = number.clip.cost_of_noise(shared.budget, each.choice)
             shared = dataclasses.replace(shared, budget=budget)
-    box = numbers[0].better_box(taken[0])
+    box = numbers[0].better_box(clipped[0])
     if box is not None:
-        shared, taken = box, [numbers[0].unclipped(views[0])]
-    clips = [each.clip * each.fine for each in taken]
-    noisy = shared.add([each.totals for each in taken], clips, noise)
-    triples = zip(numbers, taken, noisy, strict=True)
+        shared, clipped = box, [numbers[0].unclipped(views[0])]
+    clips = [each.clip * each.fine for each in clipped]
+    noisy = shared.add([each.totals for each in clipped], clips, noise)
+    triples = zip(numbers, clipped, noisy, strict=True)
     return [number.released(each, sums, clips, shared) for number, each, sums in triples]
 
 

@@ -52,7 +52,7 @@ class JointNoise:
     @property
     def name(self) -> str:
         """The distribution, for the plan."""
-        return self._alone.name if self._alone else f"one draw for {len(self._sides)} numbers"
+        return self._alone.name if self._alone else f"joint noise for {len(self._sides)} numbers"
 
     def add(
         self, totals: Sequence[np.ndarray], clips: Sequence[int], noise: Noise

@@ -70,20 +70,20 @@ class SharedClip:
         return cost_of_all([noise_cost, *filter(None, [left])])
 
     def told(
-        self, noisy: np.ndarray, taken: Sequence[tuple[float, float]], noise_cost: Budget
+        self, noisy: np.ndarray, clips: Sequence[tuple[float, float]], noise_cost: Budget
     ) -> dict[str, object]:
         """Return what was drawn to choose the clip, in words and numbers, for the record.
 
         Args:
             noisy: what was drawn.
-            taken: the clips that were taken, each with the scale of its noise, in the user's scale;
+            clips: the clips that were taken, each with the scale of its noise, in the user's scale;
                 none where nobody was shown.
             noise_cost: what the noise costs, without what the choice has left.
         """
         unit = float(self.unit)
         return {
-            "clips": [clip for clip, _ in taken],
-            "noise_scales": [scale for _, scale in taken],
+            "clips": [clip for clip, _ in clips],
+            "noise_scales": [scale for _, scale in clips],
             "cost_of_the_noise": str(self.cost_of_noise(noise_cost, noisy).amount),
             "norm": ("of one partition", "L1", "L2")[self.measure.norm],
             "histograms": [
