@@ -35,7 +35,7 @@ def main(given: Sequence[str] | None = None) -> int:
         files = {"input": options.files} if options.files else {}
         asked = Description({**_ASKED, **described, **files})
         looks = looked(asked)
-    sys.stdout.write(said(asked, looks))
+    sys.stdout.write(text_of(asked, looks))
     return int(any(each.refused for each in looks))
 
 
@@ -47,7 +47,7 @@ def looked(asked: Description) -> list[file_checks.FileLook]:
         return [file_checks.look(path, reader, parsed, asked.release) for path in reader.paths()]
 
 
-def said(asked: Description, looks: Sequence[file_checks.FileLook]) -> str:
+def text_of(asked: Description, looks: Sequence[file_checks.FileLook]) -> str:
     """Return what is to say of the files."""
     lines = map(messages.flagged, file_checks.lines(looks, asked.release))
     refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in looks}

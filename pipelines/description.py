@@ -157,7 +157,7 @@ class Description:
             for release in (self.release, *(table.release for table in self.tables)):
                 release.reads(query)
         self.after = ReleasedQuery.of(given.get("post_process"), self.run)
-        self.together = self.run.said
+        self.together = self.run.summary
         self.ledger = self._ledger()
 
     def _top(self) -> tuple[str, int] | None:

@@ -65,14 +65,14 @@ def translated(text: str) -> str:
     if not parts:
         return text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: ")
     owner, name, rule, mend = (part or "" for part in parts.groups())
-    told = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
+    text = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
     mend = flagged(mend)
     is_sql = name in ("query", "statement")
     if mend and (is_sql or not _PYTHON.search(mend)):
-        told += f". {mend}"
+        text += f". {mend}"
     elif advice:
-        told += f": {advice}"
-    told = told.replace("an int of", "a whole number of")
-    told = told.replace("real number (int, float or Fraction), not str", "number, not")
-    return _METRICS.sub(lambda found: _METRIC_WORDS[found[0]], told)
+        text += f": {advice}"
+    text = text.replace("an int of", "a whole number of")
+    text = text.replace("real number (int, float or Fraction), not str", "number, not")
+    return _METRICS.sub(lambda found: _METRIC_WORDS[found[0]], text)

@@ -37,7 +37,7 @@ _MARK = "a rehearsal of {} releases, which shows the true numbers of the input"
 class Rehearsed(ShownNumber):
     """A true number, between the ends of 95 of 100 released ones, with what is said of these."""
 
-    said: str = ""
+    remark: str = ""
 
     @property
     def text(self) -> str:
@@ -45,7 +45,7 @@ class Rehearsed(ShownNumber):
         return ShownNumber(self.value, whole=self.whole).text.rstrip(MARK) + MARK * self.is_doubtful
 
     def __str__(self) -> str:
-        return f"{self.text}{self.said}"
+        return f"{self.text}{self.remark}"
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -67,7 +67,7 @@ def main(given: Sequence[str] | None = None) -> int:
             if each.refused:
                 raise ValueError(each.refused)
     rehearsal.held[:] = [row for each in looks for row in each.elements]
-    sys.stdout.write(check.said(asked, looks))
+    sys.stdout.write(check.text_of(asked, looks))
     columns = terminal.width()
     every = rehearsal.draws(asked.run, options.runs)
     for table, drawn in zip(asked.tables, every, strict=True):
@@ -101,7 +101,7 @@ def rehearsed(
     empty = dict.fromkeys([*of["keys"], *names], pa.nulls(len(keys), pa.float64()))
     view = View.of(pa.table(empty), record)
 
-    def told(series: Series) -> Series:
+    def with_numbers(series: Series) -> Series:
         at = names.index(series.name)
         size = 3 if f"{series.name}_low" in names else 1
         numbers = (
@@ -109,11 +109,11 @@ def rehearsed(
         )
         return dataclasses.replace(series, numbers=tuple(numbers))
 
-    series = list(map(told, view.series))
+    series = list(map(with_numbers, view.series))
     if is_private:
         shares = (round(100 * len(named[key]) / runs) for key in keys)
         cells = (
-            Rehearsed(share, share, share, whole=True, share=True, said="%") for share in shares
+            Rehearsed(share, share, share, whole=True, share=True, remark="%") for share in shares
         )
         series.insert(0, Series("named", "", "", "named", "", tuple(cells)))
     return dataclasses.replace(view, keys=tuple(keys), series=tuple(series))
@@ -123,14 +123,14 @@ def _number(true: float, rows: Sequence[Sequence[float]]) -> Rehearsed:
     """Return a true number, with what its draws say: each a number, or one with its two ends."""
     drawn = np.array([row for row in rows if not math.isnan(row[0])], float)
     if math.isnan(true) or not len(drawn):
-        return Rehearsed(None if math.isnan(true) else true, said=" (no number)")
+        return Rehearsed(None if math.isnan(true) else true, remark=" (no number)")
     low, high = np.quantile(drawn[:, 0], [0.025, 0.975], method="inverted_cdf").tolist()
-    said = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95, method='inverted_cdf')))}"
+    remark = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95, method='inverted_cdf')))}"
     if drawn.shape[1] > 1:
         slack = 1e-9 * abs(true)
         holds = (drawn[:, 1] <= true + slack) & (drawn[:, 2] >= true - slack)
-        said += f" ({holds.mean():.0%} hold)"
-    return Rehearsed(true, low, high, whole=float(true).is_integer(), said=said)
+        remark += f" ({holds.mean():.0%} hold)"
+    return Rehearsed(true, low, high, whole=float(true).is_integer(), remark=remark)
 
 
 if __name__ == "__main__":

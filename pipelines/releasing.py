@@ -113,8 +113,8 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
         name = label(re.split(r"[. ]", line.prog)[-1], asked.output or "no output")
         if options.plan:
             if asked.ledger is not None:
-                balance = asked.ledger.foresee(asked.release, name)
-            sys.stdout.write(f"{plans}{CHECK}{told(balance, foreseen=True)}")
+                balance = asked.ledger.preview(asked.release, name)
+            sys.stdout.write(f"{plans}{CHECK}{balance_line(balance, is_preview=True)}")
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
@@ -128,16 +128,16 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     stopping.cleanings += [functools.partial(whole_files.remove_unfinished, o) for o in outputs]
     running.run(made, "Reading and bounding", options.show_errors, options.quiet)
     if not FileSystems.exists(asked.output):  # a template was written, no job has run
-        sys.stdout.write(f"{plans}{told(balance)}")
+        sys.stdout.write(f"{plans}{balance_line(balance)}")
         return 0
     found = show(outputs, asked.files("report"), asked.page)
-    sys.stdout.write(told(balance))
+    sys.stdout.write(balance_line(balance))
     for output, released in zip(outputs, found, strict=True):
-        said = released.record["selection"]
-        if said and not len(released.table):
+        selection = released.record["selection"]
+        if selection and not len(released.table):
             which = f"{PurePath(output).name}: " * (len(outputs) > 1)
             of_query = OF_QUERIES if asked.query is not None else ""
-            sys.stdout.write(f"{which}{NOTHING.format(said, of_query)}")
+            sys.stdout.write(f"{which}{NOTHING.format(selection, of_query)}")
     return 0
 
 
@@ -198,15 +198,15 @@ def _reported(released: dp.Released, path: str, page: str, style: Mapping[str, s
     return f"report: {page}"
 
 
-def told(balance: Balance | None, foreseen: bool = False) -> str:
+def balance_line(balance: Balance | None, is_preview: bool = False) -> str:
     """Return the balance as a line of output; "" without a ledger.
 
     Args:
         balance: what the ledger holds.
-        foreseen: whether it would hold that, and nothing has been charged.
+        is_preview: whether it would hold that, and nothing has been charged.
     """
     if balance is None:
         return ""
-    when = " after this run" * foreseen
+    when = " after this run" * is_preview
     refused = ": THIS RUN WOULD BE REFUSED" * (not balance.is_within)
     return f"ledger {PurePath(balance.path).name}{when}: {balance.line}{refused}\n"

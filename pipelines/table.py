@@ -16,8 +16,8 @@ def main(given: Sequence[str] | None = None) -> int:
     line.add_argument("path", help="the released file; its record is beside it")
     line.add_argument("--report", metavar="PAGE", help="a page of charts too (extra: report)")
     line.add_argument("--title", metavar="TEXT", help="the heading of the page", default="")
-    said = "how the page writes numbers: 1.234,5, 1 234,5, ..."
-    line.add_argument("--number_style", metavar="1,234.5", help=said, default=report.PLAIN)
+    text = "how the page writes numbers: 1.234,5, 1 234,5, ..."
+    line.add_argument("--number_style", metavar="1,234.5", help=text, default=report.PLAIN)
     options = line.parse_args(given)
     style = {"title": options.title, "number_style": options.number_style}
     with line.refusing():

@@ -27,8 +27,8 @@ def say(words: str) -> None:
 
 def width() -> int | None:
     """Return the columns of the terminal, or what COLUMNS says; None where there is neither."""
-    if said := os.environ.get("COLUMNS", ""):
-        return int(said) if said.isdecimal() and int(said) else None
+    if columns := os.environ.get("COLUMNS", ""):
+        return int(columns) if columns.isdecimal() and int(columns) else None
     if not sys.stdout.isatty():
         return None
     return os.get_terminal_size(sys.stdout.fileno()).columns or None

@@ -60,8 +60,8 @@ def private_aggregate(
         return ReleasedRows(run, run.endings)
     rule, mend = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
     checks.require(not further[0], owner, "also_by", rule, mend)
-    said = mappings.statement_of(owner, {**given, "select": select}).mapping
-    options = mappings.options_of(owner, {name: said.get(name, given[name]) for name in given})
+    mapping = mappings.statement_of(owner, {**given, "select": select}).mapping
+    options = mappings.options_of(owner, {name: mapping.get(name, given[name]) for name in given})
     del options["metrics"], options["partition"]
     asked = Select(select, totals=further[1], **options)
     return ReleasedRows(asked, asked.tables.endings)

@@ -17,7 +17,7 @@ from beam_dp.results.shown_numbers import plain
 from beam_dp.results.view import NOT_PRIVATE, left_out
 from beam_dp.spending.ledger import Balance
 from beam_dp.text.text_tables import shortened
-from beam_dp.transforms.run_record import said
+from beam_dp.transforms.run_record import text_of
 
 FILL = "FILL IN"
 _ENDING = re.compile(r"\.[a-z]+(?:\.gz)?(?=\s*(?:,|$))")
@@ -68,7 +68,7 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
     """Return what was released, and how."""
     given = {**record.get("job", {}), **record["parameters"]}
     asked, kept = (
-        [f"{name}: `{plain(_line(said(given[name])))}`" for name in names if given.get(name)]
+        [f"{name}: `{plain(_line(text_of(given[name])))}`" for name in names if given.get(name)]
         for names in (("query", "ledger_period", "metrics", "bounds"), ("top_partitions", "keep"))
     )
     name, keys = str(given.get("input") or "rows"), record["columns"]["keys"]

@@ -248,7 +248,7 @@ def release(
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
         job |= {} if query is None else {"query": query}
         job |= {} if after is None else {"post_process": after.text}
-        job |= {"tables": tables.said} if tables.said else {}
+        job |= {"tables": tables.summary} if tables.summary else {}
         for part, table, path in zip(released, tables.tables, paths, strict=True):
             _ = part | f"Write {path[len(folder) :]}" >> write_of(table, path, job, after=after)
         run(made, show_errors)
@@ -318,10 +318,10 @@ def run(made: beam.Pipeline, show_errors: bool = False) -> None:
         return
     if show_errors:
         raise failure
-    raise RunFailed(told(failure))
+    raise RunFailed(text_of(failure))
 
 
-def told(failure: BaseException) -> str:
+def text_of(failure: BaseException) -> str:
     """Return what is said of a failed run: what this package wrote of it, or that it failed.
 
     Runners wrap the error in tracebacks, and errors of Beam quote elements.

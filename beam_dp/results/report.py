@@ -27,7 +27,7 @@ from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import Series, View, label_of
 from beam_dp.text.text_tables import short, shortened
 from beam_dp.transforms.io import whole_files
-from beam_dp.transforms.run_record import said
+from beam_dp.transforms.run_record import text_of
 
 MOST_ROWS = 5_000
 """How many rows the table of a page has."""
@@ -97,7 +97,7 @@ def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[Vie
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (plain, short, shortened, rational, amount, said)
+    filters = (plain, short, shortened, rational, amount, text_of)
     environment.filters.update({function.__name__: function for function in filters})
     signs = _STYLE.fullmatch(number_style)
     environment.filters["styled"] = lambda text: Markup(

@@ -17,8 +17,7 @@ from beam_dp.mechanisms.consistency.tables import interval_of_sum
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ComputedNumber, ShownNumber, plain, shown
 from beam_dp.text.plan import protected
 from beam_dp.text.text_tables import text_table, wrapped
-from beam_dp.transforms.run_record import COLUMNS, SUMS
-from beam_dp.transforms.run_record import said as said_of
+from beam_dp.transforms.run_record import COLUMNS, SUMS, text_of
 
 ROWS = 50
 """How many rows are shown where it is not a page."""
@@ -123,10 +122,10 @@ class View:
     def unit(self) -> str:
         """What to say of several owners, or of periods; "" for one person with all rows."""
         known = self.record.get("parameters", {})
-        said = [
+        texts = [
             known.get(name) and plain(known[name]) for name in ("ledger_period", "period_source")
         ]
-        return protected(self.owners, self.period, self.record.get("budget", {}), *said)
+        return protected(self.owners, self.period, self.record.get("budget", {}), *texts)
 
     @property
     def left_out(self) -> str:
@@ -137,45 +136,47 @@ class View:
     def legend(self) -> list[str]:
         """What the signs beside the numbers say."""
         numbers = [number for each in self.series for number in each.numbers]
-        said = []
+        texts = []
         if REHEARSED in self.record:
-            said.append(
+            texts.append(
                 "1,350 ±42 (96% hold): 1,350 is the true number, 95 of 100 released ones are at "
                 "most 42 away from it, and 96 of 100 intervals hold it"
             )
         if any(None not in (number.rank, number.value) for number in numbers):
-            said.append(
+            texts.append(
                 "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "
                 "away from the rank asked for"
             )
         if any(number.rank == math.inf and number.value is not None for number in numbers):
-            said.append(
+            texts.append(
                 "(rank ±?): more than a tenth of the people, or rows, so nothing is stated; the "
                 "number may still be near. Of people, by per=person, ranks are mostly better known"
             )
         if any(number.passes_over for number in numbers):
-            said.append(
+            texts.append(
                 "(up to n people above or below): so many people may be beyond the number, at most "
                 "a tenth of all, and nobody can tell how far"
             )
         if any(UNKNOWN in str(number) for number in numbers):
-            said.append(f"{UNKNOWN}: nothing is known on that side")
+            texts.append(f"{UNKNOWN}: nothing is known on that side")
         if given := self._given():
-            said.append(f"the intervals hold only if nobody has more than was given: {given}")
-        return said
+            texts.append(f"the intervals hold only if nobody has more than was given: {given}")
+        return texts
 
     def _given(self) -> str:
         """Return the bounds that intervals take for granted; "" for none."""
         parameters = self.record.get("parameters", {})
         most = (parameters.get("bounds") or {}).get("partitions")
-        said = [f"partitions={most}"] if self.by and isinstance(most, int) else []
+        texts = [f"partitions={most}"] if self.by and isinstance(most, int) else []
         metrics = zip(self.record[COLUMNS]["numbers"], parameters.get("metrics", ()), strict=False)
         given = ((names[0], each["clip"]) for names, each in metrics if each.get("clip"))
-        return ", ".join(said + [f"clip={_decimal(clip)} of {plain(name)}" for name, clip in given])
+        return ", ".join(
+            texts + [f"clip={_decimal(clip)} of {plain(name)}" for name, clip in given]
+        )
 
     def doubts(self) -> list[str]:
         """Return what to say of numbers that may be of little use."""
-        said = []
+        texts = []
         kept = self.record.get("parameters", {}).get("keep")
         counts = {
             each.name: sum(number.is_doubtful for number in each.numbers) for each in self.series
@@ -185,24 +186,24 @@ class View:
             all_numbers = f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers"
             of_each = ", ".join(named)
             why = (
-                f"were too uncertain to show, so they are empty, by the rule {said_of(kept)}"
+                f"were too uncertain to show, so they are empty, by the rule {text_of(kept)}"
                 if kept
                 else "may be of little use: missing, with an interval as wide as the number (of "
                 "a share: as wide as 0.25) or without an end, or with a rank error of ±?"
             )
-            said.append(
+            texts.append(
                 f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "
                 "larger budget would help; a rehearsal on other rows says what to expect"
             )
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys and not kept:
-            said.append(
+            texts.append(
                 f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
                 "people, or too few with another number than 0 (of a spread: with different "
                 "numbers), or the column of the input holds no plain numbers (1234.5 is one, "
                 "1,234.5 and text are none)"
             )
-        return said
+        return texts
 
     @property
     def cost(self) -> str:
@@ -257,22 +258,22 @@ def left_out(record: Mapping[str, Any]) -> str:
     owners = " and ".join([person] if isinstance(person, str) else person)
     by = list(parameters.get("partition") or ())
     needed = " or ".join(map(plain, [owners, *([period] if period else []), *by]))
-    said = ["rows that cannot be read", f"rows without {needed}"]
+    texts = ["rows that cannot be read", f"rows without {needed}"]
     if record.get("job", {}).get("query"):
-        said.append("rows that the query drops")
+        texts.append("rows that the query drops")
     if parameters.get("ledger_period"):
-        said.append(f"rows of other periods than {plain(parameters['ledger_period'])}")
+        texts.append(f"rows of other periods than {plain(parameters['ledger_period'])}")
     if keys := (parameters.get("partitions") or {}).get("keys"):
-        said.append(f"rows with {', '.join(map(plain, by))} other than the {keys:,} named")
+        texts.append(f"rows with {', '.join(map(plain, by))} other than the {keys:,} named")
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
-        said.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
     bounds = parameters.get("bounds") or {}
     limits = (bounds.get(name) for name in ("partitions", "rows_per_partition", "rows"))
     if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):
-        said.append("what a person has beyond the bounds")
-    return f"left out by rule: {'; '.join(said)}"
+        texts.append("what a person has beyond the bounds")
+    return f"left out by rule: {'; '.join(texts)}"
 
 
 def _named(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -299,17 +300,17 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
 
 
 def _of_metric(
-    table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: dict[str, int | None]
+    table: pa.Table, names: Sequence[str], asked: dict[str, Any], passed: dict[str, int | None]
 ) -> Iterator[Series]:
     if len(names) == 1:  # computed of the others
         computed = tuple(map(ComputedNumber, table[names[0]].to_pylist()))
         yield Series(names[0], "", "", names[0], "", computed)
         return
-    kind = said.get("type", "")
+    kind = asked.get("type", "")
     size = 2 if len(names) > 1 and names[1].endswith(_RANKED) else 3
     metric = os.path.commonprefix(names[::size]).rstrip("_") if len(names) > size else names[0]
     beyond = passed.get(names[0])
-    for at, label in enumerate(_labels(said, len(names) // size)):
+    for at, label in enumerate(_labels(asked, len(names) // size)):
         group = names[size * at : size * (at + 1)]
         cells = zip(*(table[each].to_pylist() for each in group), strict=True)
         if size == 2:
@@ -317,12 +318,12 @@ def _of_metric(
         else:
             share = kind == _SHARE
             numbers = [shown(v, low, high, beyond=beyond, share=share) for v, low, high in cells]
-        yield Series(metric, kind, said.get("column") or "", group[0], label, tuple(numbers))
+        yield Series(metric, kind, asked.get("column") or "", group[0], label, tuple(numbers))
 
 
-def _labels(said: dict[str, Any], count: int) -> list[str]:
+def _labels(asked: dict[str, Any], count: int) -> list[str]:
     """Return the names of bins and of quantiles."""
-    edges, shares = (list(map(_decimal, said.get(name) or ())) for name in ("edges", "shares"))
+    edges, shares = (list(map(_decimal, asked.get(name) or ())) for name in ("edges", "shares"))
     if len(edges) == count + 1:
         return [_bin(low, high) for low, high in itertools.pairwise(edges)]
     return shares if len(shares) == count else [""] * count

@@ -112,7 +112,7 @@ class Balance:
     def line(self) -> str:
         """The balance in one line."""
         word = "rho" if self.limit.is_zcdp else "epsilon"
-        left = _told(self.limit.is_zcdp, *self.left)
+        left = _amounts(self.limit.is_zcdp, *self.left)
         runs = f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}: "
         spent = (
             f"{word} {_shown(self.amount)} of {_shown(self.limit.amount)}, "
@@ -121,7 +121,7 @@ class Balance:
         if not self.period:
             return f"{runs}{spent}; left: {left}"
         found = self.of_persons
-        most = "not bounded" if found is None else f"at most {_told(self.limit.is_zcdp, *found)}"
+        most = "not bounded" if found is None else f"at most {_amounts(self.limit.is_zcdp, *found)}"
         return (
             f"{runs}per person and {self.period}: {spent}; left for each {self.period}: at least "
             f"{left}; per person over all: {most}"
@@ -151,7 +151,7 @@ class Balance:
             self.limit.is_zcdp or not made.budget.is_zcdp,
             "Ledger.charge",
             "cost",
-            f"be an epsilon and a delta, as the limit is, not {_said(made.budget)}",
+            f"be an epsilon and a delta, as the limit is, not {_text_of(made.budget)}",
             "Start a ledger whose limit is a rho: it takes both.",
         )
         return dataclasses.replace(self, charges=(*self.charges, made))
@@ -163,7 +163,7 @@ class Balance:
                 each.who,
                 each.label,
                 _unit(each),
-                _said(each.budget),
+                _text_of(each.budget),
             )
             for each in self.charges
         ]
@@ -216,7 +216,7 @@ class Ledger:
         """
         return self._read(self._path)[1]
 
-    def foresee(self, cost: Any, label: str, person: str | Sequence[str] | None = None) -> Balance:
+    def preview(self, cost: Any, label: str, person: str | Sequence[str] | None = None) -> Balance:
         """Return the balance as a charge would leave it, which may be beyond the limit."""
         return self.balance.with_charge(_charge(cost, label, person))
 
@@ -239,13 +239,13 @@ class Ledger:
             text, before = self._read(path)
             after, zcdp = before.with_charge(made), before.limit.is_zcdp
             each = after.period and f" of one {after.period}"
-            total = _told(zcdp, after.amount, after.delta)
+            total = _amounts(zcdp, after.amount, after.delta)
             checks.require(
                 after.is_within,
                 "Ledger",
                 f"the total of {after.path}",
-                f"be at most {_said(before.limit)} over all runs{each}, not {total}",
-                f"Left are {_told(zcdp, *before.left)}; nothing was charged",
+                f"be at most {_text_of(before.limit)} over all runs{each}, not {total}",
+                f"Left are {_amounts(zcdp, *before.left)}; nothing was charged",
             )
             ledger_file.replace(path, ledger_file.with_charge(text, made))
         return after
@@ -265,7 +265,7 @@ class Ledger:
             text = ledger_file.started(self._limit)
         limit, charges = ledger_file.read(str(path), text)
         asked = self._limit or limit
-        rule = f"be {_said(limit)}, which the ledger was started with, not {_said(asked)}"
+        rule = f"be {_text_of(limit)}, which the ledger was started with, not {_text_of(asked)}"
         checks.require(asked == limit, "Ledger", "limit", rule, "Leave it out.")
         return text, Balance(str(path), limit, charges)
 
@@ -300,12 +300,12 @@ def _unit(charge: Charge) -> str:
     return f"{person} by {charge.period!r}: {charge.ledger_period or 'all'}"
 
 
-def _told(zcdp: bool, amount: Fraction, delta: Fraction | float) -> str:
+def _amounts(zcdp: bool, amount: Fraction, delta: Fraction | float) -> str:
     return f"{'rho' if zcdp else 'epsilon'} {_shown(amount)}, delta {_shown(delta)}"
 
 
-def _said(budget: Budget) -> str:
-    return _told(budget.is_zcdp, budget.amount, budget.delta)
+def _text_of(budget: Budget) -> str:
+    return _amounts(budget.is_zcdp, budget.amount, budget.delta)
 
 
 def _shown(number: Fraction | float) -> str:

@@ -179,8 +179,8 @@ def read(path: str, text: str) -> tuple[Budget, tuple[Charge, ...]]:
             if limit is not None and not line and number == text.count("\n") + 1:
                 return limit, tuple(charges)
             content = json.loads(line)
-            said, check = content.pop("check"), _check(check, content)
-            if said != check or (number == 1 and content["ledger"] != FORMAT):
+            stored, check = content.pop("check"), _check(check, content)
+            if stored != check or (number == 1 and content["ledger"] != FORMAT):
                 raise ValueError
             if limit is None:
                 limit = _budget(content["limit"])

@@ -141,12 +141,12 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
     request = program.request
     if not request.searches:
         free = unbounded and program.max_partitions > 1 and _is_limited(program)
-        said = _composition(program) + _UNBOUNDED * free
-        return Plan(_rows(program), f"{total_of(request.budget)}; {said}")
+        text = _composition(program) + _UNBOUNDED * free
+        return Plan(_rows(program), f"{total_of(request.budget)}; {text}")
     least, most = request.ladder[0], request.ladder[-1]
     shown = min(SHOWN, most)
-    said = "what is paid for each partition counts one person in at most"
-    chosen = f"{said} {least} to {most}, chosen privately; the figures are for {shown} of them"
+    text = "what is paid for each partition counts one person in at most"
+    chosen = f"{text} {least} to {most}, chosen privately; the figures are for {shown} of them"
     total = f"{total_of(request.budget)}; {chosen}"
     return Plan((_search_row(request.search_cost), *_rows(program_at(request, shown))), total)
 
@@ -252,10 +252,10 @@ def _uses_of(step: Step) -> str:
 
 def _step_row(program: Program, step: Step, either: bool = False) -> PlanRow:
     epsilon, rho, delta = _spent(program, step.label)
-    release, said = step.release, step.release.describe()._asdict()
-    said["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)" * either
+    release, description = step.release, step.release.describe()._asdict()
+    description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)" * either
     return PlanRow(
-        _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **said
+        _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )
 
 
@@ -302,7 +302,7 @@ def record_of(
     releases: list[Record] = []
     for step, used in zip(program.better_steps(choices), clips, strict=True):
         row = _step_row(program, step)
-        said: Record = {
+        entry: Record = {
             "metric": row.metric,
             "mechanism": row.mechanism,
             "label": step.label,
@@ -311,15 +311,15 @@ def record_of(
             "expected_error": row.expected_error,
         }
         if step.release.one_sided:
-            said["people_beyond"] = row.shift
+            entry["people_beyond"] = row.shift
         if row.reason:
-            said["note"] = row.reason
+            entry["note"] = row.reason
         if step.part.asked_centre is not None:
-            said["centre"] = step.release.origin
+            entry["centre"] = step.release.origin
         clip = step.release.clip
         if clip is not None and not clip.borrowed and step.shared is not None:
-            said["clip"] = clip.told(choices[step.shared], used, step.release.noise_cost)
-        releases.append(said)
+            entry["clip"] = clip.record(choices[step.shared], used, step.release.noise_cost)
+        releases.append(entry)
     budget, selection = program.request.budget, program.selection
     bound = program.chosen.bound
     return {
@@ -329,7 +329,7 @@ def record_of(
             {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
         ],
         "partitions_of_one_person": _max_partitions(program) if _is_limited(program) else None,
-        "partitions_chosen": None if bound is None else bound.told(),
+        "partitions_chosen": None if bound is None else bound.record(),
         "selection": None if selection is None else selection.certainty,
         "releases": releases,
     }

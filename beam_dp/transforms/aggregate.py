@@ -258,5 +258,5 @@ class PrivateAggregate(RowsOfPeople):
             self.ledger_period,
             self._source,
         )
-        said = cautions(self.budget)
-        return dataclasses.replace(plan, cautions=said, owners=unit, period=self.period)
+        text = cautions(self.budget)
+        return dataclasses.replace(plan, cautions=text, owners=unit, period=self.period)

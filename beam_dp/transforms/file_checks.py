@@ -124,8 +124,8 @@ def _no_numbers(path: str, reader: ReadRows, read: Sequence[Any]) -> Iterator[tu
             examples = dict(zip(forms.to_pylist(), bad.to_pylist(), strict=True))
             shown = (f"{n:,} like {examples[form]!r}" for form, n in _counted(forms)[:SHOWN])
             mend = dialect and csv_files.mended(texts, dialect)
-            said = f"; all numbers are read by {mend}" if mend else ""
-            yield name, f"{len(bad):,} cells are no numbers: {', '.join(shown)}{said}"
+            text = f"; all numbers are read by {mend}" if mend else ""
+            yield name, f"{len(bad):,} cells are no numbers: {', '.join(shown)}{text}"
 
 
 def _judged(laid: Layout, elements: Sequence[Any]) -> Iterator[pa.Table]:

@@ -102,11 +102,11 @@ def check(
 
 def warn(owner: str, why: str, wanted: Sequence[str]) -> None:
     """Say that names are not compared with anything, and what becomes of a misspelt one."""
-    said = (
+    text = (
         f"{owner}: {why}, so a misspelt name among {checks.listed(wanted)} is not noticed: it "
         "counts as a column in which every row is empty"
     )
-    warnings.warn(said, UnknownColumns, stacklevel=2)
+    warnings.warn(text, UnknownColumns, stacklevel=2)
 
 
 def fields_of(rows: beam.PCollection[Any]) -> Sequence[tuple[str, Any]] | None:

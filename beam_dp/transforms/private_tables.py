@@ -199,7 +199,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         return tuple(dict.fromkeys(name for table in self.tables for name in table.partition))
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What to say of several tables of one run; "" for one."""
         if len(self.tables) == 1:
             return ""

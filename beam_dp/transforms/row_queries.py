@@ -528,8 +528,8 @@ class _Engine:
         except (pa.ArrowException, duckdb().Error) as error:
             problem = str(error)
         mend = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
-        said = problem.partition("\n")[0].rstrip(".")
-        rule = f"fit the columns {checks.listed(schema.names)}: {said}"
+        text = problem.partition("\n")[0].rstrip(".")
+        rule = f"fit the columns {checks.listed(schema.names)}: {text}"
         checks.require(not problem, _OWNER, "query", rule, mend)
         names = self._query.outputs(schema.names)
         rule = f"give its columns different names, and they are {checks.listed(names)}"

@@ -107,20 +107,20 @@ def file_names(paths: str) -> str:
     return ",".join(re.split(r"[/\\]", path)[-1] for path in paths.split(","))
 
 
-def said(value: object) -> str:
+def text_of(value: object) -> str:
     """Return a parameter in words, also one of a record: `Sum(column=spent, clip=9)`."""
-    told = repr(value) if isinstance(value, Budget) else plain(value)
-    if isinstance(told, dict):
+    found = repr(value) if isinstance(value, Budget) else plain(value)
+    if isinstance(found, dict):
         parts = [
-            f"{name}={said(part)}"
-            for name, part in told.items()
+            f"{name}={text_of(part)}"
+            for name, part in found.items()
             if name != "type"
             and part is not None
             and part is not False
             and part not in ("", [], {})
         ]
-        return f"{told.get('type', '')}({', '.join(parts)})"
-    return ", ".join(map(said, told)) if isinstance(told, list) else str(told)
+        return f"{found.get('type', '')}({', '.join(parts)})"
+    return ", ".join(map(text_of, found)) if isinstance(found, list) else str(found)
 
 
 def _fields(record: Any) -> dict[str, Any]:
@@ -187,5 +187,5 @@ def _complete(
         share = f"{total_of(paid)}, for all tables of the run; this one: {made['composition']}"
         made |= {"budget": cost(paid), "composition": share}
     period = known["parameters"].get("period")
-    said = {"unit": in_unit(PERSON, period), "composition": in_unit(made["composition"], period)}
-    return {**known, **made, **said, SUMS: sums}
+    units = {"unit": in_unit(PERSON, period), "composition": in_unit(made["composition"], period)}
+    return {**known, **made, **units, SUMS: sums}

@@ -52,10 +52,10 @@ def report(path: str, started: float, header: bool = False) -> str:
     with open(path, newline="") as file:
         lines = csv.DictReader(file, None if header else ("partition", "count"))
         counts = [float(line.get("count", 0)) for line in lines]
-    return told(len(counts), round(sum(counts)), started)
+    return line_of(len(counts), round(sum(counts)), started)
 
 
-def told(partitions: int, counted: float, started: float) -> str:
+def line_of(partitions: int, counted: float, started: float) -> str:
     """Return what a peer prints: a JSON object in a line.
 
     Args:

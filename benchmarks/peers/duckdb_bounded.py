@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> None:
     rows = totals(arguments.input, arguments.max_partitions, output.parent)
     with output.open("w", newline="") as file:
         csv.writer(file).writerows([("partition", "sum", "count"), *rows])
-    sys.stdout.write(peers.told(len(rows), sum(row[2] for row in rows), started))
+    sys.stdout.write(peers.line_of(len(rows), sum(row[2] for row in rows), started))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def main(words: Sequence[str] | None = None) -> None:
     totals = bounded.group_by("partition").agg(pl.col("sum").sum(), pl.col("count").sum())
     table = totals.collect(engine="streaming")
     table.write_csv(arguments.output)
-    sys.stdout.write(peers.told(table.height, table["count"].sum(), started))
+    sys.stdout.write(peers.line_of(table.height, table["count"].sum(), started))
 
 
 if __name__ == "__main__":

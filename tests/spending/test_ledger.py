@@ -103,9 +103,9 @@ def test_another_limit_is_refused_and_none_takes_that_of_the_file(path: Path) ->
 
 def test_what_would_be_left_is_told_without_writing(path: Path) -> None:
     ledger = Ledger(path, dp.Budget(3))
-    balance = ledger.foresee(release(), "sums")
+    balance = ledger.preview(release(), "sums")
     assert balance.left == (2, 0) and not path.exists() and [*path.parent.iterdir()] == []
-    assert not ledger.foresee(dp.Budget(4), "too much").is_within
+    assert not ledger.preview(dp.Budget(4), "too much").is_within
 
 
 def test_jobs_that_charge_at_once_wait_for_each_other(path: Path) -> None:
@@ -226,7 +226,7 @@ def test_no_folder_is_made_for_a_ledger(path: Path) -> None:
     (path.parent / "old").mkdir()
     ledger = Ledger(path.parent / "old" / "l.jsonl", dp.Budget(3))
     (path.parent / "old").rename(path.parent / "moved")
-    for call in (ledger.charge, ledger.foresee):
+    for call in (ledger.charge, ledger.preview):
         with pytest.raises(ValueError, match="path must be in a folder of this machine"):
             call(dp.Budget(1), "one")
     assert [each.name for each in path.parent.iterdir()] == ["moved"]
@@ -249,7 +249,7 @@ def test_what_is_counted_by_another_column_is_refused(path: Path, other: str | l
     ledger = Ledger(path, dp.Budget(3))
     ledger.charge(counted_by("visitor"), "one")
     before = path.read_bytes()
-    for call in (ledger.charge, ledger.foresee):
+    for call in (ledger.charge, ledger.preview):
         with pytest.raises(ValueError, match=r"person must be 'visitor' as in.*another ledger"):
             call(counted_by(other), "two")
         with pytest.raises(ValueError, match="person must be 'visitor' as in"):

@@ -28,7 +28,7 @@ def test_disjoint_periods_cost_the_largest_and_overlapping_ones_add_up(path: Pat
         ledger.charge(release(f"2026-11-{day:02}"), "a day")
     assert ledger.balance.amount == TENTH and ledger.balance.of_persons == (3, 0)
     week = release("2026-11-22..2026-11-28", dp.Budget(2 * TENTH))
-    assert ledger.foresee(week, "a week").amount == 3 * TENTH
+    assert ledger.preview(week, "a week").amount == 3 * TENTH
     ledger.charge(week, "a week")
     for overlapping in (release("2026-11-28..2026-12-04"), release(), dp.Budget(TENTH)):
         before = path.read_bytes()

@@ -290,5 +290,5 @@ def test_what_cannot_agree_is_refused_when_it_is_built(name: str) -> None:
 )
 def test_what_does_not_add_up_stays_apart(more: dict[str, Any]) -> None:
     run = tables_of(["region"], ["region", "store"], **more)
-    assert run.agreeing == [] and "need not agree" in run.said
+    assert run.agreeing == [] and "need not agree" in run.summary
     assert [table.has_other for table in run.tables] == [False, False]

@@ -98,7 +98,7 @@ class BoundChoice:
         [losses] = self.choice.losses(self.noisy, np.array([place]))
         return losses
 
-    def told(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """Return the choice for a record of the release, in plain values."""
         return {
             "bound": self.bound,

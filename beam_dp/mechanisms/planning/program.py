@@ -227,9 +227,9 @@ class Program:
         lost = 0.0 if self.chosen.bound is None else self.chosen.bound.lost_share
         known: dict[MetricPart, Released] = {}
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
-            told = step.release.with_lost(released.spread(each), lost)
-            told = told.rounded() if step.part.whole else told
-            known[step.part] = dataclasses.replace(told, origin=step.release.origin)
+            found = step.release.with_lost(released.spread(each), lost)
+            found = found.rounded() if step.part.whole else found
+            known[step.part] = dataclasses.replace(found, origin=step.release.origin)
         return known
 
     def sums(self, drawn: Sequence[Released]) -> np.ndarray:

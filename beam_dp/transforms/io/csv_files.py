@@ -301,8 +301,8 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         ValueError: says how to read all of them, if they have one form.
     """
     given = wanted.dialect
-    told = mended(texts, given)
-    if told is None:
+    dialect = mended(texts, given)
+    if dialect is None:
         return
     cell = column.replace('"', '""')
     raise checks.ParameterError(
@@ -310,8 +310,8 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         f"column {column!r} of {wanted.pattern!r}",
         f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
         f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
-        f"Write {told}."
-        if told
+        f"Write {dialect}."
+        if dialect
         else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
     )
 

@@ -45,9 +45,9 @@ def block() -> Iterator[None]:
     token = Noise().words(2).tobytes()
     _processes[token] = os.getpid()
     before = _token.set(token)
-    said = f"{_OWNER}: numbers that are released in this block have no noise: THEY ARE NOT PRIVATE"
+    text = f"{_OWNER}: numbers that are released in this block have no noise: THEY ARE NOT PRIVATE"
     try:
-        warnings.warn(said, NotPrivate, stacklevel=3)
+        warnings.warn(text, NotPrivate, stacklevel=3)
         yield
     finally:
         # First the token may draw no more. A block can be left in another context, as at the end of
@@ -71,8 +71,8 @@ def noise() -> Noise:
 
 def mark(drawn_with: Noise) -> dict[str, str]:
     """Return what a record says of a release that drew with this noise, wherever it is asked."""
-    said = "a trial in without_noise(): no noise was drawn"
-    return {"NOT PRIVATE": said} if isinstance(drawn_with, NoNoise) else {}
+    text = "a trial in without_noise(): no noise was drawn"
+    return {"NOT PRIVATE": text} if isinstance(drawn_with, NoNoise) else {}
 
 
 def budget_of(budget: Budget) -> Budget:

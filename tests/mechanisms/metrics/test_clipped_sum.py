@@ -743,7 +743,7 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     found = release.draw(view_of(rows, release.measures, 1).at(0, choice), asked)
     clip = 5 if share == "7/10" else 8
     assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
-    told = release.clip.told(choice, [], release.noise_cost)
+    told = release.clip.record(choice, [], release.noise_cost)
     assert Fraction(told["cost_of_the_noise"]) == 10 * Fraction(share)
     assert [look["scale"] for look in told["histograms"]] == [0.4, 2.0 if clip == 5 else 0.25]
     # Of several partitions, and under zCDP, there is one look at octaves.

@@ -69,7 +69,7 @@ class SharedClip:
         left = None if self.borrowed else self.choice.left(noisy)
         return cost_of_all([noise_cost, *filter(None, [left])])
 
-    def told(
+    def record(
         self, noisy: np.ndarray, clips: Sequence[tuple[float, float]], noise_cost: Budget
     ) -> dict[str, object]:
         """Return what was drawn to choose the clip, in words and numbers, for the record.
