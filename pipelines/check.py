@@ -34,23 +34,23 @@ def main(given: Sequence[str] | None = None) -> int:
         )
         files = {"input": options.files} if options.files else {}
         asked = Description({**_ASKED, **described, **files})
-        looks = looked(asked)
-    sys.stdout.write(text_of(asked, looks))
-    return int(any(each.refused for each in looks))
+        scans = scanned(asked)
+    sys.stdout.write(text_of(asked, scans))
+    return int(any(each.refused for each in scans))
 
 
-def looked(asked: Description) -> list[file_checks.FileLook]:
+def scanned(asked: Description) -> list[file_checks.ScanResult]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
     parsed = None if query is None else dp.Rows(query).parsed
     with terminal.warned():
-        return [file_checks.look(path, reader, parsed, asked.release) for path in reader.paths()]
+        return [file_checks.scan(path, reader, parsed, asked.release) for path in reader.paths()]
 
 
-def text_of(asked: Description, looks: Sequence[file_checks.FileLook]) -> str:
+def text_of(asked: Description, scans: Sequence[file_checks.ScanResult]) -> str:
     """Return what is to say of the files."""
-    lines = map(messages.flagged, file_checks.lines(looks, asked.release))
-    refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in looks}
+    lines = map(messages.flagged, file_checks.lines(scans, asked.release))
+    refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}
     refused.pop("", None)
     return "".join(f"{line}\n" for line in (HEAD, *lines, *refused.values()))
 

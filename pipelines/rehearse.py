@@ -62,12 +62,12 @@ def main(given: Sequence[str] | None = None) -> int:
         if page:
             style = asked.page.get("number_style", report.PLAIN)
             report.check(page, style)
-        looks = check.looked(asked)
-        for each in looks:
+        scans = check.scanned(asked)
+        for each in scans:
             if each.refused:
                 raise ValueError(each.refused)
-    rehearsal.held[:] = [row for each in looks for row in each.elements]
-    sys.stdout.write(check.text_of(asked, looks))
+    rehearsal.held[:] = [row for each in scans for row in each.elements]
+    sys.stdout.write(check.text_of(asked, scans))
     columns = terminal.width()
     every = rehearsal.draws(asked.run, options.runs)
     for table, drawn in zip(asked.tables, every, strict=True):

@@ -25,7 +25,7 @@ from beam_dp.transforms.io.read_rows import ReadRows
 
 SHOWN = 5
 """So many people, keys and forms are named."""
-LOOKED = 10_000
+SCANNED = 10_000
 """So many rows of a batch, or of JSON, say how a column is written."""
 _BATCHES = 10
 _TEST = 100
@@ -36,7 +36,7 @@ _KEPT, _UNLISTED = "kept", "a key that is not in the list"
 
 
 @dataclasses.dataclass
-class FileLook:
+class ScanResult:
     """What one file holds.
 
     Attributes:
@@ -58,16 +58,16 @@ class FileLook:
     facts: pa.Table = dataclasses.field(default_factory=lambda: _NONE)
 
 
-def look(
+def scan(
     path: str, reader: ReadRows, query: row_queries.Query | None, release: PrivateAggregate
-) -> FileLook:
+) -> ScanResult:
     """Return what a release would find in one of the files of its reader."""
-    found, laid = FileLook(path), release._laid_out(release._program.columns)
+    found, laid = ScanResult(path), release._laid_out(release._program.columns)
     with _refusing(found):
-        looked = reader.look([path])
+        sniffed = reader.sniff([path])
         if query is None:
-            check_types(laid, looked.types)
-            check_forms(laid, looked.forms)
+            check_types(laid, sniffed.types)
+            check_forms(laid, sniffed.forms)
     with _refusing(found):
         read, found.left = reader.of_file(path)
         found.elements = read if query is None else _queried(query, read)
@@ -80,7 +80,7 @@ def look(
 
 
 @contextlib.contextmanager
-def _refusing(found: FileLook) -> Iterator[None]:
+def _refusing(found: ScanResult) -> Iterator[None]:
     """Keep the first reason, and go on."""
     try:
         yield
@@ -101,13 +101,13 @@ def _size(element: Any) -> int:
 def _kind(read: Sequence[Any], name: str) -> frozenset[str]:
     """Return how the first cells of a column are written; the type of columns of numbers."""
     if isinstance(read[0], dict):
-        forms = written_forms.of_values([row[name] for row in read[:LOOKED]])
+        forms = written_forms.of_values([row[name] for row in read[:SCANNED]])
         return forms - written_forms.JSON_TYPES or forms
     kind = read[0].schema.field(name).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not ids.is_text(kind):
         return frozenset([str(kind)])
-    texts = [batch.column(name)[:LOOKED].cast(pa.string()) for batch in read[:_BATCHES]]
+    texts = [batch.column(name)[:SCANNED].cast(pa.string()) for batch in read[:_BATCHES]]
     return written_forms.of_texts(pa.concat_arrays(texts))
 
 
@@ -185,15 +185,15 @@ def _counted(*columns: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in counts.sort_by(order).columns), strict=True))
 
 
-def lines(looks: Sequence[FileLook], release: PrivateAggregate) -> Iterator[str]:
+def lines(scans: Sequence[ScanResult], release: PrivateAggregate) -> Iterator[str]:
     """Yield what is to say of all files, line by line."""
-    facts = pa.concat_tables([each.facts for each in looks])
+    facts = pa.concat_tables([each.facts for each in scans])
     kept = facts.filter(pc.equal(facts["why"], _KEPT))
-    files = f"{len(looks)} files" if len(looks) > 1 else looks[0].path
-    records = len(facts) + sum(n for each in looks for n in each.left.values())
+    files = f"{len(scans)} files" if len(scans) > 1 else scans[0].path
+    records = len(facts) + sum(n for each in scans for n in each.left.values())
     yield f"{files}: {len(kept):,} of {records:,} rows count"
-    yield from _dropped(looks)
-    yield from _described(looks)
+    yield from _dropped(scans)
+    yield from _described(scans)
     if len(kept):
         yield from _people(kept, release)
         yield from _partitions(kept, facts, release) if release.partition else ()
@@ -202,31 +202,31 @@ def lines(looks: Sequence[FileLook], release: PrivateAggregate) -> Iterator[str]
             yield f"{release.period}: {len(periods):,} periods from {periods[0]} to {periods[-1]}"
 
 
-def _dropped(looks: Sequence[FileLook]) -> Iterator[str]:
+def _dropped(scans: Sequence[ScanResult]) -> Iterator[str]:
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for each in looks:
+    for each in scans:
         for reason, number in [*each.left.items(), *_counted(each.facts["why"])]:
             counts[reason][each.path] += number
     counts.pop(_KEPT, None)
     for reason, found in counts.items():
         of_files = +found
-        where = f", all in {next(iter(of_files))}" if len(of_files) == 1 < len(looks) else ""
+        where = f", all in {next(iter(of_files))}" if len(of_files) == 1 < len(scans) else ""
         if of_files:
             yield f"  {of_files.total():,} dropped: {reason}{where}"
 
 
-def _described(looks: Sequence[FileLook]) -> Iterator[str]:
+def _described(scans: Sequence[ScanResult]) -> Iterator[str]:
     """Yield how each column is written, and the files that write it otherwise than most."""
-    for name in dict.fromkeys(name for each in looks for name in each.kinds):
-        kinds = {each.path: each.kinds[name] for each in looks if name in each.kinds}
+    for name in dict.fromkeys(name for each in scans for name in each.kinds):
+        kinds = {each.path: each.kinds[name] for each in scans if name in each.kinds}
         [(usual, _)] = collections.Counter(kinds.values()).most_common(1)
         yield f"{name}: {_all(usual)}"
         for path, kind in kinds.items():
             if kind and kind.isdisjoint(usual):
                 yield f"  in {path}: {_all(kind)}"
-        for each in looks:
+        for each in scans:
             if name in each.no_numbers:
-                where = f", in {each.path}" * (len(looks) > 1)
+                where = f", in {each.path}" * (len(scans) > 1)
                 yield f"  {each.no_numbers[name]}{where}"
 
 

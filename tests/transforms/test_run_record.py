@@ -154,8 +154,8 @@ def test_the_clips_are_those_of_the_released_numbers(tmp_path: Path) -> None:
     assert scale == pytest.approx(clip / float(Fraction(told["clip"]["cost_of_the_noise"])))
     # P(|noise| > 50 scales) = e^-50.
     assert abs(row["sum_spent"] - 60 * 765_432.5) <= 50 * scale
-    for look in told["clip"]["histograms"]:
-        edges = [0, *look["people_up_to"]]
+    for histogram in told["clip"]["histograms"]:
+        edges = [0, *histogram["people_up_to"]]
         places = [i for i, edge in enumerate(edges[1:]) if edges[i] < 765_432.5 <= edge]
         # The noise has a rate of 50 at least: it is 0 but for a chance of e^-50.
-        assert look["noisy_people"][0][places[0]] == 60
+        assert histogram["noisy_people"][0][places[0]] == 60

@@ -1,21 +1,22 @@
-"""Choose the clip of one partition in two looks, where people's numbers may end sharply.
+"""Choose the clip of one partition by two noisy histograms, where people's numbers may end sharply.
 
 Ratings, ages, flags and lines of an order end at a round number. There a clip of 8 for 5 and two
-fifths of the budget for its choice cost more than a choice is worth: a rough look shows the octave
-in which people end, a second one which round number in it, and the noise gets what is left.
+fifths of the budget for its choice cost more than a choice is worth: a rough histogram shows the
+octave in which people end, a second one which round number in it, and the noise gets what is left.
 
-*Cost.* A first look has 5/8 of the cost. Where it shows no cliff, all of the cost buys a second
-look at the same octaves. The first look is made of that by blurring it (`HistogramNoise.blurred`),
-so that both cost what the second does: no more than one look. Where the first look shows a cliff, a
-second one for 1/8 of the cost counts people by round numbers within the octave, and 1/4 is left,
-for the noise of the number.
+*Cost.* A first histogram has 5/8 of the cost. Where it shows no cliff, all of the cost buys a
+second histogram of the same octaves. The first histogram is made of that by blurring it
+(`HistogramNoise.blurred`), so that both cost what the second does: no more than one histogram.
+Where the first histogram shows a cliff, a second one for 1/8 of the cost counts people by round
+numbers within the octave, and 1/4 is left, for the noise of the number.
 
-*Privacy.* Let x be both looks. Where the first shows no cliff, x is a function of the second look
-and of coins that know nothing of the people: P(x) is moved by at most e^cost. Where it does, P(x)
-is the chance of the first look times that of the second, whose people are counted once each: it is
-moved by at most e^(5/8 cost + 1/8 cost). Which of the two holds is seen in x. With noise for what
-each leaves of the whole budget, every outcome costs the whole: pure differential privacy composes
-adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum, Vadhan 2010).
+*Privacy.* Let x be both histograms. Where the first shows no cliff, x is a function of the second
+histogram and of coins that know nothing of the people: P(x) is moved by at most e^cost. Where it
+does, P(x) is the chance of the first histogram times that of the second, whose people are counted
+once each: it is moved by at most e^(5/8 cost + 1/8 cost). Which of the two holds is seen in x. With
+noise for what each leaves of the whole budget, every outcome costs the whole: pure differential
+privacy composes adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum,
+Vadhan 2010).
 """
 
 import functools
@@ -33,13 +34,13 @@ from beam_dp.mechanisms.noise.sampling import Noise
 _FIRST, _SECOND, _LEFT = Fraction(5, 8), Fraction(1, 8), Fraction(1, 4)
 _TENTHS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
 _ENOUGH = 60.0
-"""The highest octave of a cliff has so many people, in scales of the first look, ..."""
+"""The highest octave of a cliff has so many people, in scales of the first histogram, ..."""
 _FALL = 25
 """... and at least this part of those one octave below: else its people are a thin tail."""
 _DOUBT = 0.1
 """Chance of noise that is taken for people above a cliff, one octave above it."""
 _MANY, _FEW = 12.0, 2.5
-"""The clip is the last round number with many people, in scales of the second look, if none
+"""The clip is the last round number with many people, in scales of the second histogram, if none
 above has more than few."""
 
 
@@ -61,7 +62,7 @@ class CliffChoice(ClipChoice):
 
     @functools.cached_property
     def _octaves(self) -> np.ndarray:
-        """The indexes in `thresholds` of the octaves that both looks count people by."""
+        """The indexes in `thresholds` of the octaves that both histograms count people by."""
         step, last = self.thresholds[0], len(self.thresholds) - 1
         sizes = [clip // step for clip in self.thresholds]
         return np.array([i for i, size in enumerate(sizes) if i == last or not size & (size - 1)])
@@ -94,7 +95,7 @@ class CliffChoice(ClipChoice):
         return self._whole.unseen
 
     def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
-        """Draw the first look and the second one, of one row: one after the other.
+        """Draw the first histogram and the second one, of one row: one after the other.
 
         Args:
             people: (1, sides, buckets), each person in one bucket.
@@ -108,35 +109,36 @@ class CliffChoice(ClipChoice):
         return np.concatenate([first, second], axis=-1)
 
     def _split(self, noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray, slice | None]:
-        """Return both looks, and the buckets of the second one if they are those of an octave."""
+        """Return both histograms, and the buckets of the second one if they are those of an
+        octave."""
         first = noisy[..., : len(self._starts)]
         return first, noisy[..., len(self._starts) :], self._cells(first)
 
     def _cells(self, first: np.ndarray) -> slice | None:
         """Return the buckets of the octave in which people end sharply; None: they do not."""
-        look = self._first
-        top = int(look.highest(first).max())
+        octaves = self._first
+        top = int(octaves.highest(first).max())
         if not 0 <= top < len(self._octaves):
             return None
         seen = first[0].max(axis=0)
         distance = np.arange(len(seen)) - top
         chances = _DOUBT * np.maximum(0.5 ** np.maximum(distance, 1), 1 / len(seen))
-        above = look.shown(first, chances[None])[..., top + 1 :].any()
-        thin = seen[top] < _ENOUGH * HistogramNoise(look.cost).scale or (
+        above = octaves.shown(first, chances[None])[..., top + 1 :].any()
+        thin = seen[top] < _ENOUGH * HistogramNoise(octaves.cost).scale or (
             top > 0 and seen[top] < seen[top - 1] / _FALL
         )
         return None if above or thin else slice(self._starts[top], self._starts[top + 1])
 
     def left(self, noisy: np.ndarray) -> Budget | None:
-        """Return what the two looks left of their cost; None: nothing."""
+        """Return what the two histograms left of their cost; None: nothing."""
         return None if self._split(noisy)[2] is None else self.cost.scaled(_LEFT)
 
-    def looks(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
-        """Return what each look cost, where its buckets end, and what was drawn."""
+    def histograms(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
+        """Return what each histogram cost, where its buckets end, and what was drawn."""
         first, second, cells = self._split(noisy)
-        [(cost, edges, _)] = self._first.looks(first)
+        [(cost, edges, _)] = self._first.histograms(first)
         if cells is None:
-            return [(cost, edges, first), *self._whole.looks(second)]
+            return [(cost, edges, first), *self._whole.histograms(second)]
         return [(cost, edges, first), (self._second.budget, self.thresholds[cells], second)]
 
     def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
@@ -157,7 +159,7 @@ class CliffChoice(ClipChoice):
         deviations: float = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
-        """Return what people lose at the clip, for each side: by the look that chose it."""
+        """Return what people lose at the clip, for each side: by the histogram that chose it."""
         first, second, cells = self._split(noisy)
         octave = np.searchsorted(self._octaves, clips)
         if cells is None:

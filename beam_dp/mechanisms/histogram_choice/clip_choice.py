@@ -207,7 +207,7 @@ class ClipChoice:
         """Return what was left of the cost; None: nothing."""
         return None
 
-    def looks(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
+    def histograms(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
         """Return what each histogram cost, where its buckets end, and what was drawn."""
         return [(self.cost, self.thresholds, noisy)]
 

@@ -293,7 +293,7 @@ class RowsWithValue(JointNoisePart):
     whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the release of the rows that bounds leave, which look like all of them."""
+        """Return the release of the rows that bounds leave, which histogram like all of them."""
         count = context.field(self.column, "count")
         measure = Measure(count, thresholds=row_clips(context.max_rows_per_partition))
         return clipped_sum(context, share, measure, limits=Limits())

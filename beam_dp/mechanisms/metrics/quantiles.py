@@ -101,8 +101,8 @@ class OfRanks(OfValues, OfRowsOrPeople):
         """
         each, rows = context.each(share), None
         if not self.by_person and context.max_rows_per_partition != 1:
-            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
-            rows = RowClips(look, row_clips(context.max_rows_per_partition))
+            histogram, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(histogram, row_clips(context.max_rows_per_partition))
         count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
         unit, given = self.exact_unit, self.given
         return RankRelease(
@@ -275,11 +275,11 @@ class RowClips:
     Each person is in one bucket of it, and C is a function of what is released (`ClipChoice`).
 
     Attributes:
-        look: what the histogram costs; None: there is one clip only, and nothing to choose.
+        histogram: what the histogram costs; None: there is one clip only, and nothing to choose.
         clips: the public ones.
     """
 
-    look: Budget | None
+    histogram: Budget | None
     clips: tuple[int, ...]
 
     def choose(self, rows: np.ndarray, error: float, noise: Noise) -> RowClip:
@@ -290,9 +290,9 @@ class RowClips:
             error: the 95% error of the rank, in people.
             noise: the randomness.
         """
-        if self.look is None:
+        if self.histogram is None:
             return RowClip(self.clips[0], _NOTHING)
-        choice, drawn = self._drawn(self.look, rows, noise)
+        choice, drawn = self._drawn(self.histogram, rows, noise)
         [index] = choice.clips(drawn, error / _BOUND).tolist()
         if index < 0:
             return RowClip(self.clips[0], None)
@@ -306,17 +306,19 @@ class RowClips:
             wanted: how many rows; public.
             noise: the randomness.
         """
-        if self.look is None:
+        if self.histogram is None:
             return self.clips[0]
-        choice, drawn = self._drawn(self.look, rows, noise)
+        choice, drawn = self._drawn(self.histogram, rows, noise)
         shown = int(choice.highest(drawn)[0, 0]) + 1
         people = np.maximum(drawn[0, 0, :shown], 0)
         means = bucket_means(self.clips)[:shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 
-    def _drawn(self, look: Budget, rows: np.ndarray, noise: Noise) -> tuple[ClipChoice, np.ndarray]:
-        choice = ClipChoice(look, self.clips, anchored=True)
+    def _drawn(
+        self, histogram: Budget, rows: np.ndarray, noise: Noise
+    ) -> tuple[ClipChoice, np.ndarray]:
+        choice = ClipChoice(histogram, self.clips, anchored=True)
         buckets = np.searchsorted(np.array(self.clips), rows)
         people = np.bincount(buckets, minlength=choice.buckets).reshape(1, 1, -1)
         return choice, choice.draw(people, noise)
@@ -360,8 +362,8 @@ class RankRelease(OfLines):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """What all searches of a partition cost together, and the choice of C."""
-        look = None if self.rows is None else self.rows.look
-        return spends_of((look,), self.count.without_delta(), self.search.cost)
+        histogram = None if self.rows is None else self.rows.histogram
+        return spends_of((histogram,), self.count.without_delta(), self.search.cost)
 
     @property
     def shift(self) -> int:
@@ -429,9 +431,9 @@ def worth_of(number: int) -> str:
     return f"{counted(number, 'clip', 'clips')} of rows + clipping loss"
 
 
-def spends_of(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
+def spends_of(histograms: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
     """Return the searches together, and the histograms together, where there are any."""
-    shown = [look for look in looks if look is not None]
+    shown = [histogram for histogram in histograms if histogram is not None]
     if not shown:
         return (Spending(cost_of_all(searches)),)
     return Spending(cost_of_all(searches), "ranks"), Spending(cost_of_all(shown), "clip")
@@ -587,10 +589,10 @@ class KthLargest(_Ranked):
         if context.max_rows_per_partition == 1 or alone.is_floored(candidates):
             one = RowClips(None, (1,))
             return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
-        size, first, look, rest = each.split(_KTH_SHARES)
+        size, first, histogram, rest = each.split(_KTH_SHARES)
         near, search = (dataclasses.replace(whole, budget=part) for part in (first, rest))
         clips = row_clips(min(self.k, context.max_rows_per_partition or self.k))
-        sizes, rows = RowClips(size, clips), RowClips(look, clips)
+        sizes, rows = RowClips(size, clips), RowClips(histogram, clips)
         return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
@@ -704,7 +706,7 @@ class KthRelease(OfLines):
     def spends(self) -> tuple[Spending, ...]:
         """Both walks, and both histograms."""
         walks = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
-        return spends_of((self.whole.look, self.rows.look), *walks)
+        return spends_of((self.whole.histogram, self.rows.histogram), *walks)
 
     @property
     def shift(self) -> int:

@@ -320,7 +320,7 @@ def guess(packing: Packing) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(flow[owner, value], np.int64).ravel(), removed[:people]
 
 
-_LOOK = 20  # steps between two looks
+_CHECKED_EVERY = 20  # steps between two checks
 _ENOUGH, _SOME, _LONG = 0.2, 0.8, 0.36  # when to begin again, as in that article
 
 
@@ -356,7 +356,7 @@ class PackingProposals:
             state, count = self._step(*state), count + 1
             for total, part in zip(sums, state, strict=True):
                 total += part
-            if step % _LOOK:
+            if step % _CHECKED_EVERY:
                 continue
             mean = sums[0] / count, sums[1] / count
             found = [(self._proved(*each), each) for each in (state, mean)]

@@ -22,7 +22,7 @@ from beam_dp.transforms.io.file_format import (
     UTF_8,
     Dialect,
     Format,
-    Looked,
+    Sniffed,
     Wanted,
 )
 
@@ -83,7 +83,7 @@ class Csv(Format):
     packed = True
     typed = False
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+    def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
         That is bytes that are not UTF-8, a number in another form than the dialect says, a row that
@@ -103,7 +103,7 @@ class Csv(Format):
         numbers = wanted.numbers
         types = {name: pa.float64() if name in numbers else pa.string() for name in wanted.columns}
         found = {name: frozenset[str]().union(*(each[name] for each in forms)) for name in types}
-        return Looked(types, found)
+        return Sniffed(types, found)
 
     def _forms(self, path: str, wanted: Wanted) -> dict[str, frozenset[str]]:
         """Refuse a file that would be misread; return how its cells are written, by column."""
@@ -243,10 +243,10 @@ def _first(
         length = int(piece.ends[-1]) if len(piece.ends) else 0
         found.append(records.Piece(piece.text[:length], piece.ends + size, piece.good, piece.cells))
         size += length
-        if size >= open_files.LOOKED:
+        if size >= open_files.SNIFFED:
             break
     ends = np.concatenate([piece.ends for piece in found])
-    few = int(np.searchsorted(ends, open_files.LOOKED, "right"))
+    few = int(np.searchsorted(ends, open_files.SNIFFED, "right"))
     good = np.concatenate([piece.good for piece in found])[:few]
     cells = np.concatenate([piece.cells for piece in found])[:few]
     text = b"".join(piece.text for piece in found)

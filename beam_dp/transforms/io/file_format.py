@@ -94,7 +94,7 @@ class Wanted:
     dialect: Dialect = Dialect()
 
 
-class Looked(NamedTuple):
+class Sniffed(NamedTuple):
     """What is known of files before a run.
 
     Attributes:
@@ -121,7 +121,7 @@ class Format(abc.ABC):
     """The type of what `rows` yields: record batches, or dicts."""
 
     @abc.abstractmethod
-    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+    def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse local files that cannot be read, or would be misread; return what is known of them.
 
         Raises:

@@ -12,7 +12,7 @@ from beam_dp.mechanisms.numerics import checks, value_types
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import written_forms
 from beam_dp.transforms.io import open_files, records, table_files
-from beam_dp.transforms.io.file_format import Format, Looked, Wanted
+from beam_dp.transforms.io.file_format import Format, Sniffed, Wanted
 
 _RULE = "JSON Lines in UTF-8 (.gz: by gzip)"
 _LEAST = 1 << 16  # of each of many files: their lines are read one by one
@@ -37,7 +37,7 @@ class JsonLines(Format):
     packed = True
     element = dict
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+    def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for what their first 1 MiB, of many files 64 KiB each, shows to be misread.
 
         That is bytes that are not UTF-8, text with digits where numbers are wanted, a list or an
@@ -46,14 +46,14 @@ class JsonLines(Format):
         without = f"JSON Lines like {wanted.pattern!r} have no header"
         known_columns.warn("ReadRows", without, wanted.columns)
         forms: dict[str, frozenset[str]] = dict.fromkeys(wanted.columns, frozenset())
-        size = max(open_files.LOOKED // max(len(paths), 1), _LEAST)
+        size = max(open_files.SNIFFED // max(len(paths), 1), _LEAST)
         for path in paths:
             objects = _objects_at_the_start(path, size, wanted)
             for column in wanted.columns:
                 values = [value.get(column) for value in objects]
                 _check_values(path, column, values, wanted)
                 forms[column] |= written_forms.of_values(values)
-        return Looked({}, forms)
+        return Sniffed({}, forms)
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[dict[str, object]]:
         """Yield one dict for every line that is an object."""

@@ -22,9 +22,9 @@ from beam_dp.mechanisms.numerics import checks
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
-LOOKED = 1 << 20
+SNIFFED = 1 << 20
 """How many bytes at the start of a text file are looked at when a pipeline is built."""
-START = f"its first {LOOKED >> 20} MiB"
+START = f"its first {SNIFFED >> 20} MiB"
 PATIENCE = 60.0
 """So many seconds a file system may think, when a pipeline is built."""
 _RAISED = (Exception,)
@@ -194,7 +194,7 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
 
 def _start(path: str) -> Iterator[bytes]:
     with opened(path) as stream:
-        yield stream.read(LOOKED)
+        yield stream.read(SNIFFED)
 
 
 def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:

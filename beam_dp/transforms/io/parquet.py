@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
-from beam_dp.transforms.io.file_format import Format, Looked, Wanted
+from beam_dp.transforms.io.file_format import Format, Sniffed, Wanted
 from beam_dp.transforms.io.schemas import check_kinds, check_names, types_of
 
 SLICE = 131_072
@@ -52,13 +52,13 @@ class Parquet(Format):
     name two people.
     """
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+    def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
         schemas = [_opened(path, listing, wanted)[0] for path in paths]
         check_kinds(schemas, wanted)
         types = types_of(schemas, wanted)
-        return Looked({name: without_view(kind) for name, kind in types.items()})
+        return Sniffed({name: without_view(kind) for name, kind in types.items()})
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
         """Return the row groups of all files in ranges of about a million rows."""

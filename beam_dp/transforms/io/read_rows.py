@@ -4,9 +4,9 @@
 read. The names in a header and the types in a schema belong to a table and not to one of its rows:
 a table of nobody has the same ones, so a refusal for them tells nothing of a person. The first 1 MiB
 of text must not show that rows would be misread: bytes that are not UTF-8, lines that are no rows,
-numbers of another dialect (each format's `look` says what). *That looks at rows*: who starts the run
-learns whether it starts, and which rule a file breaks, never a cell; nobody else learns anything.
-What comes later in a file decides about its own row only. A file
+numbers of another dialect (each format's `sniff` says what). *That looks at rows*: who starts the
+run learns whether it starts, and which rule a file breaks, never a cell; nobody else learns
+anything. What comes later in a file decides about its own row only. A file
 of 0 bytes is a table of nobody in JSON Lines, but not in CSV, where such a table has its header.
 
 Files on other systems are left to the run, which reads their headers and schemas before any row:
@@ -29,7 +29,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import written_forms
 from beam_dp.transforms.io import formats, open_files
-from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Looked, Wanted
+from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Sniffed, Wanted
 from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import quick_steps
 
@@ -118,7 +118,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
-        looked = self._look()
+        sniffed = self._sniff()
         parts = quick_steps.flat_mapped(self._parts).with_output_types(tuple[int, Any])
         read = quick_steps.flat_mapped(self._rows).with_output_types(self.format.element)
         rows = (
@@ -129,23 +129,23 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             | "SpreadParts" >> beam.GroupByKey()
             | "ReadParts" >> read
         )
-        return known_columns.remember(rows, self.columns, *looked)
+        return known_columns.remember(rows, self.columns, *sniffed)
 
-    def _look(self) -> Looked:
+    def _sniff(self) -> Sniffed:
         """Refuse local files that the run could not read; return what is known of the columns."""
         local = ",".join(filter(open_files.is_local, self.pattern.split(",")))
         found = (file.path for file in (open_files.matched(local) if local else ()))
         # Not pipes, which are read once.
-        return self.look(list(itertools.islice(filter(os.path.isfile, found), MOST)))
+        return self.sniff(list(itertools.islice(filter(os.path.isfile, found), MOST)))
 
-    def look(self, paths: Sequence[str]) -> Looked:
+    def sniff(self, paths: Sequence[str]) -> Sniffed:
         """Refuse files that could not be read, or would be misread; return what is known of them."""
         named, wanted = self._of_folders(paths)
-        types, forms = self.format.look(paths, wanted)
+        types, forms = self.format.sniff(paths, wanted)
         folders = list(map(open_files.folders_of, paths))
         texts = {name: pa.array([each[name] for each in folders], pa.string()) for name in named}
         found = {name: written_forms.of_texts(cells) for name, cells in texts.items()}
-        return Looked({**types, **dict.fromkeys(named, pa.string())}, {**forms, **found})
+        return Sniffed({**types, **dict.fromkeys(named, pa.string())}, {**forms, **found})
 
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""
@@ -153,7 +153,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def here(self) -> list[Any]:
         """Return the same elements in this process, for files that are public and small."""
-        self._look()
+        self._sniff()
         return [row for part in self._parts(b"") for row in self._rows((0, [part[1]]))]
 
     def _parts(self, start: bytes) -> Iterator[tuple[int, Any]]:

@@ -29,7 +29,7 @@ _CLOSING = re.compile(rb'"(?:[^"]++|"")*+"\r*+')
 
 RECORD_LIMIT = 1 << 20
 """The most bytes of a good record, its line end included."""
-LOOK_LIMIT = 64 << 20
+LOOKAHEAD_LIMIT = 64 << 20
 """The most bytes from an opening quote to the end of its cell."""
 BLOCK = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -69,7 +69,7 @@ def whole_records(stream: io.BufferedIOBase, quotes: bool) -> Iterator[Piece]:
     A record ends with LF or with the end of the stream. Which records there are, and which of
     them are good, does not depend on where the blocks are cut. A byte order mark at the start
     is skipped. Memory stays below a few blocks; where a quoted cell is longer than `RECORD_LIMIT`,
-    below `LOOK_LIMIT` bytes and a few blocks. The work is linear in the length of the stream.
+    below `LOOKAHEAD_LIMIT` bytes and a few blocks. The work is linear in the length of the stream.
 
     Spoiled: a record with a CR outside of quotes that is not followed by CRs and LF (a file of the
     classic Mac is one long spoiled record). With quotes: a record in which a quote opens a cell
@@ -121,7 +121,7 @@ class _Source:
         """
         text, final = bytearray(start), False
         while (end := _end_of_cell(text, 0, final)) is None:
-            read = self.read(max(BLOCK, min(len(text) // 4, LOOK_LIMIT - len(text))))
+            read = self.read(max(BLOCK, min(len(text) // 4, LOOKAHEAD_LIMIT - len(text))))
             text += read
             final = not read
         while end == _SPOILED and (end := text.find(b"\n")) < 0:
@@ -142,7 +142,7 @@ def _end_of_cell(text: bytes | bytearray, opening: int, final: bool) -> int | No
     """
     closing = _CLOSING.match(text, opening)
     end = closing.end() if closing else len(text)
-    near = end - opening <= LOOK_LIMIT
+    near = end - opening <= LOOKAHEAD_LIMIT
     if end == len(text):
         return None if near and not final else _SPOILED
     proper = text[end] == LINE_FEED or text[end - 1 : end + 1] == b'",'
@@ -205,7 +205,7 @@ def _find(text: bytes, content: Bytes, final: bool) -> tuple[Flags, Positions, i
     outside = _outside(edges)
     breaks = np.flatnonzero((content == LINE_FEED) & outside)
     known = int(breaks[-1]) + 1 if breaks.size else 0
-    short = max(len(text) - known, 0) <= RECORD_LIMIT and len(text) <= LOOK_LIMIT and not final
+    short = max(len(text) - known, 0) <= RECORD_LIMIT and len(text) <= LOOKAHEAD_LIMIT and not final
     if short and _in_turn(content, np.flatnonzero(edges[:known])):
         return outside, np.empty(0, np.int64), known if known < len(text) else None
     opened: list[int] = []

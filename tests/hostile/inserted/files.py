@@ -10,7 +10,7 @@ from tests.hostile.inserted.tally import Hostile, Tally
 from tests.transforms.io.test_records import slow_rows
 
 # So short that a few hundred bytes cross all of them.
-RECORD, LOOK = 64, 512
+RECORD, LOOKAHEAD = 64, 512
 BLOCKS = (37, 200, readers.WHOLE, readers.WHOLE)
 JSON_RECORDS = (96, 96, readers.TRUE_RECORD)
 
@@ -21,7 +21,7 @@ def _inserted(rng: random.Random) -> range:
 
 
 def _size(rng: random.Random) -> int:
-    """Return how many good rows: few, or more than `LOOK` bytes of them."""
+    """Return how many good rows: few, or more than `LOOKAHEAD` bytes of them."""
     return 60 if rng.random() < 0.1 else rng.randint(1, 6)
 
 
@@ -29,7 +29,7 @@ def proper_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert rows of any width and content, as a CSV writer writes them, into any base."""
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
-    rows = [lines_of_csv.proper(rng, RECORD, LOOK) for _ in _inserted(rng)]
+    rows = [lines_of_csv.proper(rng, RECORD, LOOKAHEAD) for _ in _inserted(rng)]
     _csv(rng, found, folder, end, base, rows)
 
 
@@ -40,9 +40,9 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end), k=_size(rng))
-    rows = [lines_of_csv.raw(rng, LOOK) for _ in range(1 + found.checks % 2)]
+    rows = [lines_of_csv.raw(rng, LOOKAHEAD) for _ in range(1 + found.checks % 2)]
     while len(rows) > 1 and lines_of_csv.closes(rows[-1].row):
-        rows[-1] = lines_of_csv.raw(rng, LOOK)
+        rows[-1] = lines_of_csv.raw(rng, LOOKAHEAD)
     _csv(rng, found, folder, end, base, rows)
 
 
@@ -50,7 +50,7 @@ def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert any line into a file that is read without quotes: one line is one record."""
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool_without_quotes(end), k=_size(rng))
-    rows = [lines_of_csv.raw(rng, LOOK, quotes=False) for _ in _inserted(rng)]
+    rows = [lines_of_csv.raw(rng, LOOKAHEAD, quotes=False) for _ in _inserted(rng)]
     _csv(rng, found, folder, end, base, rows, quotes=False)
 
 
@@ -61,17 +61,17 @@ def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
-    rows = [lines_of_csv.of_any_sort(rng, RECORD, LOOK) for _ in _inserted(rng)]
+    rows = [lines_of_csv.of_any_sort(rng, RECORD, LOOKAHEAD) for _ in _inserted(rng)]
     header, quotes = b",".join(lines_of_csv.HEADER), rng.random() < 0.8
     text = b"".join([header, end, *tally.placed(rng, [line for line, _ in base], rows)])
     path = readers.write(folder / "r.csv", [text])
-    look = rng.choice((20, 100, LOOK))
-    with readers.limits(RECORD, look, rng.choice(BLOCKS)):
+    lookahead = rng.choice((20, 100, LOOKAHEAD))
+    with readers.limits(RECORD, lookahead, rng.choice(BLOCKS)):
         found.check(
-            slow_rows(text, header, quotes, RECORD, look) or (),
+            slow_rows(text, header, quotes, RECORD, lookahead) or (),
             (),
             lambda: readers.csv_rows(path, header.decode().split(","), (), quotes),
-            (text, look, quotes),
+            (text, lookahead, quotes),
             rows,
         )
 
@@ -91,7 +91,7 @@ def _csv(
         lines[-1] = lines[-1].rstrip(b"\r\n")
     path = readers.write(folder / rng.choice(("r.csv", "r.csv", "r.csv", "r.csv.gz")), lines)
     columns = [name.decode() for name in lines_of_csv.HEADER]
-    with readers.limits(RECORD, LOOK, rng.choice(BLOCKS)):
+    with readers.limits(RECORD, LOOKAHEAD, rng.choice(BLOCKS)):
         found.check(
             [becomes for _, becomes in base],
             rows,
@@ -107,7 +107,7 @@ def json_lines(rng: random.Random, found: Tally, folder: Path) -> None:
     rows = [lines_of_json.hostile(rng, limit) for _ in _inserted(rng)]
     lines = tally.placed(rng, [line for line, _ in base], [row.row for row in rows])
     path = readers.write(folder / rng.choice(("r.jsonl", "r.jsonl", "r.jsonl.gz")), lines)
-    with readers.limits(limit, LOOK, rng.choice(BLOCKS)):
+    with readers.limits(limit, LOOKAHEAD, rng.choice(BLOCKS)):
         found.check(
             [becomes for _, becomes in base],
             rows,

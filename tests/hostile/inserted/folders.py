@@ -42,7 +42,7 @@ def write(folder: Path, extension: str, rng: random.Random, inserted: int) -> st
         lines = [make(rng, 99) if n is None else make(None, n) for n in numbers]
         # What is looked at when a pipeline is built must be UTF-8: blank lines, which are no rows.
         header = ",".join(layouts.NAMES).encode() if extension.startswith("csv") else b"{}"
-        readers.write(path, [header + b"\n" * open_files.LOOKED, *lines])
+        readers.write(path, [header + b"\n" * open_files.SNIFFED, *lines])
     return f"{folder}/part-*.{extension}"
 
 

@@ -17,11 +17,11 @@ TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
 
 
 @contextlib.contextmanager
-def limits(record: int, look: int, block: int) -> Iterator[None]:
+def limits(record: int, lookahead: int, block: int) -> Iterator[None]:
     """Make records, what is looked at behind a quote, and blocks this short meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "RECORD_LIMIT", record)
-        patch.setattr(records, "LOOK_LIMIT", look)
+        patch.setattr(records, "LOOKAHEAD_LIMIT", lookahead)
         patch.setattr(records, "BLOCK", block)
         yield
 

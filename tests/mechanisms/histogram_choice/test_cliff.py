@@ -1,4 +1,5 @@
-"""The clip of one partition in two looks: what they reveal, which one is taken, and the clip.
+"""The clip of one partition by two noisy histograms: what they reveal, which one is taken, and the
+clip.
 
 Laws are summed exactly from the values that the library's own code returns for given noise.
 """
@@ -54,7 +55,7 @@ def test_round_numbers_are_among_the_clips():
 
 
 class Given(ZeroNoise):
-    """Noise that is given: of both looks, and of the blur."""
+    """Noise that is given: of both histograms, and of the blur."""
 
     def __init__(self, laplace, geometric):
         object.__setattr__(self, "laplace", list(laplace))
@@ -110,10 +111,10 @@ FAR, NEAR = 6, 4
 
 
 def outcomes(choice: CliffChoice, numbers: dict[int, int], bucket: int):
-    """Return both looks with their chances, from all noises of one bucket of octaves.
+    """Return both histograms with their chances, from all noises of one bucket of octaves.
 
     Yields:
-        The key of what is released, its chance, and the second look of a cliff, without noise.
+        The key of what is released, its chance, and the second histogram of a cliff, without noise.
     """
     histogram, rates = people(choice, numbers), [Fraction(5, 2), Fraction(3, 2)]
     size = len(choice._starts)
@@ -166,13 +167,13 @@ def test_both_looks_cost_what_they_say_and_the_noise_gets_the_rest(crowd):
 def test_what_is_spent_and_what_is_left_are_the_cost():
     for numbers in ({5: 10**4}, {1: 3}):
         noisy = CHOICE.draw(people(CHOICE, numbers), ZeroNoise())
-        looks, left = CHOICE.looks(noisy), CHOICE.left(noisy)
-        costs = [cost.amount for cost, _, _ in looks]
+        histograms, left = CHOICE.histograms(noisy), CHOICE.left(noisy)
+        costs = [cost.amount for cost, _, _ in histograms]
         spent = costs[-1] if left is None else sum(costs) + left.amount
         assert spent == CHOICE.cost.amount and costs[0] == CHOICE.cost.amount * Fraction(5, 8)
-        assert [each.shape[-1] for _, _, each in looks] == [
+        assert [each.shape[-1] for _, _, each in histograms] == [
             len(OCTAVES) + 1,
-            len(OCTAVES) + 1 if left is None else len(looks[1][1]),
+            len(OCTAVES) + 1 if left is None else len(histograms[1][1]),
         ]
 
 
@@ -192,7 +193,8 @@ def test_people_in_two_cells_are_noticed(monkeypatch):
     assert worst_ratio(SMALL, CROWDS[0], 3)[True] > 3.4
 
 
-# ------------------------------------------------------------------------------ which look, and clip
+# ------------------------------------------------------------------------------ which histogram,
+# and clip
 
 RATINGS = {number: 1000 for number in range(1, 6)}
 CLIFFS = {

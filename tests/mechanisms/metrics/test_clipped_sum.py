@@ -80,7 +80,7 @@ def made(signed=True, budget=PURE, partitions=1, source=0, clips=GRID, unit=ONE,
     found = clipped_sum(context, budget, measure, unit, anchored=anchored, **more)
     if found.clip is None or type(found.clip.choice) is ClipChoice or clips == VALUE_CLIPS:
         return found
-    # One look at these clips; two looks, at round numbers too, have tests of their own.
+    # One histogram of these clips; two histograms, at round numbers too, have tests of their own.
     octaves = dataclasses.replace(found.measure, thresholds=tuple(clips))
     choice = ClipChoice(found.clip.choice.cost, octaves.thresholds, 1 + signed, anchored)
     return with_measure(found, octaves, choice)
@@ -745,8 +745,11 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
     told = release.clip.record(choice, [], release.noise_cost)
     assert Fraction(told["cost_of_the_noise"]) == 10 * Fraction(share)
-    assert [look["scale"] for look in told["histograms"]] == [0.4, 2.0 if clip == 5 else 0.25]
-    # Of several partitions, and under zCDP, there is one look at octaves.
+    assert [histogram["scale"] for histogram in told["histograms"]] == [
+        0.4,
+        2.0 if clip == 5 else 0.25,
+    ]
+    # Of several partitions, and under zCDP, there is one histogram of octaves.
     several = made(budget=Budget(10), clips=VALUE_CLIPS, partitions=2)
     gaussian = made(budget=ZCDP, clips=VALUE_CLIPS)
     assert {type(each.clip.choice) for each in (several, gaussian)} == {ClipChoice}

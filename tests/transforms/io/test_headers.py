@@ -150,7 +150,7 @@ def test_a_table_of_nobody_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n \n", b"\xef\xbb\xbf", b"{}\n", b'\xef\xbb\xbf{"who": 1, "spent": 2}\n',
-     b'{"who": "' + b"x" * open_files.LOOKED + b'"}'],
+     b'{"who": "' + b"x" * open_files.SNIFFED + b'"}'],
 )  # fmt: skip
 def test_json_lines_have_no_header(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "in.jsonl").write_bytes(content)
@@ -162,7 +162,7 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
     for name, kind in (("a", pa.null()), ("b", pa.float64())):
         table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
         pq.write_table(table, tmp_path / f"{name}.parquet")
-    types = dp.ReadRows(f"{tmp_path}/*.parquet", WANTED)._look()
+    types = dp.ReadRows(f"{tmp_path}/*.parquet", WANTED)._sniff()
     assert types.types == {"who": pa.null(), "spent": pa.float64()}
     asked = dp.PrivateAggregate("spent", [dp.Sum("who")], dp.Budget(1.0))
     pq.write_table(pa.table({"who": ["x"], "spent": [1]}), tmp_path / "d.parquet")
@@ -205,7 +205,7 @@ def test_a_column_has_one_kind_in_all_files(first, second, kinds, tmp_path: Path
         pq.write_table(pa.table({"who": column}), tmp_path / f"{name}.parquet")
     wanted = Wanted(str(tmp_path / "*.parquet"), ("who",))
     paths = [str(tmp_path / f"{name}.parquet") for name in "ab"]
-    for refused in (Parquet().look, Parquet().parts):
+    for refused in (Parquet().sniff, Parquet().parts):
         with pytest.raises(ValueError, match=f"one type in all files of .*, not {kinds}"):
             refused(paths, wanted)
 
@@ -216,5 +216,5 @@ def test_nulls_and_other_widths_are_no_other_kind(tmp_path: Path) -> None:
     for path, column in zip(paths, columns, strict=True):
         pq.write_table(pa.table({"who": column}), path)
     wanted = Wanted(str(tmp_path / "*.parquet"), ("who",))
-    assert pa.types.is_integer(Parquet().look(paths, wanted).types["who"])
+    assert pa.types.is_integer(Parquet().sniff(paths, wanted).types["who"])
     assert len(Parquet().parts(paths, wanted)) == 3

@@ -10,7 +10,7 @@ from pyarrow import feather
 
 import beam_dp as dp
 from beam_dp.transforms.io import formats, open_files, schemas
-from beam_dp.transforms.io.file_format import Format, Looked, Wanted
+from beam_dp.transforms.io.file_format import Format, Sniffed, Wanted
 from pipelines import aggregate
 from tests.transforms.io import test_every_format
 
@@ -20,14 +20,14 @@ Item = TypeVar("Item")
 class Feather(Format):
     """Arrow's own files."""
 
-    def look(self, paths: Sequence[str], wanted: Wanted) -> Looked:
+    def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         found = [next(guarded(schema_of(path), path, wanted)) for path in paths]
         named = zip(paths, found, strict=True)
         schemas.check_kinds([schemas.check_names(*each, wanted) for each in named], wanted)
-        return Looked(schemas.types_of(found, wanted))
+        return Sniffed(schemas.types_of(found, wanted))
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> Sequence[str]:
-        self.look(paths, wanted)  # of all files, also of those that no pipeline looks at
+        self.sniff(paths, wanted)  # of all files, also of those that no pipeline looks at
         return paths
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:

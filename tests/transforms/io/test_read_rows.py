@@ -279,8 +279,8 @@ def test_jsonl_bad_line_drops_alone(tmp_path: Path, line: bytes) -> None:
 @pytest.mark.parametrize("quotes", [True, False])
 def test_quotes_of_csv_through_a_pipeline(tmp_path: Path, quotes: bool) -> None:
     path = tmp_path / "rows.csv"
-    unlooked = b"\n" * open_files.LOOKED  # what is looked at first must be well written
-    path.write_bytes(b"who,what\n" + unlooked + b'q,"oops\n"a",1\n')
+    unsniffed = b"\n" * open_files.SNIFFED  # what is looked at first must be well written
+    path.write_bytes(b"who,what\n" + unsniffed + b'q,"oops\n"a",1\n')
     FOUND.clear()
     with beam.Pipeline(runner="FnApiRunner") as p:
         assert_that(p | ReadRows(str(path), ["who", "what"], quotes=quotes), keep)

@@ -31,7 +31,7 @@ def rows_of(tmp_path: Path, content: bytes, quoted: bool = True) -> Rows:
 # --- One character at a time: the reader that the vectorised one must equal
 
 
-def slow_quoted(text: bytes, opening: int, look: int) -> tuple[bytes, int] | None:
+def slow_quoted(text: bytes, opening: int, lookahead: int) -> tuple[bytes, int] | None:
     """The content of a quoted cell and where its comma or line end is; None if it never ends."""
     cell, place = b"", opening + 1
     while place < len(text):
@@ -42,18 +42,20 @@ def slow_quoted(text: bytes, opening: int, look: int) -> tuple[bytes, int] | Non
             while text[after : after + 1] == b"\r":
                 after += 1
             ended = text[after : after + 1] == b"\n" or text[place + 1 : place + 2] == b","
-            return (cell, after) if ended and after - opening <= look else None
+            return (cell, after) if ended and after - opening <= lookahead else None
         else:
             cell, place = cell + text[place : place + 1], place + 1
     return None
 
 
-def slow_record(text: bytes, start: int, quoted: bool, look: int) -> tuple[list[bytes] | None, int]:
+def slow_record(
+    text: bytes, start: int, quoted: bool, lookahead: int
+) -> tuple[list[bytes] | None, int]:
     """The cells of the record at `start`, None if it is spoiled, and where the next one starts."""
     cells, place, spoiled = [], start, False
     while True:
         if quoted and text[place : place + 1] == b'"':
-            found = slow_quoted(text, place, look)
+            found = slow_quoted(text, place, lookahead)
             if found is None:
                 return None, text.index(b"\n", place) + 1
             cell, place = found
@@ -72,12 +74,12 @@ def slow_record(text: bytes, start: int, quoted: bool, look: int) -> tuple[list[
 
 
 def slow_records(
-    text: bytes, quoted: bool, limit: int, look: int
+    text: bytes, quoted: bool, limit: int, lookahead: int
 ) -> Iterator[tuple[bytes, list[bytes] | None]]:
     """Every record that is not blank, and its cells, or None if it is to be dropped."""
     text, place = text + b"\n", 0
     while place < len(text):
-        cells, end = slow_record(text, place, quoted, look)
+        cells, end = slow_record(text, place, quoted, lookahead)
         record = text[place:end]
         if record.strip(b"\r\n"):
             yield record, None if len(record) > limit else cells
@@ -91,9 +93,9 @@ def decoded(cell: bytes) -> str | None:
         return None
 
 
-def slow_rows(text: bytes, names: bytes, quoted: bool, limit: int, look: int) -> Rows | None:
+def slow_rows(text: bytes, names: bytes, quoted: bool, limit: int, lookahead: int) -> Rows | None:
     """All rows of a file; None if it is refused."""
-    found = [cells for _, cells in slow_records(text, quoted, limit, look)]
+    found = [cells for _, cells in slow_records(text, quoted, limit, lookahead)]
     if not text:
         return []
     if not found or found[0] is None or any(found[0].count(n) != 1 for n in names.split(b",")):
@@ -132,15 +134,15 @@ def test_every_text_is_read_as_one_character_at_a_time(
     for _ in range(tries):
         # Small limits: no longer than what the texts hold.
         limit = random_.randrange(len(names) + 1, 25) if small else 1 << 20
-        look = random_.randrange(1, 30) if small else 64 << 20
+        lookahead = random_.randrange(1, 30) if small else 64 << 20
         header = b"" if random_.random() < 0.1 else names + b"\n"
         text = header + tricky(random_)
         if not header:  # a first line that is not UTF-8 refuses the file
             text = text.replace(b"\xe9", b"")
         path.write_bytes(text)
-        expected = slow_rows(text.removeprefix(MARK), names, quoted, limit, look)
-        with readers.limits(limit, look, random_.randrange(1, 21)):
-            assert rows_or_refused(path, names, quoted) == expected, (text, limit, look)
+        expected = slow_rows(text.removeprefix(MARK), names, quoted, limit, lookahead)
+        with readers.limits(limit, lookahead, random_.randrange(1, 21)):
+            assert rows_or_refused(path, names, quoted) == expected, (text, limit, lookahead)
 
 
 # --- One bad record, alone
@@ -340,4 +342,4 @@ def test_memory_is_the_look_and_a_few_blocks(tmp_path: Path) -> None:
         file.write(HEADER + b'"')
         for _ in range(200):
             file.write(b"x" * ((1 << 20) - 1) + b"\n")
-    assert peak_of(path) < records.LOOK_LIMIT + 12 * records.BLOCK
+    assert peak_of(path) < records.LOOKAHEAD_LIMIT + 12 * records.BLOCK

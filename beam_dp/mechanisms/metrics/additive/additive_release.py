@@ -446,10 +446,10 @@ def clipped_sum(
     thresholds = clips_of_norm(
         (context.bound, context.partitions), measure.thresholds, cap, norm, fine
     )
-    two_looks = not several and len(thresholds) > 1 and not share.is_zcdp
+    two_histograms = not several and len(thresholds) > 1 and not share.is_zcdp
     measure = dataclasses.replace(
         measure,
-        thresholds=with_round_numbers(thresholds) if two_looks else thresholds,
+        thresholds=with_round_numbers(thresholds) if two_histograms else thresholds,
         cap=cap if several else None,
         fine=fine,
         norm=norm,
@@ -463,7 +463,7 @@ def clipped_sum(
             cost, noise_cost = (lender or share).split((part, 1 - part))
             noise_cost = share if lender else noise_cost
         known = -1 if widest is None else int(np.searchsorted(measure.thresholds, widest))
-        choice = (CliffChoice if two_looks else ClipChoice)(
+        choice = (CliffChoice if two_histograms else ClipChoice)(
             cost,
             measure.thresholds,
             1 if measure.sign or folded else 2,

@@ -93,7 +93,7 @@ class SharedClip:
                     "people_up_to": [edge * unit for edge in edges],
                     "noisy_people": seen[0].tolist(),
                 }
-                for cost, edges, seen in self.choice.looks(noisy)
+                for cost, edges, seen in self.choice.histograms(noisy)
             ],
         }
 
