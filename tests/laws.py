@@ -25,8 +25,7 @@ from beam_dp.mechanisms.search import (
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
-from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
-from beam_dp.mechanisms.search.quantiles.end_quantile import Levels, Line, TailSearch, WeightWalk
+from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.search.quantiles.several_quantiles import (
@@ -34,6 +33,12 @@ from beam_dp.mechanisms.search.quantiles.several_quantiles import (
     SplitSearch,
     Ties,
     _parts,
+)
+from beam_dp.mechanisms.search.quantiles.tail_quantile import (
+    Levels,
+    Line,
+    SparseVectorScan,
+    TailSearch,
 )
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
 
@@ -53,7 +58,7 @@ def by_losses(search: Search, losses: list[int]) -> list[float]:
     raise TypeError(f"{type(search).__name__}: its law stands nowhere here")
 
 
-# ---------------------------------------------------------------- walks with one-sided noise
+# ---------------------------------------------------------------- scans with one-sided noise
 
 
 def stop_chances(needs: Sequence[int], first: float, second: float) -> list[float]:
@@ -211,13 +216,13 @@ def _central(search: CentralSearch, node: Node, candidates: Candidates) -> list[
 def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]:
     line = Line.of(node, candidates, search.upper)
     chances = np.zeros(node.size + 1)
-    sights, look = search._look(line)
-    for sight, chance in zip(sights, walk_chances(look), strict=True):
-        levels = end_quantile._levels(search, line.side, sight)
-        begins, walk = search._walk(line, levels)
-        behind = line.total - np.repeat(line.reached(begins), walk.lengths)
+    results, first = search._first_scan(line)
+    for result, chance in zip(results, scan_chances(first), strict=True):
+        levels = tail_quantile._levels(search, line.side, result)
+        begins, scan = search._scan(line, levels)
+        behind = line.total - np.repeat(line.reached(begins), scan.lengths)
         kept, lost = kept_chances(search, levels, behind)
-        *stops, passed = chance * np.array(walk_chances(walk))
+        *stops, passed = chance * np.array(scan_chances(scan))
         chances[:-1] += stops * kept
         chances[-1] += passed + stops @ lost
     ordered = chances[-2::-1] if search.upper else chances[:-1]
@@ -242,9 +247,9 @@ def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
     return np.asarray(np.where(least > 0, tail, 1 - tail))
 
 
-def walk_chances(walk: WeightWalk) -> list[float]:
+def scan_chances(scan: SparseVectorScan) -> list[float]:
     """Return the chance to stop at each candidate; the last entry is that to pass all."""
-    weights = np.repeat(walk._floats()[0], walk.lengths)
+    weights = np.repeat(scan._floats()[0], scan.lengths)
     ends = np.cumsum(weights)
     starts = np.append(0.0, ends)[:-1]
     # P(start < U <= end), end = start + weight, without a difference of like numbers.

@@ -42,9 +42,9 @@ from beam_dp.mechanisms.planning.compile import SELECTION
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.price_search import PriceSearch
-from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
+from beam_dp.mechanisms.search.quantiles.tail_quantile import SparseVectorScan
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import layout
@@ -477,8 +477,8 @@ def _of_node(call: Call) -> list[tuple[Hashable, float]]:
     return list(zip([*range(node.first, node.stop), None], chances, strict=True))
 
 
-def _of_walk(call: Call) -> list[tuple[Hashable, float]]:
-    chances = laws.walk_chances(call.owner)
+def _of_scan(call: Call) -> list[tuple[Hashable, float]]:
+    chances = laws.scan_chances(call.owner)
     return list(zip([*range(len(chances) - 1), None], chances, strict=True))
 
 
@@ -570,7 +570,15 @@ KINDS = [
         lambda _, answer: answer.candidate,
         lambda call, index: Answer() if index is None else Answer(index, call.owner.usual_error),
     ),
-    Kind(WeightWalk, "stop", weigh_search, lambda call: call.owner.rate, _of_walk, _place, _stop),
+    Kind(
+        SparseVectorScan,
+        "stop",
+        weigh_search,
+        lambda call: call.owner.rate,
+        _of_scan,
+        _place,
+        _stop,
+    ),
 ]
 KIND_OF = {kind.owner: kind for kind in KINDS}
 

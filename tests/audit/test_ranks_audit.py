@@ -17,11 +17,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.search.quantiles import end_quantile, several_quantiles
-from beam_dp.mechanisms.search.quantiles.end_quantile import Line, TailSearch
+from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import Line, TailSearch
 from tests import laws
 
 D, N = 2, 4  # candidates at both ends, and two between them
@@ -139,16 +139,16 @@ def test_weights_of_candidates_change_no_ratio():
 @pytest.fixture
 def small_steps(monkeypatch):
     """Puts an edge at every second candidate, and lets a search change its levels."""
-    made = end_quantile._levels
+    made = tail_quantile._levels
 
-    def levels(search, outer, sight):
-        found = made(search, outer, sight)
+    def levels(search, outer, result):
+        found = made(search, outer, result)
         return search.changed(found) if hasattr(search, "changed") else found
 
-    monkeypatch.setattr(end_quantile, "STEP", 2)
-    monkeypatch.setattr(end_quantile, "_levels", levels)
+    monkeypatch.setattr(tail_quantile, "STEP", 2)
+    monkeypatch.setattr(tail_quantile, "_levels", levels)
     made.cache_clear()
-    end_quantile._asked_at_first.cache_clear()
+    tail_quantile._asked_at_first.cache_clear()
 
 
 TAILS = [
@@ -210,21 +210,21 @@ class WithAllThatIsDrawn(TailSearch):
 
     def chances_at(self, node, candidates):
         line = Line.of(node, candidates, self.upper)
-        sights, look = self._look(line)
+        results, first = self._first_scan(line)
         parts = [
-            self._after(line, end_quantile._levels(self, line.side, sight), chance)
-            for sight, chance in zip(sights, laws.walk_chances(look), strict=True)
+            self._after(line, tail_quantile._levels(self, line.side, result), chance)
+            for result, chance in zip(results, laws.scan_chances(first), strict=True)
         ]
         return np.concatenate(parts)
 
     def _after(self, line, levels, chance):
-        begins, walk = self._walk(line, levels)
-        behind = line.total - np.repeat(line.reached(begins), walk.lengths).astype(int)
+        begins, scan = self._scan(line, levels)
+        behind = line.total - np.repeat(line.reached(begins), scan.lengths).astype(int)
         rate = float(levels.rate / self.resolution)
         least = -30 * self.resolution if levels.many else self._units(levels.behind)
         seen = np.arange(least, 160 * self.resolution)
         scale = (1 - math.exp(-rate)) / (1 + math.exp(-rate))
-        *stops, none = laws.walk_chances(walk)
+        *stops, none = laws.scan_chances(scan)
         reached = chance * np.array(stops)
         found = reached[:, None] * scale * np.exp(-rate * np.abs(seen - behind[:, None]))
         far = reached * laws.laplace_at_least(160 * self.resolution - behind, rate)
@@ -286,7 +286,7 @@ class AllOfEpsilonBesideTheShare(TailSearch):
         return dataclasses.replace(levels, rate=levels.rate * (1 + levels.share))
 
 
-class HalfTheNoiseOfTheWalk(TailSearch):
+class HalfTheNoiseOfTheScan(TailSearch):
     def changed(self, levels):
         return dataclasses.replace(levels, rate=2 * levels.rate)
 
@@ -294,9 +294,9 @@ class HalfTheNoiseOfTheWalk(TailSearch):
 class AFirstLookForNothing(TailSearch):
     """Pays a twentieth of epsilon for what costs half."""
 
-    def _look(self, line):
-        sights, look = super()._look(line)
-        return sights, look._replace(rate=10 * look.rate)
+    def _first_scan(self, line):
+        results, first = super()._first_scan(line)
+        return results, first._replace(rate=10 * first.rate)
 
 
 def always_kept(search, levels, behind):
@@ -319,8 +319,8 @@ class TheCheckCountsEverybody(TailSearch):
     "mutant",
     [
         AllOfEpsilonBesideTheShare(Budget(2), Fraction(1, 3), 0, True, 0.9, D),
-        HalfTheNoiseOfTheWalk(Budget(2), 0, 2, True, 0.5, D),
-        HalfTheNoiseOfTheWalk(Budget(2), TENTH, 0, False, 0.5, D),
+        HalfTheNoiseOfTheScan(Budget(2), 0, 2, True, 0.5, D),
+        HalfTheNoiseOfTheScan(Budget(2), TENTH, 0, False, 0.5, D),
         AFirstLookForNothing(Budget(2), 0, 0, True, 0.02, D),
         TheCheckCountsEverybody(Budget(2), 0, 0, True, 0.9, D),
     ],

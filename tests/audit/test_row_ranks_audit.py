@@ -16,11 +16,11 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import quantiles
-from beam_dp.mechanisms.search.quantiles import end_quantile
-from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
+from beam_dp.mechanisms.search.quantiles import tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer, Node, increments
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
 from tests import laws
 from tests.doubles import ZeroNoise, compile_program
@@ -106,7 +106,7 @@ SEARCHES = [
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: f"{type(s).__name__}")
 def test_quantiles_of_rows_spend_at_most_epsilon(search, clip, monkeypatch):
-    monkeypatch.setattr(end_quantile, "STEP", 2)
+    monkeypatch.setattr(tail_quantile, "STEP", 2)
     some = DATABASES[::5] if isinstance(search, SplitSearch) else DATABASES
     found = worst(search, by_share, clip, some)
     assert 0.8 < found <= 2 + ROUNDING
@@ -115,7 +115,7 @@ def test_quantiles_of_rows_spend_at_most_epsilon(search, clip, monkeypatch):
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("rank", [1, 4, 9])
 def test_the_kth_largest_row_spends_at_most_epsilon(clip, rank, monkeypatch):
-    monkeypatch.setattr(end_quantile, "STEP", 2)
+    monkeypatch.setattr(tail_quantile, "STEP", 2)
     search = TailSearch(Budget(2), 0, rank, True, 0.9, D, worth=clip)
     found = worst(search, by_largest, clip)
     assert 1.0 < found <= 2 + ROUNDING
@@ -138,13 +138,13 @@ def test_broken_weights_are_noticed(mutant):
 
 
 def test_broken_cuts_are_noticed(monkeypatch):
-    monkeypatch.setattr(end_quantile, "STEP", 2)
+    monkeypatch.setattr(tail_quantile, "STEP", 2)
     search = TailSearch(Budget(2), 0, 4, True, 0.9, D, worth=2)
     assert worst(search, every_row, 2) > 2.2
 
 
 def histograms_of(release, people, place, monkeypatch) -> list[np.ndarray]:
-    """Return the histograms that choose clips, where the first walk ends at `place`."""
+    """Return the histograms that choose clips, where the first scan ends at `place`."""
     seen = []
     draw = quantiles.ClipChoice.draw
 
@@ -162,7 +162,7 @@ def histograms_of(release, people, place, monkeypatch) -> list[np.ndarray]:
             def near(self, own, search, noise):
                 return Answer(place if search.budget == self.near.budget else None)
 
-            patch.setattr(type(release), "_walked", near)
+            patch.setattr(type(release), "_scanned", near)
             release._answer(lines_of(people), ZeroNoise())
     return seen
 

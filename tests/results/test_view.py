@@ -136,13 +136,13 @@ def test_an_open_end_is_explained_and_marked() -> None:
 
 
 def test_people_that_a_largest_number_passes_over_are_told() -> None:
-    walk = {"metric": "max", "mechanism": "walk", "people_beyond": 242}
+    sparse_vector = {"metric": "max", "mechanism": "sparse_vector", "people_beyond": 242}
     record = {
         "columns": {"keys": [], "numbers": NUMBERS[2:]},
         "parameters": {"metrics": [{"type": "Max"}]},
     }
     rows = pa.table({"max": [39.7, 39.7], "max_low": [-INF, 39.69], "max_high": [INF, INF]})
-    seen = View.of(rows, {**record, "releases": [walk]})
+    seen = View.of(rows, {**record, "releases": [sparse_vector]})
     numbers = [str(number) for number in seen.series[0].numbers]
     assert numbers == ["39.7* [?, ?]", "39.70 (up to 242 people above)"]
     assert seen.legend[0].startswith("(up to n people above or below): ")

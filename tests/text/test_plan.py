@@ -111,7 +111,9 @@ def test_the_mechanisms_are_named_with_their_scales():
     one, four = (float(rows[name].noise_scale) for name in ("people_count", "visits"))
     assert four == pytest.approx(4 * one, rel=1e-3)
     assert one < 0.7 / rows["people_count"].epsilon  # less than its own part would pay for
-    assert rows["max_age"].mechanism == "walk from the outside, each person counts once"
+    assert (
+        rows["max_age"].mechanism == "sparse-vector scan from the outside, each person counts once"
+    )
     assert rows["max_age"].noise_scale == "-" and rows["max_age"].shift > 0
     count = rows["count"]
     assert count.mechanism == "clip what each person adds, then joint noise for 5 numbers"

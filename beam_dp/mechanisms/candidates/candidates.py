@@ -185,7 +185,7 @@ class Candidates(abc.ABC):
         return weight
 
     def slots_before(self, indexes: Indexes) -> Indexes:
-        """Return how many slots are before each index: `slots` count as one candidate of a walk."""
+        """Return how many slots are before each index: `slots` count as one candidate of a scan."""
         return indexes
 
     def index_of_slot(self, slot: int) -> int:

@@ -476,8 +476,9 @@ class Searched(Metric):
 
     Attributes:
         candidates: the public outputs; None: wide enough for anything.
-        beta: how often the guarantee of a search may fail; for quantiles of people and a "walk" it
-            is only the largest chance to stop where nobody is, if it is below the default.
+        beta: how often the guarantee of a search may fail; for quantiles of people and a
+            "sparse_vector" scan it is only the largest chance to stop where nobody is, if it is
+            below the default.
     """
 
     candidates: Candidates | None = None

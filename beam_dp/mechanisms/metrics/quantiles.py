@@ -39,8 +39,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import WIDE, scale
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
-from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.choose import SPARSE_VECTOR, TWO_PHASE, SearchKind
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import (
     RESOLUTION,
@@ -50,6 +49,7 @@ from beam_dp.mechanisms.search.quantiles.node import (
     order_of,
 )
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -65,8 +65,8 @@ _ROUNDED = 1e-12  # of sums of shares in floats
 _FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
-"""The parts of the budget for how many rows people have, the first walk, the choice of the clip,
-and the second walk."""
+"""The parts of the budget for how many rows people have, the first scan, the choice of the clip,
+and the second scan."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -458,14 +458,14 @@ class _Ranked(OfValues, Profiled):
 
     several_owners: ClassVar[bool] = True
     of_values: ClassVar[bool] = True
-    words: ClassVar[tuple[str, ...]] = (WALK, TWO_PHASE)
+    words: ClassVar[tuple[str, ...]] = (SPARSE_VECTOR, TWO_PHASE)
     most_stray: ClassVar[float]
 
-    search: SearchKind = WALK
+    search: SearchKind = SPARSE_VECTOR
 
     @property
     def _stray(self) -> float:
-        """The chance that a walk stops where nobody is."""
+        """The chance that a scan stops where nobody is."""
         return min(self.most_stray, float(self.beta))
 
 
@@ -476,7 +476,7 @@ class _Extreme(_Ranked):
     Attributes:
         candidates: the public outputs; None: anything, and 0 and decimals of 4 digits, of both
             signs, to 10^18 for a search.
-        search: "walk" for the first number from the outside that enough people reach (see
+        search: "sparse_vector" for the first number from the outside that enough people reach (see
             `TailSearch`); "two_phase" for a clip and noise (see `TwoPhase`), which is nearer from
             about 1,000 people on at epsilon 1, but beyond all data in a tenth of all releases; or
             a search over the removal loss, which errs to one side, and by more. Rows with
@@ -489,8 +489,9 @@ class _Extreme(_Ranked):
     statistic: ClassVar[str]
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the walk from the outside; two phases where rows have several owners."""
-        if self.search != WALK or context.several_owners or self.grid.size >= WIDE:
+        """Return the sparse-vector scan from the outside; two phases where rows have several
+        owners."""
+        if self.search != SPARSE_VECTOR or context.several_owners or self.grid.size >= WIDE:
             return super().build(context, share)
         search = TailSearch(context.each(share), stray=self._stray, resolution=1)
         field, unit = context.field(self.source, self.word), self.exact_unit
@@ -565,7 +566,7 @@ class KthLargest(_Ranked):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.positive_integer("KthLargest", "k", self.k, "Write k=1 for the largest.")
-        if self.search == WALK:
+        if self.search == SPARSE_VECTOR:
             check_indexes("KthLargest", self.candidates)
 
     @property
@@ -575,11 +576,11 @@ class KthLargest(_Ranked):
     @property
     def is_ranked(self) -> bool:
         """Whether its error is one of ranks: by default."""
-        return self.search == WALK
+        return self.search == SPARSE_VECTOR
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the walk by ranks."""
-        if self.search != WALK:
+        """Return the scan by ranks."""
+        if self.search != SPARSE_VECTOR:
             return super().build(context, share)
         each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
         alone = TailSearch(each, rank=k, stray=stray, resolution=1)
@@ -602,7 +603,7 @@ class KthLargest(_Ranked):
 
     def for_several_owners(self) -> Metric:
         """Return it by its removal profile: the ranks of people say nothing of shared rows."""
-        return dataclasses.replace(self, search=TWO_PHASE) if self.search == WALK else self
+        return dataclasses.replace(self, search=TWO_PHASE) if self.search == SPARSE_VECTOR else self
 
 
 @dataclasses.dataclass(frozen=True)
@@ -666,32 +667,32 @@ class ExtremeRelease(Release):
 
     def describe(self) -> Description:
         """Describe how many people the release passes over."""
-        return walk_from_outside(self.search, self.candidates)
+        return scan_from_outside(self.search, self.candidates)
 
 
 @dataclasses.dataclass(frozen=True)
 class KthRelease(OfLines):
     """The k-th largest of all rows: at most C rows of each person count, and ranks are searched.
 
-    Let c_i(y) be the rows of person i at or above y. A `TailSearch` walks from the top to where
+    Let c_i(y) be the rows of person i at or above y. A `TailSearch` scans from the top to where
     A(y) = sum_i min(c_i(y), C) / C reaches (k - 1/2) / C: the C largest rows of each person weigh
     1 / C, at most 1 in all, so that its theorem holds for every C that was fixed before. A(y) C is
     at most the number of rows at or above y, and less by sum_i max(0, c_i(y) - C).
 
     *Which C.* Few rows of a person may be near the k-th largest, however many they have in all. So
     three parts choose C. A histogram of all rows says how many rows of each person are enough to
-    have about 2 k together. A first walk with so many finds a place with about k rows at or above
+    have about 2 k together. A first scan with so many finds a place with about k rows at or above
     it. A histogram of the rows that each person has from there on chooses C (`RowClips`). Each of
     the four parts is private for every outcome of those before it, and their costs add up.
 
-    *Rank error*: that of the walk, in C rows each, and what people above C lose by the histogram.
+    *Rank error*: that of the scan, in C rows each, and what people above C lose by the histogram.
 
     Attributes:
         unit: what one unit is worth.
         whole: the histogram of all rows.
-        near: the first walk; None: C is 1, which needs no choice, and the error is one of people.
+        near: the first scan; None: C is 1, which needs no choice, and the error is one of people.
         rows: how C is chosen.
-        search: the second walk; `worth` is put in.
+        search: the second scan; `worth` is put in.
         candidates: the public outputs.
     """
 
@@ -704,9 +705,9 @@ class KthRelease(OfLines):
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """Both walks, and both histograms."""
-        walks = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
-        return spends_of((self.whole.histogram, self.rows.histogram), *walks)
+        """Both scans, and both histograms."""
+        scans = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
+        return spends_of((self.whole.histogram, self.rows.histogram), *scans)
 
     @property
     def shift(self) -> int:
@@ -725,21 +726,21 @@ class KthRelease(OfLines):
         own = Lines(lines.owners[:, order], indexes[order], lines.counts[order])
         clip = self._clip(own, noise)
         search = dataclasses.replace(self.search, worth=clip.rows)
-        answer = self._walked(own, search, noise)
+        answer = self._scanned(own, search, noise)
         return answer._replace(error=stated(clip.error(answer.error), answer.people * clip.rows))
 
     def _clip(self, own: Lines, noise: Noise) -> RowClip:
-        """Return C, by the rows from the place on where the first walk ends."""
+        """Return C, by the rows from the place on where the first scan ends."""
         least = 0
         if self.near is not None:
             worth = self.whole.reaching(rows_of(own), 2 * self.near.rank, noise)
             near = dataclasses.replace(self.near, worth=worth)
-            least = self._walked(own, near, noise).candidate or 0
+            least = self._scanned(own, near, noise).candidate or 0
         above = own.items >= least
         upper = Lines(own.owners[:, above], own.items[above], own.counts[above])
         return self.rows.choose(rows_of(upper), self.search.usual_error, noise)
 
-    def _walked(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
+    def _scanned(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
         """Return the answer for the largest rows of each person; lines fall for each of them."""
         people, indexes, counts = _largest(own, search.worth)
         weights = increments(people, indexes, counts, clip=search.worth)
@@ -747,7 +748,7 @@ class KthRelease(OfLines):
 
     def describe(self) -> Description:
         """Describe how many rows of a person count, and how far the rank may be off."""
-        return walk_from_outside(self.search, self.candidates, self.near is not None)
+        return scan_from_outside(self.search, self.candidates, self.near is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -802,13 +803,16 @@ class MiddleRelease(OfLines):
         return Description(self.mechanism, f"at most {counted(self.shift, *self.ranked)}")
 
 
-def walk_from_outside(
+def scan_from_outside(
     search: TailSearch, candidates: Candidates, clipped: bool = False
 ) -> Description:
-    """Describe a walk in which each person counts once, or with the rows that a clip leaves."""
-    how, error = "walk from the outside, each person counts once", people
+    """Describe a scan in which each person counts once, or with the rows that a clip leaves."""
+    how, error = "sparse-vector scan from the outside, each person counts once", people
     if clipped:
-        how, error = "clip on rows for each partition, then walk from the outside", worth_of
+        how, error = (
+            "clip on rows for each partition, then sparse-vector scan from the outside",
+            worth_of,
+        )
     reason = f"NaN where fewer than about {search.floor(candidates)} people are"
     return Description(how, error(search.rank_error(candidates)), reason=reason)
 

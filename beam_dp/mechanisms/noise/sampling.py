@@ -132,7 +132,7 @@ class LazyUniform:
 
 
 class Stop(NamedTuple):
-    """Where a walk ended: in which run, and how many candidates of the run it passed."""
+    """Where a scan ended: in which run, and how many candidates of the run it passed."""
 
     run: int
     passed: int

@@ -1,4 +1,4 @@
-"""g of means, trimmed means, medians, maxima and minima: by a saddle, or by walks.
+"""g of means, trimmed means, medians, maxima and minima: by a saddle, or by staircases.
 
 These are database-ordered functions (Cummings, Durfee 2020, Definition 5.1), preprocessed on the
 contiguous windows of the sorted values only. `Windows` gives f of any window. A trimmed mean leaves
@@ -27,8 +27,8 @@ and each of the s steps gives Delta back: g <= max_s phi(s, t). The lower bound 
 databases of several shapes; for trimmed means of skewed values they often do not. (h_- and h_+ of
 Cummings and Durfee 2020, section 5, are the row and the column of s = t = 0.)
 
-*Walks* look at n of n^2 windows for each guess of g. Let G(s, t) = g(s, t) + (t - s) Delta. The
-recursion is then, without any Delta,
+*Staircases* look at n of n^2 windows for each guess of g. Let G(s, t) = g(s, t) + (t - s) Delta.
+The recursion is then, without any Delta,
 
     G(s, t) = max(G(s + 1, t), min(phi(s, t), G(s, t + 1))),
     G(s, n - s) = f(empty) + (n - 2s) Delta.
@@ -128,7 +128,8 @@ class Windows:
 
 
 def settled(windows: Windows, sensitivity: int, empty: int) -> int:
-    """Return g of one database: by a saddle where there is one, else by walks between its bounds.
+    """Return g of one database: by a saddle where there is one, else by staircases between its
+    bounds.
 
     Args:
         windows: of the database.
@@ -136,9 +137,9 @@ def settled(windows: Windows, sensitivity: int, empty: int) -> int:
         empty: f of nobody, in steps.
     """
     low, high = bounds(windows, sensitivity, empty)
-    walks = Walks(windows, sensitivity, empty) if low < high else None
-    while walks is not None and low < high:
-        reached, bound = walks.at_least(high - (high - low) // 2)
+    staircases = Staircases(windows, sensitivity, empty) if low < high else None
+    while staircases is not None and low < high:
+        reached, bound = staircases.at_least(high - (high - low) // 2)
         low, high = (bound, high) if reached else (low, bound)
     return low
 
@@ -167,8 +168,8 @@ def bounds(windows: Windows, sensitivity: int, empty: int) -> tuple[int, int]:
     return low, high
 
 
-class Walks:
-    """Walks that tell whether g of one database reaches a level.
+class Staircases:
+    """Staircase walks that tell whether g of one database reaches a level.
 
     Args:
         windows: of one database.

@@ -1,4 +1,4 @@
-"""AboveThreshold, the default: walk up the candidates, stop where the noisy loss is small."""
+"""AboveThreshold, the default: scan the candidates upwards, stop where the noisy loss is small."""
 
 import math
 from collections.abc import Iterator
@@ -48,9 +48,9 @@ class AboveThreshold(Search):
     For the last candidate the factor F(l_i + r) is absent: the same, with less to lose.
 
     *A gate.* Where people are fewer than the shift, all candidates below the data have the same
-    loss, and the walk may stop at any of them, far from the data. With `gate=True` the first
+    loss, and the scan may stop at any of them, far from the data. With `gate=True` the first
     candidate stands for such data, and theta_0 = theta + m is larger, m the least integer with
-    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. A walk that goes on beyond the first candidate
+    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. A scan that goes on beyond the first candidate
     has a loss there of at least theta + m + 1 + nu_0 - rho, and E e^(-eps2 nu_0) =
     1 / (1 + e^-eps2): the chance to stop at another candidate of that loss is 3% at most. The
     guarantee above then holds for all answers but the first.

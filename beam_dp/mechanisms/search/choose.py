@@ -17,7 +17,8 @@ from beam_dp.mechanisms.search.scale_then_choose import ScaleThenChoose
 
 SearchKind = type[Search] | str
 """How a search is asked for: by its class or its word, or "auto" for the smallest proved shift. Its
-budget comes from the plan. "clip", "two_phase" and "walk" are no searches, and not for all metrics.
+budget comes from the plan. "clip", "two_phase" and "sparse_vector" are no searches, and not for all
+metrics.
 """
 
 BY_WORD: dict[str, SearchKind] = {
@@ -29,7 +30,7 @@ BY_WORD: dict[str, SearchKind] = {
 }
 """The searches by their words, as the command line has them."""
 
-NO_SEARCHES = CLIP, TWO_PHASE, WALK = "clip", "two_phase", "walk"
+NO_SEARCHES = CLIP, TWO_PHASE, SPARSE_VECTOR = "clip", "two_phase", "sparse_vector"
 """The words for releases that search no removal loss."""
 
 _CHOSEN_FROM = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)

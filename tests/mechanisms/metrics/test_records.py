@@ -110,13 +110,19 @@ WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
     dp.Count: [
         ({"candidates": [1]}, r"candidates must be Candidates, not \[1\]\. Write Candidates\."),
         ({"search": "no"}, 'search must be "auto", "clip", "two_phase" or one of the classes'),
-        ({"search": "walk"}, 'search must be "auto", "clip", "two_phase" or one of the classes'),
+        (
+            {"search": "sparse_vector"},
+            'search must be "auto", "clip", "two_phase" or one of the classes',
+        ),
         ({"clip": 3, "search": "auto"}, "clip must be left out with a search"),
         ({"beta": 0.1}, "beta must be left out without a search"),
         *(({"clip": c}, "clip must") for c in (0, -1, math.inf, math.nan, "all", True)),
     ],
     functools.partial(dp.Max, "x"): [
-        ({"search": "no"}, 'search must be "auto", "walk", "two_phase" or one of the classes'),
+        (
+            {"search": "no"},
+            'search must be "auto", "sparse_vector", "two_phase" or one of the classes',
+        ),
         ({"low": 5, "high": 5}, r"high must be above low=5, not 5\. Write low=0, high=100\."),
         ({"low": 0, "candidates": GRID}, "low must be left out with candidates"),
         *(

@@ -95,12 +95,12 @@ def test_one_person_moves_each_of_thousands_of_neighbours_by_at_most_delta(name)
         assert abs(moved).max() <= statistic.sensitivity
 
 
-def walked(shown, step, empty):
+def by_staircases(shown, step, empty):
     """Return g by walks alone, from bounds that are far away."""
     low, high = empty - step * shown.size, empty + step * shown.size
-    walks = windows.Walks(shown, step, empty)
+    staircases = windows.Staircases(shown, step, empty)
     while low < high:
-        reached, bound = walks.at_least(high - (high - low) // 2)
+        reached, bound = staircases.at_least(high - (high - low) // 2)
         assert low <= bound <= high
         low, high = (bound, high) if reached else (low, bound)
     return low
@@ -123,7 +123,7 @@ def differing(count, seed, most=40):
         exact = exactly(name, statistic, values.tolist())
         shown = windows.Windows.of(name, values, statistic.resolution, brute.TRIM)
         low, high = windows.bounds(shown, step, empty)
-        found = walked(shown, step, empty), windows.settled(shown, step, empty)
+        found = by_staircases(shown, step, empty), windows.settled(shown, step, empty)
         mistakes += found != (exact, exact) or not low <= exact <= high
     return mistakes
 
@@ -134,13 +134,13 @@ def test_a_saddle_and_walks_find_the_g_of_all_windows_of_2000_databases(tries):
 
 
 def test_walks_with_another_delta_are_noticed(monkeypatch):
-    true = windows.Walks.__init__
+    true = windows.Staircases.__init__
 
     def broken(self, *given):
         true(self, *given)
         self._step += 1
 
-    monkeypatch.setattr(windows.Walks, "__init__", broken)
+    monkeypatch.setattr(windows.Staircases, "__init__", broken)
     assert differing(50, 12) > 0
 
 

@@ -11,16 +11,16 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.common import Paid
-from beam_dp.mechanisms.search.quantiles.end_quantile import STRAY, TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.tail_quantile import STRAY, TailSearch
 
 TAIL = Fraction(1, 5)
-"""Up to this share, and from 1 - TAIL on, a walk from outside errs less than weights."""
+"""Up to this share, and from 1 - TAIL on, a scan from outside errs less than weights."""
 
 _ROOT = Fraction(11, 9)
 """The first level's part of the budget over that of every other level, where it is a search by
-weights: all other levels err with it. Where it is a walk, which errs less, the inverse."""
+weights: all other levels err with it. Where it is a scan, which errs less, the inverse."""
 
 
 _TIES = Fraction(1, 4)

@@ -10,10 +10,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid, default_values
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.quantiles.end_quantile import TailSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, increments
 from beam_dp.mechanisms.search.quantiles.several_quantiles import NO_TIES, SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
 from tests import laws
 from tests.doubles import ZeroNoise
 

@@ -1,4 +1,5 @@
-"""WeightWalk: its law by an integral, its draws, its exact path, and what a person changes."""
+"""SparseVectorScan: its law by an integral, its draws, its exact path, and what a person
+changes."""
 
 import itertools
 import math
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
-from beam_dp.mechanisms.search.quantiles.end_quantile import WeightWalk
+from beam_dp.mechanisms.search.quantiles.tail_quantile import SparseVectorScan
 from tests import laws
 from tests.doubles import ZeroNoise
 
@@ -18,8 +19,8 @@ TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 RUNS = ([9, 5, 6, 2, -1], [4, 1, 3, 2, 5])
 
 
-def walk(needs, lengths, rate=Fraction(1, 2)) -> WeightWalk:
-    return WeightWalk(rate, np.array(needs, np.int64), np.array(lengths, np.int64))
+def scan(needs, lengths, rate=Fraction(1, 2)) -> SparseVectorScan:
+    return SparseVectorScan(rate, np.array(needs, np.int64), np.array(lengths, np.int64))
 
 
 def beyond(level: float) -> float:
@@ -34,7 +35,7 @@ def test_the_chances_are_laplace_s(rate):
     weights = np.repeat([math.exp(-rate * need) for need in needs], lengths)
     left = [1.0, *map(beyond, np.cumsum(weights))]
     expected = [before - after for before, after in itertools.pairwise(left)]
-    found = laws.walk_chances(walk(*RUNS, rate))
+    found = laws.scan_chances(scan(*RUNS, rate))
     assert found == pytest.approx([*expected, left[-1]], rel=1e-6, abs=1e-15)
     assert math.fsum(found) == pytest.approx(1, abs=1e-12)
 
@@ -51,14 +52,14 @@ def places(stops, lengths) -> list[int]:
 def test_draws_follow_the_chances(exact, monkeypatch):
     size = SIZE // 4 if exact else SIZE
     if exact:
-        monkeypatch.setattr(WeightWalk, "_by_floats", lambda *_: None)
-    made = walk(*RUNS)
+        monkeypatch.setattr(SparseVectorScan, "_by_floats", lambda *_: None)
+    made = scan(*RUNS)
     drawn = places([made.stop(Noise()) for _ in range(size)], RUNS[1])
     counts = np.bincount(drawn, minlength=16).cumsum() / size
     tolerance = TOLERANCE * math.sqrt(SIZE / size)
-    assert np.abs(counts - np.cumsum(laws.walk_chances(made))).max() < tolerance
+    assert np.abs(counts - np.cumsum(laws.scan_chances(made))).max() < tolerance
     # The broken twin: noise for half of the rate.
-    twin = np.cumsum(laws.walk_chances(walk(*RUNS, Fraction(1, 4))))
+    twin = np.cumsum(laws.scan_chances(scan(*RUNS, Fraction(1, 4))))
     assert np.abs(counts - twin).max() > tolerance
 
 
@@ -74,21 +75,21 @@ class Words(Noise):
 
 def test_levels_that_floats_cannot_tell():
     # V is 0 as far as 64 bits go, and so is its inverse unknown: more bits are asked for.
-    assert walk([40], [5]).stop(Words([1, 0, 0, 1 << 60, *[7] * 20])) is None
-    assert walk([0], [5]).stop(Words([0, 0, 0, *[7] * 20])) == Stop(0, 0)
+    assert scan([40], [5]).stop(Words([1, 0, 0, 1 << 60, *[7] * 20])) is None
+    assert scan([0], [5]).stop(Words([0, 0, 0, *[7] * 20])) == Stop(0, 0)
     # The level is 1, within 2^-64; the first three candidates weigh 3 e^-1 > 1.
-    assert walk([2], [5]).stop(ZeroNoise()) == Stop(0, 2)
+    assert scan([2], [5]).stop(ZeroNoise()) == Stop(0, 2)
 
 
 def test_weights_beyond_all_floats():
-    far = walk([10**6, -(10**6)], [5, 3])
+    far = scan([10**6, -(10**6)], [5, 3])
     assert far.stop(ZeroNoise()) == Stop(1, 0)
     assert far.stop(Words([1, 1, 1, 1, 1, 1])) == Stop(1, 0)  # U is about 2^64
-    assert laws.walk_chances(far)[5] == pytest.approx(1)
+    assert laws.scan_chances(far)[5] == pytest.approx(1)
 
 
 def test_a_person_more_moves_every_chance_as_the_theorem_allows():
-    # Random walks, persons of all shapes: shares that do not fall, levels that move by what does
+    # Random scans, persons of all shapes: shares that do not fall, levels that move by what does
     # not fall either.
     random, rate, worst = np.random.default_rng(9), 0.7, 0.0
     for _ in range(400):
@@ -97,7 +98,7 @@ def test_a_person_more_moves_every_chance_as_the_theorem_allows():
         g = np.sort(random.choice([0, 0.3, 1], count))
         d = np.sort(random.choice([0, 0.2], count))
         one, other = (
-            np.array(laws.walk_chances(WeightWalk(rate, each, np.ones(count, np.int64))))
+            np.array(laws.scan_chances(SparseVectorScan(rate, each, np.ones(count, np.int64))))
             for each in (needs, needs - g + d)
         )
         change = np.log(other / one)

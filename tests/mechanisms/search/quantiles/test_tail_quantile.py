@@ -1,4 +1,4 @@
-"""TailSearch: its first look, its formula by brute force, its draws, its floor and its errors."""
+"""TailSearch: its first scan, its formula by brute force, its draws, its floor and its errors."""
 
 import functools
 import itertools
@@ -11,16 +11,16 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
-from beam_dp.mechanisms.search.quantiles import end_quantile
-from beam_dp.mechanisms.search.quantiles.end_quantile import (
+from beam_dp.mechanisms.search.quantiles import tail_quantile
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
+from beam_dp.mechanisms.search.quantiles.tail_quantile import (
     NOBODY,
     NOTHING,
     STRAY,
     Line,
-    Sight,
+    ScanResult,
     TailSearch,
 )
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
 from tests import laws
 from tests.mechanisms.search.quantiles.test_node import chosen, whole
 
@@ -56,25 +56,25 @@ def brute(search: TailSearch, values, points) -> list[float]:
     n, size = len(values), len(points)
     order = points[::-1] if search.upper else points
     beyond_all = [sum(v >= y if search.upper else v <= y for v in values) for y in order]
-    level, *questions = end_quantile._asked_at_first(search, size)
-    places = list(range(end_quantile.STEP, size, end_quantile.STEP))
-    sights = [Sight(place, level) for place in places]
-    sights += [Sight(None, people) for people in questions]
-    counts = [n if sight.edge is None else beyond_all[sight.edge] for sight in sights]
-    excesses = [a - math.ceil(sight.people) for a, sight in zip(counts, sights, strict=True)]
+    level, *questions = tail_quantile._asked_at_first(search, size)
+    places = list(range(tail_quantile.STEP, size, tail_quantile.STEP))
+    results = [ScanResult(place, level) for place in places]
+    results += [ScanResult(None, people) for people in questions]
+    counts = [n if result.edge is None else beyond_all[result.edge] for result in results]
+    excesses = [a - math.ceil(result.people) for a, result in zip(counts, results, strict=True)]
     seen = stops(float(search._rates[1]), excesses)
     found = dict.fromkeys([*points, None], 0.0)
-    for chance, sight in zip(seen, [*sights, NOTHING], strict=True):
-        levels = end_quantile._levels(search, size, sight)
+    for chance, result in zip(seen, [*results, NOTHING], strict=True):
+        levels = tail_quantile._levels(search, size, result)
         asked = float(levels.share) * n + float(levels.more)
         needs = [max(asked, levels.floor_at(place)) for place in range(size)]
-        walked = stops(float(levels.rate), [a - t for a, t in zip(beyond_all, needs, strict=True)])
-        for y, stop, here in zip(order, walked[:-1], beyond_all, strict=True):
+        scanned = stops(float(levels.rate), [a - t for a, t in zip(beyond_all, needs, strict=True)])
+        for y, stop, here in zip(order, scanned[:-1], beyond_all, strict=True):
             behind = at_least(math.ceil(levels.behind) - (n - here), float(levels.rate))
             kept = 1.0 if levels.many else behind
             found[y] += chance * stop * kept
             found[None] += chance * stop * (1 - kept)
-        found[None] += chance * walked[-1]
+        found[None] += chance * scanned[-1]
     return list(found.values())
 
 
@@ -82,7 +82,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("size", [0, 2, 15, 70])
 def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
-    monkeypatch.setattr(end_quantile, "STEP", 2)
+    monkeypatch.setattr(tail_quantile, "STEP", 2)
     points = [0, 1, 2, 3, 5, 8]
     candidates = Candidates.of(points)
     values = np.random.default_rng(size).choice(points, size)
@@ -97,7 +97,7 @@ def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
     [(Fraction(1, 10), 0, True), pytest.param(0, 2, False, marks=pytest.mark.audit)],
 )
 def test_choose_follows_the_distribution(share, rank, upper, monkeypatch):
-    monkeypatch.setattr(end_quantile, "STEP", 3)
+    monkeypatch.setattr(tail_quantile, "STEP", 3)
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 14, 30), random.integers(0, 12, 30)
     node = Node.of(*increments(people, buckets, np.ones(30, np.int64), 6), 12)
@@ -119,8 +119,8 @@ def test_the_budget_is_spent_as_the_theorem_allows():
     ):
         pure, zcdp = (TailSearch(each(epsilon), share) for each in (Budget, Budget.zcdp))
         for people in (0, 10**9):
-            sight = Sight(None, Fraction(people))
-            one, other = (end_quantile._levels(search, 1000, sight) for search in (pure, zcdp))
+            result = ScanResult(None, Fraction(people))
+            one, other = (tail_quantile._levels(search, 1000, result) for search in (pure, zcdp))
             assert one.share in ({share} if people else {0, share})
             assert pure._rates[1] + (1 + one.share) * one.rate <= epsilon
             span = 2 * (zcdp._rates[1] + (1 + other.share) * other.rate)
@@ -129,7 +129,7 @@ def test_the_budget_is_spent_as_the_theorem_allows():
 
 @pytest.mark.parametrize("budget", [Budget(1), Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
 @pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("first", [0, -63])  # the smallest of numbers from 0 on is a walk from 0 up
+@pytest.mark.parametrize("first", [0, -63])  # the smallest of numbers from 0 on is a scan from 0 up
 def test_nobody_is_passed_for_somebody(budget, upper, first):
     # 64 candidates without anybody: stopped at with `stray` at most.
     search = TailSearch(budget, 0, 0, upper, 0.1, 1)
@@ -156,7 +156,7 @@ def test_few_people_have_no_extreme(upper, n):
 
 def test_the_floor_and_the_stated_error():
     search = TailSearch(Budget(1), stray=1e-3)
-    rate = 0.95  # a twentieth is for the first look
+    rate = 0.95  # a twentieth is for the first scan
     assert search.floor(GRID) == math.ceil(math.log(190_000 / (2 * 0.99e-3)) / rate) == 20
     assert search.rank_error(GRID) == search.rank_error(GRID, 10**6) == 20
     assert TailSearch(Budget(1), rank=100).rank_error(GRID) == 6
@@ -173,7 +173,7 @@ def test_the_floor_and_the_stated_error():
 
 def test_with_an_edge_the_floor_is_lower_near_it():
     search = TailSearch(Budget(1))
-    levels = end_quantile._levels(search, 190_000, Sight(180_000, Fraction(200)))
+    levels = tail_quantile._levels(search, 190_000, ScanResult(180_000, Fraction(200)))
     # All stretches weigh 2 of the first one.
     near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
     assert levels.many and near - 0.2 < levels.floors[0] <= near
@@ -187,12 +187,12 @@ def test_with_an_edge_the_floor_is_lower_near_it():
 
 
 def test_stretches_beyond_an_edge_double_and_weigh_a_quarter():
-    first = end_quantile.STEP
-    cuts, weight = end_quantile.stretches(10 * first)
+    first = tail_quantile.STEP
+    cuts, weight = tail_quantile.stretches(10 * first)
     assert cuts == (9 * first, 7 * first, 3 * first)
     assert weight == math.ceil(first * (1 + 2 / 4 + 4 / 16 + 3 / 64))
-    assert end_quantile.stretches(first - 1) == ((), first - 1)
-    assert end_quantile.stretches(10**9)[1] == 2 * first
+    assert tail_quantile.stretches(first - 1) == ((), first - 1)
+    assert tail_quantile.stretches(10**9)[1] == 2 * first
 
 
 def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
@@ -206,23 +206,23 @@ def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
 
 
 def test_nobody_is_behind_but_with_the_chance_given():
-    levels = end_quantile._levels(TailSearch(Budget(1)), 1000, NOTHING)
+    levels = tail_quantile._levels(TailSearch(Budget(1)), 1000, NOTHING)
     bound, rate = math.ceil(levels.behind), float(levels.rate)
     enough, less = laws.laplace_at_least(np.array([bound, bound - 1]), rate)
     assert enough <= NOBODY < less
 
 
 def test_nobody_reaches_the_floor_but_with_the_chance_given():
-    floor = end_quantile._floor(Fraction(1, 2), 1000, 0.01)
+    floor = tail_quantile._floor(Fraction(1, 2), 1000, 0.01)
     assert 1000 * math.exp(-floor / 2) / 2 == pytest.approx(0.01)
     assert (
-        end_quantile._floor(Fraction(1, 2), 1, 0.9)
-        == end_quantile._floor(Fraction(400), 1000, 0.01)
+        tail_quantile._floor(Fraction(1, 2), 1, 0.9)
+        == tail_quantile._floor(Fraction(400), 1000, 0.01)
         == 0.5
     )
 
 
-# ------------------------------------------------------------------------- the first look
+# ------------------------------------------------------------------------- the first scan
 
 
 # ------------------------------------------------------------------------- slots of a finer grid
@@ -245,9 +245,9 @@ def test_a_finer_grid_is_walked_by_slots_that_weigh_as_the_grid(upper):
     weights = []
     for candidates in (grid, coarse):
         empty = Line.of(whole([], candidates), candidates, upper)
-        levels = end_quantile._levels(search, empty.side, NOTHING)
-        _, walk = search._walk(empty, levels)
-        weights.append(walk._floats()[1][-1])
+        levels = tail_quantile._levels(search, empty.side, NOTHING)
+        _, scan = search._scan(empty, levels)
+        weights.append(scan._floats()[1][-1])
     assert weights[0] == pytest.approx(weights[1], rel=2e-3)
 
 
@@ -255,7 +255,7 @@ def test_where_people_lie_denser_than_candidates_less_is_asked_for():
     sparse, dense = (TailSearch(Budget(1), Fraction(1, 10), people=n) for n in (1 << 7, 1 << 20))
     usual = TailSearch(Budget(1), Fraction(1, 10))
     more, less, known = (
-        end_quantile._levels(each, 190_000, Sight(180_000, Fraction(200))).more
+        tail_quantile._levels(each, 190_000, ScanResult(180_000, Fraction(200))).more
         for each in (usual, dense, sparse)
     )
     rate = float(usual._rates[0] / (1 + usual.share))

@@ -1,19 +1,20 @@
-"""TailSearch: a quantile near an end, the k-th largest and the largest, by a walk from outside.
+"""TailSearch: a quantile near an end, the k-th largest and the largest, by a scan from outside.
 
-*`WeightWalk`* stops where weights that grow with the number of people passed reach a random level.
+*`SparseVectorScan`* stops where weights that grow with the number of people passed reach a random
+level.
 
-Candidates are walked through in a public order. A(i) people, or parts of people, are at or beyond
+Candidates are scanned in a public order. A(i) people, or parts of people, are at or beyond
 the i-th one; T_i is a level, in people. With the rate e:
 
     H(i) = sum_{j <= i} exp(e (A(j) - T_j)),   stop at the first i with H(i) >= U,
 
 where ln U has the Laplace distribution of scale 1: U = V or 1 / V with the same chance, V uniform.
-So (1 / e) ln H is a number of people that rises along the walk; where candidates are many, it rises
+So (1 / e) ln H is a number of people that rises along the scan; where candidates are many, it rises
 a little before A - T does. It is compared with one noise, which is all that e asks for. Where
-nobody is, M candidates with the level T stop the walk with the chance M exp(-e T) / 2 at most.
+nobody is, M candidates with the level T stop the scan with the chance M exp(-e T) / 2 at most.
 
 Theorem. Let one more person have g_i at or beyond the i-th candidate, 0 <= g_i <= 1, not falling
-along the walk, and let each level move by d_i, 0 <= d_i <= s, not falling either. Then for every i
+along the scan, and let each level move by d_i, 0 <= d_i <= s, not falling either. Then for every i
 the logarithm of P'(i) / P(i), with and without them, is between -e (g_i + d_i) and e (g_i + d_i);
 that of the chances to pass all candidates is between -e and e s.
 
@@ -27,7 +28,7 @@ does not fall: so f(r u) / f(u) is from 1 to r^-2 for r < 1, and from r^-2 to 1 
 P'(i) / P(i) is at most exp(e (g_i - d_i)) exp(2 e d_i), and at least exp(e (g_i - d_i))
 exp(-2 e g_i). P(U > h) = 1 - h / 2 up to h = 1, and 1 / (2 h) from there on: it does not rise, and
 h P(U > h) does not fall. So P(U > r h) / P(U > h) is from 1 / r to 1, or from 1 to 1 / r for r < 1,
-and r is from exp(-e s) to exp(e) at the end of the walk.
+and r is from exp(-e s) to exp(e) at the end of the scan.
 
 Of all f that this proof allows, this one falls fastest on both sides, so that stops are nearest to
 the level. A geometric noise for the level and another one for each candidate, as in
@@ -56,7 +57,7 @@ _FINE = 2.0**-30  # far above the rounding of a float's exponential
 _RARE = 2.0**-30  # 64 bits tell any V above it to 2^-34 of itself
 
 
-class WeightWalk(NamedTuple):
+class SparseVectorScan(NamedTuple):
     """Runs of candidates of one weight each; private data.
 
     Attributes:
@@ -70,7 +71,7 @@ class WeightWalk(NamedTuple):
     lengths: np.ndarray
 
     def stop(self, noise: Noise) -> Stop | None:
-        """Return where the walk stops; None where it passes all candidates: a private draw.
+        """Return where the scan stops; None where it passes all candidates: a private draw.
 
         The distribution is exact: floats decide where U is further from the ends of a candidate
         than they may be wrong, enclosures by rationals decide the others.
@@ -141,8 +142,8 @@ STRAY = 0.008
 """The default chance to stop where nobody is."""
 NOBODY = 0.005
 """The chance to take nobody for somebody behind the answer."""
-LOOKED = Fraction(1, 20)
-"""The part of epsilon for the first look."""
+FIRST_SHARE = Fraction(1, 20)
+"""The part of epsilon for the first scan."""
 STEP = 4096
 """How many candidates are between two edges: four digits have 9,000 in a decade."""
 EDGES = 1 << 12
@@ -152,10 +153,10 @@ _MISLED = Fraction(1, 100)  # the part of `stray` for edges where nobody is
 _NEAR = Fraction(3, 4)  # the part of the rest for candidates near an edge; what is left is for all
 _FEW = 0.01  # the chance to take so few people as the floor for many
 _EARLY, _EARLIER = 3.2, 2.4
-"""Measured: a walk over N candidates stops about ln N / (3.2 e2) people early; where people are
+"""Measured: a scan over N candidates stops about ln N / (3.2 e2) people early; where people are
 few, and more candidates lie between them, ln N / (2.4 e2)."""
 _DENSE = 1500
-"""Measured: where s n people are asked for, a walk over decimals stops about ln(1500 / (s n)) / e2
+"""Measured: where s n people are asked for, a scan over decimals stops about ln(1500 / (s n)) / e2
 people early, if that is less: late, where candidates lie less dense than people."""
 _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
 _SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
@@ -164,7 +165,7 @@ _GRAINS = 1 << 10  # a person is worth so many units of a level at least
 
 
 class Line(NamedTuple):
-    """People in the order of a walk; private data, but for the sizes.
+    """People in the order of a scan; private data, but for the sizes.
 
     Attributes:
         indexes: how many slots are passed before each place where somebody is, rising.
@@ -202,8 +203,8 @@ class Line(NamedTuple):
         return np.asarray(self.sums[np.searchsorted(self.indexes, indexes, side="right")])
 
 
-class Sight(NamedTuple):
-    """What a first look ends with; it is released.
+class ScanResult(NamedTuple):
+    """What a first scan ends with; it is released.
 
     Attributes:
         edge: a place that many people are at or before; None: no such place was seen.
@@ -214,12 +215,12 @@ class Sight(NamedTuple):
     people: float
 
 
-NOTHING = Sight(None, 0.0)
+NOTHING = ScanResult(None, 0.0)
 
 
 @dataclass(frozen=True)
 class Levels:
-    """What is public after the first look: rates per person, and levels in people.
+    """What is public after the first scan: rates per person, and levels in people.
 
     Attributes:
         rate: e2.
@@ -250,46 +251,47 @@ class Levels:
 
 @dataclass(frozen=True)
 class TailSearch(Paid):
-    """Walk from the top to the first candidate with enough people at or above it; or answer none.
+    """Scan from the top to the first candidate with enough people at or above it; or answer none.
 
     With n people, A(y) of them at or above y (each with their share of rows there), s the share,
 
         T(y) = max(s n + max(0, rank - 1/2) / worth + h, L(y)),
 
-    the walk is a `WeightWalk` of the levels T and the rate e2: it stops about where A(y) reaches
+    the scan is a `SparseVectorScan` of the levels T and the rate e2: it stops about where A(y)
+    reaches
     T(y), but for Laplace noise of the rate e2. h makes up for early stops, as the candidates before
     y weigh too; it is measured. L, the *floor*, is the least number of people that it stops for.
     Where it is reached, the answer has a lower rank than was asked for.
 
-    A *first look* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
+    A *first scan* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
     are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
     on: as the data's scale is known, fewer people are enough. Else L is the same everywhere. Where
     it sees so few people that the floor is above s n + h, then s counts as 0.
 
     The answer is released if B = n - A(y) + eta >= t, with discrete Laplace noise eta of the rate
-    e2, or where the first look sees many people; so is B, which says how far the rank may be off.
-    Otherwise, and where the walk passes all candidates, the answer is none: too few people.
+    e2, or where the first scan sees many people; so is B, which says how far the rank may be off.
+    Otherwise, and where the scan passes all candidates, the answer is none: too few people.
     `upper=False` is the mirror image: at or below, from the bottom. All is epsilon-DP (rho-zCDP for
     `Budget.zcdp(rho)`) when one person is added or removed.
 
     Theorem. Let one more person have a in all (1; less in a part of a `Node`). The logarithm of the
     ratio of any chance with and without them is at most a (e3 + (1 + s) e2), up and down.
 
-    Proof. Let a = 1, else all below is a times that. The first look costs e3. Given what it saw,
+    Proof. Let a = 1, else all below is a times that. The first scan costs e3. Given what it saw,
     let g_i from 0 to 1 be what the person has at or above the i-th candidate y_i. T(y_i) moves by
     some d_i: by s where s n + ... is the larger one, by 0 where L(y_i) is, by something
-    between where they change places. As L does not rise along the walk, d_i does not fall. So a
-    stop at y_i costs e2 (g_i + d_i) (the theorem of `WeightWalk`). n - A(y_i) moves by 1 - g_i, so
-    each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
+    between where they change places. As L does not rise along the scan, d_i does not fall. So a
+    stop at y_i costs e2 (g_i + d_i) (the theorem of `SparseVectorScan`). n - A(y_i) moves by 1 -
+    g_i, so each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
 
-    *Slots.* A `FinerGrid` has several numbers where the grid has one candidate. The walk is over
+    *Slots.* A `FinerGrid` has several numbers where the grid has one candidate. The scan is over
     slots, of which a number has one or more, and each level is higher by ln(slots) / e2: a constant,
     which moves no d_i. So a cell weighs what its candidate does, and what follows counts cells.
 
     *Rates.* e3 is a twentieth of epsilon, and f the rest: e2 = f / (1 + s). zCDP: the log ratio
     ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `bounded_range`.
 
-    *The floor.* Where nobody is, M candidates of the floor L stop the walk with a chance of at most
+    *The floor.* Where nobody is, M candidates of the floor L stop the scan with a chance of at most
     M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
     where nobody is. Without an edge, M counts the candidates on one side of 0, on which there are
     more: data beyond 0, which both sides are before, have up to twice the chance. With an edge, a
@@ -297,9 +299,9 @@ class TailSearch(Paid):
     edge: each is twice as long as the one before, and weighs a quarter for each candidate, so all
     weigh twice as much as the first one. L is the lower one of both.
 
-    *Few people.* A walk that has passed everybody may stop far from all data. With nobody behind,
+    *Few people.* A scan that has passed everybody may stop far from all data. With nobody behind,
     B >= t has a chance of 0.5%, t = ln(1 / (0.005 (1 + e^-e2))) / e2. Where nearly all have one
-    value nobody is behind it either. Then the answer is released because the first look sees many
+    value nobody is behind it either. Then the answer is released because the first scan sees many
     people: L + ln(1 / (2 * 0.01)) / e3.
 
     All is in integers: shares in units of 1 / D (rounded down), s = a / b, levels in units of
@@ -309,15 +311,15 @@ class TailSearch(Paid):
         budget: what one choice may spend.
         share: s, of the people who shall be at or above the answer; from 0 to below 1.
         rank: how many more shall be: k for the k-th largest, 0 for the largest there is.
-        upper: whether the walk begins at the top.
+        upper: whether the scan begins at the top.
         stray: the chance to stop where nobody is.
         resolution: D.
         worth: how many of the things that `rank` counts a person's whole weight stands for: the C
             of rows that weigh 1 / C each.
         people: about how many people there are, which is public; 0: nothing is known.
 
-    Source: the sparse vector technique, of which `WeightWalk` is a form with one noise; the count
-    behind costs nothing more, as a person is on one side of the answer.
+    Source: the sparse vector technique, of which `SparseVectorScan` is a form with one noise; the
+    count behind costs nothing more, as a person is on one side of the answer.
     """
 
     share: Fraction = ZERO
@@ -329,9 +331,9 @@ class TailSearch(Paid):
     people: int = 0
 
     def floor(self, candidates: Candidates) -> int:
-        """Return how many people must be at or above a candidate, about, for the walk to stop.
+        """Return how many people must be at or above a candidate, about, for the scan to stop.
 
-        It is fewer where the first look sees many people.
+        It is fewer where the first scan sees many people.
         """
         return math.ceil(self._few(candidates).floors[0])
 
@@ -341,7 +343,7 @@ class TailSearch(Paid):
         return math.ceil(_SPREAD / float(bounded_range(self.budget)))
 
     def is_floored(self, candidates: Candidates) -> bool:
-        """Return whether the floor is above `rank`, so that it alone says where the walk stops."""
+        """Return whether the floor is above `rank`, so that it alone says where the scan stops."""
         levels = self._few(candidates)
         return levels.more <= levels.floors[0]
 
@@ -357,11 +359,11 @@ class TailSearch(Paid):
     def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
         """Return one candidate of a node, or none: a private draw."""
         line = Line.of(node, candidates, self.upper)
-        sights, look = self._look(line)
-        seen = look.stop(noise)
-        levels = _levels(self, line.side, sights[-1] if seen is None else sights[seen.run])
-        begins, walk = self._walk(line, levels)
-        stop = walk.stop(noise)
+        results, first = self._first_scan(line)
+        seen = first.stop(noise)
+        levels = _levels(self, line.side, results[-1] if seen is None else results[seen.run])
+        begins, scan = self._scan(line, levels)
+        stop = scan.stop(noise)
         if stop is None:
             return Answer()
         behind = line.total - int(line.reached(begins)[stop.run])
@@ -392,21 +394,21 @@ class TailSearch(Paid):
         """f and e3."""
         epsilon = bounded_range(self.budget)
         half = epsilon / 2 if self.budget.is_zcdp else epsilon
-        return half * (1 - LOOKED), half * LOOKED
+        return half * (1 - FIRST_SHARE), half * FIRST_SHARE
 
     @property
-    def _walked(self) -> float:
-        """The chance that a walk stops where nobody is."""
+    def _scanned(self) -> float:
+        """The chance that a scan stops where nobody is."""
         return float(self.stray * (1 - _MISLED))
 
     def _few(self, candidates: Candidates) -> Levels:
-        """Return the levels where the first look has seen nothing."""
+        """Return the levels where the first scan has seen nothing."""
         return _levels(self, _side(candidates, 0, candidates.size), NOTHING)
 
-    def _look(self, line: Line) -> tuple[list[Sight], WeightWalk]:
-        """Return what each stop of the first look stands for, and last no stop; and its walk.
+    def _first_scan(self, line: Line) -> tuple[list[ScanResult], SparseVectorScan]:
+        """Return what each stop of the first scan stands for, and last no stop; and its scan.
 
-        It is a walk whose levels do not move, over edges and then over questions, in falling order:
+        It is a scan whose levels do not move, over edges and then over questions, in falling order:
         it ends at the first thing that it takes for true. A person is at or beyond an edge if they
         are at or beyond one before, and counts for all questions: whether s n counts, and whether
         people are many. It is e3-DP, of bounded range 2 e3.
@@ -418,15 +420,15 @@ class TailSearch(Paid):
         reached = line.reached(places)
         levels = [self._units(level)] * len(edges) + [self._units(each) for each in questions]
         needs = integers.add(integers.narrow(np.array(levels, object)), -reached)
-        sights = [Sight(edge, level) for edge in edges.tolist()]
-        sights += [Sight(None, people) for people in questions]
-        walk = WeightWalk(rate / self.resolution, needs, np.ones(len(needs), np.int64))
-        return [*sights, NOTHING], walk
+        results = [ScanResult(edge, level) for edge in edges.tolist()]
+        results += [ScanResult(None, people) for people in questions]
+        scan = SparseVectorScan(rate / self.resolution, needs, np.ones(len(needs), np.int64))
+        return [*results, NOTHING], scan
 
     def _many(self, side: int) -> float:
         """Return how many people are more than the floor by far."""
         rate, third = self._rates
-        few = _floor(rate / (1 + self.share), side, self._walked)
+        few = _floor(rate / (1 + self.share), side, self._scanned)
         return few + max(0.0, -math.log(2 * _FEW)) / float(third)
 
     def _enough(self, side: int) -> float:
@@ -437,12 +439,12 @@ class TailSearch(Paid):
         """
         rate, third = self._rates
         early = math.log(side) / (_EARLIER * float(rate))
-        above = max(0.0, _floor(rate, side, self._walked) - early - self._asked)
+        above = max(0.0, _floor(rate, side, self._scanned) - early - self._asked)
         surely = (above + self.usual_error) / float(self.share) - _SURE / float(third)
         return max(0.0, min(above / float(self.share), surely))
 
-    def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
-        """Return where each run of equal T - A(y) begins, and the walk over them."""
+    def _scan(self, line: Line, levels: Levels) -> tuple[np.ndarray, SparseVectorScan]:
+        """Return where each run of equal T - A(y) begins, and the scan over them."""
         cuts = np.array(levels.cuts, np.int64) * line.slots
         each = math.log(line.slots) / float(levels.rate)
         begins = np.unique(np.concatenate([[0], line.indexes, cuts]).astype(np.int64))
@@ -455,7 +457,7 @@ class TailSearch(Paid):
         level = needs[np.searchsorted(-cuts, -begins, side="left")]
         reached = integers.product(line.reached(begins), alone(parts))
         lengths = np.diff(np.append(begins, line.size))
-        return begins, WeightWalk(
+        return begins, SparseVectorScan(
             levels.rate / levels.person, integers.add(level, -reached), lengths
         )
 
@@ -467,7 +469,7 @@ class TailSearch(Paid):
 
         With n of them, B = n - T: n is B + L where T is L, and else (B + T - s n) / (1 - s); each
         of the two is below n where the other one is right. Where nearly all have one value nobody is
-        behind it, and only the first look knows of many.
+        behind it, and only the first scan knows of many.
         """
         people, share = behind / self.resolution, float(levels.share)
         asked = (people + levels.more) / (1 - share)
@@ -487,7 +489,7 @@ class TailSearch(Paid):
 
 @functools.lru_cache(maxsize=256)
 def _asked_at_first(search: TailSearch, side: int) -> tuple[float, ...]:
-    """Return how many people the first look asks for: at an edge, then in all, in falling order.
+    """Return how many people the first scan asks for: at an edge, then in all, in falling order.
 
     M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
     """
@@ -499,21 +501,21 @@ def _asked_at_first(search: TailSearch, side: int) -> tuple[float, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _levels(search: TailSearch, side: int, sight: Sight) -> Levels:
-    """Return the rates and levels after a first look."""
+def _levels(search: TailSearch, side: int, result: ScanResult) -> Levels:
+    """Return the rates and levels after a first scan."""
     rate, share = search._rates[0], search.share
-    if share and sight.edge is None and sight.people < search._enough(side):
+    if share and result.edge is None and result.people < search._enough(side):
         share = Fraction(0)
     rate /= 1 + share
     cuts: tuple[int, ...] = ()
-    floors = [_floor(rate, side, search._walked)]
-    if sight.edge is not None:
-        cuts, size = stretches(sight.edge)
-        most = _floor(rate, side, float(1 - _NEAR) * search._walked)
-        nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
+    floors = [_floor(rate, side, search._scanned)]
+    if result.edge is not None:
+        cuts, size = stretches(result.edge)
+        most = _floor(rate, side, float(1 - _NEAR) * search._scanned)
+        nearest = min(most, _floor(rate, size, float(_NEAR) * search._scanned))
         rise = math.log(_FARTHER) / float(rate)
         floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
-    early = math.log(side) / (_EARLIER if sight.edge is None else _EARLY)
+    early = math.log(side) / (_EARLIER if result.edge is None else _EARLY)
     if share and search.people:
         early = min(early, math.log(_DENSE / float(share * search.people)))
     # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
@@ -525,8 +527,8 @@ def _levels(search: TailSearch, side: int, sight: Sight) -> Levels:
         floors=tuple(floors),
         cuts=cuts,
         behind=behind,
-        many=sight.edge is not None or sight.people >= search._many(side),
-        seen=sight.people,
+        many=result.edge is not None or result.people >= search._many(side),
+        seen=result.people,
         person=search.resolution * search.share.denominator * search._grain,
     )
 
