@@ -196,7 +196,7 @@ class PrivateAggregate(RowsOfPeople):
             how = program, noise, draws
             select = functools.partial(draw_once.SelectFirst, *how, places.buckets)
             summarise.first = First(
-                program, draw_once.ChooseFirst(*how), select if private else None
+                program, draw_once.ChooseParameters(*how), select if private else None
             )
         summaries = pcoll | "Summarise" >> summarise
         draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, not self.agrees)

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import takes
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import compile_program
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns.partition_keys import Key
@@ -120,7 +120,7 @@ class _Rehearsal:
         selected: list[Selected] = []
         clips: tuple[Any, ...] = ()
         if made.request.chooses:
-            _, chosen = draw_once.choose_first(b"", self.votes, made, *how)
+            _, chosen = draw_once.choose_parameters(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
@@ -139,7 +139,9 @@ class _Rehearsal:
         whole = [draw_once.combined(block, self.program, sums) for block in blocks]
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
-    def _summaries(self, chosen: Chosen | None, selected: list[Selected]) -> dict[int, list[bytes]]:
+    def _summaries(
+        self, chosen: Adaptive | None, selected: list[Selected]
+    ) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = adapted(self.program, chosen, selected)
         names = [each.identities.tobytes() for each in selected]

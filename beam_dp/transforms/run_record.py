@@ -21,7 +21,7 @@ from beam_dp.mechanisms.accounting.periods import PERSON, in_unit
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.consistency.several_metrics import adds_up, noise_of
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.text.plan import Record, cost, record_of, total_of
 from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.stages import noise_off, quick_steps
@@ -168,7 +168,7 @@ def _complete(
     paid: Budget,
     blocks: Iterable[Block],
     choices: tuple[np.ndarray, ...] = (),
-    chosen: Chosen | None = None,
+    chosen: Adaptive | None = None,
     selected: Sequence[Selected] = (),
 ) -> Record:
     """Return the record, with what the run has drawn."""

@@ -38,7 +38,7 @@ from beam_dp.mechanisms.planning import budget_split
 from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import compiled
-from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.program import Adaptive
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
@@ -186,7 +186,7 @@ def one_draw_covers_what_a_person_moves() -> bool:
 def a_centre_is_entered() -> bool:
     """The account holds the choice of the centre: its entries add up to the budget."""
     made = compile_program([Mean("x")], Budget(1), (1,))
-    entries = compiled(made.request, Chosen(None, (7,))).entries
+    entries = compiled(made.request, Adaptive(None, (7,))).entries
     return sum(cost.amount * times for _, cost, times in entries) == 1
 
 

@@ -26,7 +26,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.contribution import grid_of
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.planning.compile import compiled
-from beam_dp.mechanisms.planning.program import Chosen, Program, Step
+from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -88,7 +88,7 @@ def program_of(name: str, budget: dp.Budget, partitions: int) -> Program:
     """Return the program for an asking, about its centre."""
     asked = ASKED[name]
     made = compile_program([asked.metric], budget, partitions, partitions=partitions)
-    return compiled(made.request, Chosen(None, asked.centres))
+    return compiled(made.request, Adaptive(None, asked.centres))
 
 
 def table(program: Program, people: Sequence[Person], selected: Sequence[int] = ()) -> Table:

@@ -9,7 +9,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.partition_bound import edges_up_to
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import compiled
-from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.program import Adaptive
 from tests.doubles import compile_program
 
 METRICS = (
@@ -33,7 +33,7 @@ def test_every_number_of_selected_partitions_reads_the_same(first, budget) -> No
     asked, selection = METRICS[first:] + METRICS[:first], SelectionRequest(1, 1)
     program = compile_program(asked[:3], budget, edges_up_to(None), selection=selection)
     for number in (0, 1, 2, 500):
-        made = compiled(program.request, Chosen(partitions=number))
+        made = compiled(program.request, Adaptive(partitions=number))
         assert (made.fields, made.columns) == (program.fields, program.columns)
 
 

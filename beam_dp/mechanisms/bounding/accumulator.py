@@ -109,7 +109,7 @@ class Accumulator:
         self._reduced: list[Table] = []
         self._full: list[Table] = []
         self._unlearned: list[Table] = []
-        self._filter = _Hopeless(bounder)
+        self._filter = _CertainToDrop(bounder)
         self._sifted: InOrder[list[Table]] = InOrder(pool, ahead)
         self._batches: InOrder[tuple[int, Table]] = InOrder(pool, ahead)
         self._merged: InOrder[Table] = InOrder(pool, len(_SLICE_BOUNDS))
@@ -125,7 +125,7 @@ class Accumulator:
         """Return all lines that are held; the accumulator is empty afterwards."""
         for parts in self._sifted.drain():
             self._store(parts)
-        self._filter = _Hopeless(self._bounder)  # no line comes that could be dropped
+        self._filter = _CertainToDrop(self._bounder)  # no line comes that could be dropped
         self._reduce_raw()
         for raw_lines, reduced in self._batches.drain():
             self._take(raw_lines, reduced)
@@ -240,7 +240,7 @@ def _slices(tables: Sequence[Table], hashes: Sequence[np.ndarray]) -> Iterator[l
             yield [part for part in parts if len(part)]
 
 
-class _Hopeless:
+class _CertainToDrop:
     """Recognise lines that cannot be among their person's lowest pairs.
 
     For some people a slot holds the first bits of the priority of their L0-th lowest pair seen so
@@ -289,8 +289,10 @@ class _Hopeless:
         words, seconds = self._slots
         slot, word = _placed(*self._bounder.hashes(rows))
         known = words.take(slot, mode="clip")  # the quickest mode
-        hopeless = (word > known) & _is_same(known, word) & _is_second(seconds, slot, rows.person)
-        return rows.take(np.flatnonzero(~hopeless)) if hopeless.any() else rows
+        certain_to_drop = (
+            (word > known) & _is_same(known, word) & _is_second(seconds, slot, rows.person)
+        )
+        return rows.take(np.flatnonzero(~certain_to_drop)) if certain_to_drop.any() else rows
 
 
 def _placed(person_hash: np.ndarray, priority: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ from beam_dp.mechanisms.noise.partition_selection import MOST, CapChoice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.compile import program_at
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
@@ -157,7 +157,7 @@ def votes_of(program: Program) -> FirstVotes:
     return FirstVotes(program.request.ladder, tuple(centres))
 
 
-def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
+def choose(program: Program, summary: Summary, noise: Noise) -> Adaptive:
     """Draw the centres, the cap of the selection, and the histogram that chooses the bound.
 
     Args:
@@ -172,17 +172,17 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Chosen:
     cap = None
     if request.chooses_cap:
         programs = (
-            program_at(request, request.ladder[0], Chosen(cap=each)) for each in request.caps
+            program_at(request, request.ladder[0], Adaptive(cap=each)) for each in request.caps
         )
         selections = [each.selection for each in programs if each.selection is not None]
         cap = CapChoice(request.cap_cost, *selections).choose(*found, noise)
     if not request.searches:
-        return Chosen(None, centres, cap=cap)
+        return Adaptive(None, centres, cap=cap)
     choice = ClipChoice(request.search_cost, request.ladder)
     noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
     noises = [noise_at(request, bound) for bound in request.ladder]
     bound = partition_bound.choose(choice, noisy, noises, request.partitions)
-    return Chosen(bound, centres, cap=cap)
+    return Adaptive(bound, centres, cap=cap)
 
 
 def noise_at(request: Request, max_partitions: int) -> float:

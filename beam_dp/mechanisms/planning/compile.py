@@ -21,7 +21,7 @@ from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
-from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program, Step, needs_rows
+from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program, Step, needs_rows
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.summaries.histograms import Measure
 
@@ -69,7 +69,7 @@ def as_released(asked: Sequence[Metric]) -> tuple[Metric, ...]:
     return tuple(others.get(id(metric), metric) for metric in asked)
 
 
-def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
+def compiled(request: Request, chosen: Adaptive = NOTHING) -> Program:
     """Return the program of a request for what was chosen first: by default nothing, or not yet.
 
     It is kept with the request, by all else that it is made of.
@@ -90,7 +90,7 @@ def compiled(request: Request, chosen: Chosen = NOTHING) -> Program:
     return dataclasses.replace(made, chosen=chosen)
 
 
-def program_at(request: Request, max_partitions: int, chosen: Chosen = NOTHING) -> Program:
+def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING) -> Program:
     """Return the program for a bound on partitions.
 
     Args:

@@ -26,8 +26,8 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 @dataclasses.dataclass(frozen=True)
-class Chosen:
-    """What was chosen first: all of it released.
+class Adaptive:
+    """Adaptive parameters: chosen privately before the aggregation, all of them released.
 
     Attributes:
         bound: the bound on partitions; None: it was given, or nothing needs one.
@@ -42,7 +42,7 @@ class Chosen:
     cap: int | None = None
 
 
-NOTHING = Chosen()
+NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
 
 
@@ -109,7 +109,7 @@ class Program:
     selection: Selection | None
     entries: tuple[Entry, ...]
     composed: Budget
-    chosen: Chosen = dataclasses.field(default=NOTHING, compare=False)
+    chosen: Adaptive = dataclasses.field(default=NOTHING, compare=False)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -1,22 +1,22 @@
 """Rows in, one summary per partition out: collect, shuffle, bound, summarise, shuffle.
 
     rows
-      CollectColumns     per bundle: columns, merged per person and partition, hopeless ones dropped
-      GroupByShard       bytes, by keyed hash of the person: all lines of a person meet here
-      SettleBounds       the final bounds; one line per person and partition becomes a summary
-      GroupByBucket      bytes, by partition
+      CollectColumns     per bundle: columns, merged per person and partition, those certain to be
+      dropped left out GroupByShard       bytes, by keyed hash of the person: all lines of a person
+      meet here SettleBounds       the final bounds; one line per person and partition becomes a
+      summary GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
 
 Where something is chosen first, by what whole people have, these steps stand between GroupByShard
 and SettleBounds: centres, private partitions, or a bound on partitions.
 
       ReduceShards       whole people, reduced; their votes, and their weights in partitions
-        ChooseFirst      of the votes: the centres, and the bound that one noisy histogram shows
-        SelectFirst      of the weights, by bucket, for the chosen cap: which partitions are released
-        Store...         what was drawn is never drawn again
+        ChooseParameters      of the votes: the centres, and the bound that one noisy histogram
+        shows SelectFirst      of the weights, by bucket, for the chosen cap: which partitions are
+        released Store...         what was drawn is never drawn again
       SettleBounds       the lines of the selected partitions; the choices are side inputs
 
-Only the choices (`Chosen`, `Selected`) are released of that. As always, the keyed hash of the run
+Only the choices (`Adaptive`, `Selected`) are released of that. As always, the keyed hash of the run
 decides which pairs of a person stay: those that a given bound of the same size would keep.
 
 The summaries are not private. There is no counter, no log and no side output on the way.
@@ -43,7 +43,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.compile import compiled
-from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program
+from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
@@ -94,7 +94,7 @@ class First:
 
     Attributes:
         program: the run's program.
-        choose: turns votes into a `Chosen`.
+        choose: turns votes into a `Adaptive`.
         select: returns, for the side input of `chosen`, what turns (bucket, packed weights) into
             `Selected`; None: partitions are public.
         chosen: what `choose` has made; None: there was nothing to choose.
@@ -104,12 +104,12 @@ class First:
     program: Program
     choose: beam.PTransform[Any, Any]
     select: Callable[[Any], beam.PTransform[Any, Any]] | None = None
-    chosen: beam.PCollection[Chosen] | None = None
+    chosen: beam.PCollection[Adaptive] | None = None
     selected: beam.PCollection[Selected] | None = None
 
     @property
     def sides(self) -> list[Any]:
-        """The side inputs that say what was chosen: `(Chosen or None, list of Selected)`."""
+        """The side inputs that say what was chosen: `(Adaptive or None, list of Selected)`."""
         return [self.side, () if self.selected is None else beam.pvalue.AsList(self.selected)]
 
     @property
@@ -118,7 +118,9 @@ class First:
         return None if self.chosen is None else beam.pvalue.AsSingleton(self.chosen)
 
 
-def adapted(program: Program, chosen: Chosen | None, selected: Sequence[Selected] = ()) -> Program:
+def adapted(
+    program: Program, chosen: Adaptive | None, selected: Sequence[Selected] = ()
+) -> Program:
     """Return the program for what was chosen first, and for the number of partitions selected."""
     known = chosen or NOTHING
     if selected:
@@ -159,7 +161,7 @@ class Summarise(
         people = collected | "GroupByShard" >> beam.GroupByKey()
         sides, program = [None, ()], None
         if self.first is not None:
-            program, people = self.first.program, self._choose_first(people, self.first)
+            program, people = self.first.program, self._choose_parameters(people, self.first)
             sides = self.first.sides
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets, program)
         typed = beam.ParDo(settle, *sides).with_output_types(_BYTES)
@@ -167,7 +169,9 @@ class Summarise(
         shared = [SHARED] if self.shared else []
         return by_bucket(settled, [*range(self.buckets), *shared])
 
-    def _choose_first(self, people: beam.PCollection[Any], first: First) -> beam.PCollection[Any]:
+    def _choose_parameters(
+        self, people: beam.PCollection[Any], first: First
+    ) -> beam.PCollection[Any]:
         """Return the lines of whole people; the choices are applied to their votes and weights."""
         reduce = beam.ParDo(ReduceShards(self.bounder, first.program, self.buckets))
         typed = reduce.with_output_types(_BYTES)
@@ -381,7 +385,7 @@ class Settle(quick_steps.QuickStep):
     def process(
         self,
         element: tuple[int, Any],
-        chosen: Chosen | None = None,
+        chosen: Adaptive | None = None,
         selected: Sequence[Selected] = (),
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.

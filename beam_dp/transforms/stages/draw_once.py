@@ -36,7 +36,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
-from beam_dp.mechanisms.planning.program import NOTHING, Chosen, Program
+from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -81,7 +81,7 @@ class Block:
     keys: np.ndarray
     numbers: tuple[np.ndarray, ...] = ()
     drawn: tuple[Released, ...] = ()
-    chosen: Chosen = NOTHING
+    chosen: Adaptive = NOTHING
 
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
@@ -164,16 +164,16 @@ def listed(names: list[Key]) -> np.ndarray:
     return column
 
 
-def choose_first(
+def choose_parameters(
     _: bytes, packed: Iterable[bytes], program: Program, noise: Noise, draws: Draws
-) -> tuple[int, Chosen]:
+) -> tuple[int, Adaptive]:
     """Draw the bound and the centres from the votes of all bundles."""
     votes = adaptive.votes_of(program).merged([wire.unpack(blob) for blob in packed])
     return 0, draws.once("first", lambda: adaptive.choose(program, votes, noise))
 
 
 def select_partitions(
-    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Chosen | None = None
+    element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Adaptive | None = None
 ) -> tuple[int, Selected]:
     """Draw which partitions of a bucket are released, from the weights in all of them."""
     bucket, packed = element
@@ -214,7 +214,7 @@ def choose_clips(
     program: Program,
     noise: Noise,
     draws: Draws,
-    chosen: Chosen | None = None,
+    chosen: Adaptive | None = None,
     selected: Sequence[Selected] = (),
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
     """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
@@ -233,7 +233,7 @@ def draw_bucket(
     noise: Noise,
     draws: Draws,
     clips: tuple[np.ndarray, ...] = (),
-    chosen: Chosen | None = None,
+    chosen: Adaptive | None = None,
     selected: Sequence[Selected] = (),
 ) -> Iterator[tuple[int, Block]]:
     """Draw the numbers of the partitions of a bucket; yield numbered blocks.
@@ -337,7 +337,7 @@ class Drawn:
 
 
 @dataclasses.dataclass(eq=False)
-class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chosen]]):
+class ChooseParameters(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Adaptive]]):
     """Turn the votes of people into the one choice, behind a barrier, even where nobody votes.
 
     Attributes:
@@ -350,12 +350,14 @@ class ChooseFirst(beam.PTransform[beam.PCollection[bytes], beam.PCollection[Chos
     noise: Noise
     draws: Draws
 
-    def expand(self, votes: beam.PCollection[bytes]) -> beam.PCollection[Chosen]:
+    def expand(self, votes: beam.PCollection[bytes]) -> beam.PCollection[Adaptive]:
         """Gather the votes of all bundles, and draw."""
         given = beam.pvalue.AsIter(votes), self.program, self.noise, self.draws
-        choose = quick_steps.mapped(choose_first, *given).with_output_types(tuple[int, Chosen])
+        choose = quick_steps.mapped(choose_parameters, *given).with_output_types(
+            tuple[int, Adaptive]
+        )
         start = votes.pipeline | "StartFirst" >> beam.Impulse()
-        return behind_a_barrier(start | "ChooseFirst" >> choose, "First")
+        return behind_a_barrier(start | "ChooseParameters" >> choose, "First")
 
 
 @dataclasses.dataclass(eq=False)

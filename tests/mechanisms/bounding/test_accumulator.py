@@ -190,7 +190,7 @@ def test_a_line_is_dropped_for_pairs_of_its_own_person_alone(words):
     partition, ones = np.full((1, 2 * size), 5, np.uint64), np.ones(2 * size, np.int64)
     noted = bounder.hashes(rows := Table(person, partition, ones, []))[1]
     lines = Table(person, partition + np.uint64(1), np.arange(2 * size), [])
-    filter_ = accumulator._Hopeless(bounder)
+    filter_ = accumulator._CertainToDrop(bounder)
     filter_.renew(words)
     filter_.learn(bounder.reduce(rows.take(slice(size))))
     dropped = np.setdiff1d(lines.rows, filter_.drop(lines).rows)

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.consistency.agreement import Link
 from beam_dp.mechanisms.consistency.several_metrics import DrawnTable
 from beam_dp.mechanisms.consistency.tables import LAPLACE
 from beam_dp.mechanisms.metrics.released import Released
-from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.program import Adaptive
 
 SUMS = [dp.Count(), dp.Sum("v"), dp.Mean("v")]
 
@@ -84,7 +84,7 @@ def test_a_parent_that_was_not_selected_is_the_sum_of_its_parts() -> None:
 
 def sums(distances: list[float], counts: list[float], centre: int) -> DrawnTable:
     made = program(SUMS, 20)
-    made = made.at(Chosen(None, (centre,)))
+    made = made.at(Adaptive(None, (centre,)))
     columns = {"sum": distances, "number of rows": counts}
     drawn = [
         Released.within(np.array(columns[step.part.word]), np.full(len(counts), 3.0))

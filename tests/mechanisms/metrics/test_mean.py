@@ -26,7 +26,7 @@ from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.compile import compiled, program_at
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -174,7 +174,7 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, span) -> None:
 
 def test_the_record_holds_the_centre_and_the_plan_shows_it() -> None:
     programs = programs_of([dp.Mean("x", unit=1)])
-    program = compiled(programs.request, Chosen(None, (1990,)))
+    program = compiled(programs.request, Adaptive(None, (1990,)))
     record = record_of(program, choices(program, 3), [[(1.0, 2.0)]] * len(program.steps))
     assert [release.get("centre") for release in record["releases"]] == [1990.0, None]
     assert record["spent"][0]["on"] == "centre of x"

@@ -46,7 +46,7 @@ from beam_dp.mechanisms.planning.compile import (
     may_be_gaussian,
     program_at,
 )
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import CAP_SHARE, SEARCH_SHARE
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
@@ -599,7 +599,7 @@ def test_the_number_of_selected_partitions_is_known_to_the_rest(budget):
     asked = [dp.Sum("v"), dp.Count()]
     programs = compile_program(asked, budget, edges_up_to(None), selection=SELECTION)
     for number in (0, 1, 12, 5000):
-        program = compiled(programs.request, Chosen(partitions=number))
+        program = compiled(programs.request, Adaptive(partitions=number))
         assert program.partitions == max(1, number)
         assert program.fields == programs.fields
         assert program.selection == programs.selection

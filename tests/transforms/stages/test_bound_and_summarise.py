@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice, edges_up_to
 from beam_dp.mechanisms.metrics.additive.additive_release import STEPS
-from beam_dp.mechanisms.planning.program import Chosen
+from beam_dp.mechanisms.planning.program import Adaptive
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
@@ -218,7 +218,7 @@ def test_pairs_beyond_a_chosen_bound_count_for_norms_alone() -> None:
     settle = Settle(bounder, made.measures, made.shared_measures, 1, made)
     settle.start_bundle()
     given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
-    packed = [*settle.process(given, Chosen(bound))]
+    packed = [*settle.process(given, Adaptive(bound))]
     packed += [element.value for element in settle.finish_bundle()]
     blobs = {at: [blob for bucket, blob in packed if bucket == at] for at in (0, SHARED)}
     summary, _ = bound_and_summarise.open_bucket(blobs[0], made.measures)

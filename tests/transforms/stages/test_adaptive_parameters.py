@@ -26,7 +26,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import compiled, program_at
-from beam_dp.mechanisms.planning.program import Chosen, Program
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import SEARCH_SHARE
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
@@ -107,7 +107,7 @@ def steps_of(
     select = (
         functools.partial(draw_once.SelectFirst, *how, 2) if program.selection is not None else None
     )
-    choices = First(program, draw_once.ChooseFirst(*how), select) if first else None
+    choices = First(program, draw_once.ChooseParameters(*how), select) if first else None
     measures = program.measures, program.shared_measures
     summarise = Summarise(layout, bounder, *measures, 2, 8, choices)
     places = draw_once.BucketPartitions(layout, 2)
@@ -232,7 +232,7 @@ def test_only_selected_partitions_count_for_a_norm() -> None:
     given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
     packed = [*settle.process(given, None, [two])]
     packed += [element.value for element in settle.finish_bundle()]
-    made = compiled(SELECTING.request, Chosen(partitions=2))
+    made = compiled(SELECTING.request, Adaptive(partitions=2))
     for index, measure in enumerate(made.shared_measures):
         everybody, _ = open_bucket([b for at, b in packed if at == SHARED], made.shared_measures)
         here = everybody.take(everybody.measure == index)
@@ -381,7 +381,7 @@ def test_one_selected_partition_is_all_that_a_person_has() -> None:
     request = SelectionRequest(Fraction(1), 1)
     made = compile_program(metrics, dp.Budget(1, 1e-6), 3, bound=3, selection=request)
     assert [
-        compiled(made.request, Chosen(partitions=several)).max_partitions
+        compiled(made.request, Adaptive(partitions=several)).max_partitions
         for several in (1, 2, 3, 9)
     ] == [1, 2, 3, 3]
 
