@@ -33,7 +33,8 @@ FORMAT = 1
 COLUMNS = "columns"
 """The entry that says which columns the output has."""
 SUMS = "noise_of_sums"
-"""The entry that says, of what adds up, how far noise strays, its deviation, and how many hold sums."""
+"""The entry that says, of what adds up, the tail bound of the noise, its deviation, and how many
+hold sums."""
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
 
 
@@ -179,7 +180,7 @@ def _complete(
         for metric in taken.metrics if not sums else ():
             if adds_up(metric, taken):
                 noise = noise_of(taken, block.drawn, metric.parts())
-                sums |= {metric.output: list(noise)} if math.isfinite(noise.strays) else {}
+                sums |= {metric.output: list(noise)} if math.isfinite(noise.tail_bound) else {}
         for of_step, step in zip(clips, block.drawn, strict=True):
             of_step |= {(step.loss.clip, step.loss.scale)} if step.loss is not None else set()
     made = record_of(taken, choices, list(map(sorted, clips)))

@@ -164,9 +164,9 @@ TAILS = [
 @pytest.mark.audit
 @pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
 @pytest.mark.parametrize("stray", [0.9, 0.02])
-def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray, small_steps):
-    search = TailSearch(Budget(2), share, rank, upper, stray, D)
-    part = TAILS.index((share, rank, upper)) + (stray > 0.5)
+def test_tail_search_spends_at_most_epsilon(share, rank, upper, false_stop, small_steps):
+    search = TailSearch(Budget(2), share, rank, upper, false_stop, D)
+    part = TAILS.index((share, rank, upper)) + (false_stop > 0.5)
     most, _ = Audit(search, SIGNED).worst(some_databases(part))
     assert 1.4 < most <= 2 + ROUNDING
 

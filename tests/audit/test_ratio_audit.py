@@ -132,7 +132,7 @@ def test_both_counts_stray_together_with_probability_at_most_delta(rows, delta):
     """The union bound of the proof, which the sums above do not use up."""
     mechanism = BoundedLocalSensitivity(Budget(2.0, delta), rows)
     q = math.exp(-mechanism._adder.budget.amount / rows)
-    tail = 2 * q ** (mechanism.straying + 1) / (1 + q)
+    tail = 2 * q ** (mechanism.tail_bound + 1) / (1 + q)
     assert 2 * tail <= delta < 2 * tail / q
 
 
@@ -153,7 +153,7 @@ class Exchanged(BoundedLocalSensitivity):
     """The broken twin: lower and upper bound of the counts exchanged, as in the article's code."""
 
     def bound(self, first, second):
-        far = self.straying
+        far = self.tail_bound
         ones, zeros = (max(0, first + far), max(0, first - far)), (second + far, second - far)
         if ones[1] + zeros[1] <= self.rows:
             return None
@@ -164,8 +164,8 @@ class HalfTail(BoundedLocalSensitivity):
     """The broken twin: half of the noise that may stray is reckoned with."""
 
     @property
-    def straying(self) -> int:
-        return super().straying // 2
+    def tail_bound(self) -> int:
+        return super().tail_bound // 2
 
 
 @pytest.mark.parametrize("twin", [Exchanged, HalfTail])

@@ -74,16 +74,18 @@ def noise_of(program: Program, drawn: Sequence[Released], parts: Sequence[Metric
         parts: a number, or distances and a count, which counts as often as the centre says.
     """
     steps = {s.part: (s.additive, d.loss) for s, d in zip(program.steps, drawn, strict=True)}
-    strays, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
+    tail_bound, deviation, deviations, factor = 0.0, 0.0, GAUSS, 1.0
     for part in parts:
         release, loss = steps[part]
         assert release is not None
         each, is_normal = release.deviation(loss)
         deviations = deviations if is_normal else LAPLACE
-        strays = math.hypot(strays, factor * (LAPLACE * each if loss is None else loss.noise))
+        tail_bound = math.hypot(
+            tail_bound, factor * (LAPLACE * each if loss is None else loss.noise)
+        )
         deviation = math.hypot(deviation, factor * each)
         factor = release.origin
-    return NoiseSize(strays, deviation, deviations)
+    return NoiseSize(tail_bound, deviation, deviations)
 
 
 def agree(

@@ -23,12 +23,12 @@ class NoiseSize(NamedTuple):
     """The noise of a number.
 
     Attributes:
-        strays: how far it strays (95%).
+        tail_bound: its tail bound (95%).
         deviation: its standard deviation, above 0.
         deviations: how many of them hold a sum of noises: `LAPLACE` or `GAUSS`.
     """
 
-    strays: float
+    tail_bound: float
     deviation: float
     deviations: float
 
@@ -43,7 +43,7 @@ class ReleasedTable(NamedTuple):
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
         """How far below and above the truth may be by clipping alone."""
         sides = self.numbers.below, self.numbers.above
-        below, above = (np.maximum(side - self.noise.strays, 0.0) for side in sides)
+        below, above = (np.maximum(side - self.noise.tail_bound, 0.0) for side in sides)
         return below, above
 
     def level(self, unit: float) -> Level:
@@ -67,7 +67,7 @@ class ReleasedTable(NamedTuple):
 def noise_of_sum(
     deviations: float, variance: float | np.ndarray, unit: float = 1.0
 ) -> float | np.ndarray:
-    """Return how far a sum of independent noises of that variance strays (95%).
+    """Return the tail bound of a sum of independent noises of that variance (95%).
 
     All noise here is nearly continuous, symmetric and log-concave: Laplace, Gaussian, and
     `noise_on_several_sums`. So are sums X of it (Prekopa 1973). Gaussian ones have 1.96 deviations.
@@ -107,7 +107,7 @@ def interval_of_sum(
     Args:
         lows: the lower ends of these rows.
         highs: the upper ends.
-        noise: how far the noise of one number strays (95%).
+        noise: the tail bound of the noise of one number (95%).
         deviation: its standard deviation.
         deviations: `LAPLACE` or `GAUSS`.
     """

@@ -16,7 +16,7 @@ SINGLE_PARTITION, SHARED_CLIP = 1.5, 1.0
 number, and for those of several, which share the loss out generously (`ClippingLoss`)."""
 _NOBODY = 0.1
 """A bucket beyond the top with fewer people than that, as expected, is taken for empty."""
-_STRAYS = 19.0
+_TAIL = 19.0
 """What people beyond the top lose is off by at most the root of this times its variance (95%)."""
 _FALL = (0.05, 0.45)
 """Between which quotients people fall from one octave to the next, beyond the top."""
@@ -80,9 +80,9 @@ class Losses:
         `ClippingLoss.widths`.
 
         Args:
-            noise: how far the noise of the number strays (95%).
+            noise: the tail bound of the noise of the number (95%).
         """
-        return self.total + (np.hypot(noise, np.sqrt(_STRAYS * self.beyond)) - noise)
+        return self.total + (np.hypot(noise, np.sqrt(_TAIL * self.beyond)) - noise)
 
 
 def lost(
@@ -173,7 +173,7 @@ class ClippingLoss:
     above the clip are spread as those below.
 
     Attributes:
-        noise: how far the noise of one number strays (95%).
+        noise: the tail bound of the noise of one number (95%).
         clip: the clip.
         scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
         below: what people whose numbers are below 0 lose: total, and root of the sum of squares.

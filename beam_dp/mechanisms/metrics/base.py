@@ -55,7 +55,7 @@ class Context:
         bound: the most partitions that a person can have rows in, as the user said; None: unknown.
         max_rows_per_partition: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
-        alpha: the chance that the noise strays further than an interval says.
+        alpha: the chance that the noise exceeds its tail bound.
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
         centres: the centres that were chosen, in units; None: too few people have a value.

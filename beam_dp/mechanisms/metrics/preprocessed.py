@@ -252,7 +252,7 @@ class PreprocessedRelease(Release):
         clip: how R is chosen; None: Delta is given.
         people: how n is released.
         noise_cost: the cost of g, per partition.
-        alpha: the chance that the noise strays further than the plan says.
+        alpha: the chance that the noise exceeds its tail bound.
     """
 
     metric: Preprocessing
@@ -367,7 +367,7 @@ class PreprocessedRelease(Release):
         return np.asarray(steps.astype(float) * float(step))
 
     def describe(self) -> Description:
-        """Describe the scale of the noise, and how far it strays (95%)."""
+        """Describe the scale of the noise, and its tail bound (95%)."""
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
         if self.metric.exact_sensitivity is not None:

@@ -198,7 +198,7 @@ class PricedRelease(Release):
     Attributes:
         prices: the search for the price.
         noise_cost: the cost of the noise.
-        alpha: the chance that the noise strays further than the interval says.
+        alpha: the chance that the noise exceeds its tail bound.
     """
 
     prices: PriceSearch

@@ -49,7 +49,7 @@ from beam_dp.mechanisms.search.quantiles.node import (
     order_of,
 )
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
-from beam_dp.mechanisms.search.quantiles.tail_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import FALSE_STOP, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -63,7 +63,7 @@ _OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
 _ROUNDED = 1e-12  # of sums of shares in floats
 _FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
-_STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
+_FALSE_STOP = 5e-3  # of extremes: what is above all data is nothing like the largest
 _KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
 """The parts of the budget for how many rows people have, the first scan, the choice of the clip,
 and the second scan."""
@@ -109,7 +109,7 @@ class OfRanks(OfValues, OfRowsOrPeople):
             relation=Relation(context.index(self.source)),
             unit=unit,
             count=count,
-            search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
+            search=SplitSearch(rest, shares, false_stop=min(FALSE_STOP, float(self.beta))),
             candidates=_finer(default_values(unit) if given is None else given),
             alone=alone,
             rows=rows,
@@ -459,14 +459,14 @@ class _Ranked(OfValues, Profiled):
     several_owners: ClassVar[bool] = True
     of_values: ClassVar[bool] = True
     words: ClassVar[tuple[str, ...]] = (SPARSE_VECTOR, TWO_PHASE)
-    most_stray: ClassVar[float]
+    most_false_stop: ClassVar[float]
 
     search: SearchKind = SPARSE_VECTOR
 
     @property
-    def _stray(self) -> float:
+    def _false_stop(self) -> float:
         """The chance that a scan stops where nobody is."""
-        return min(self.most_stray, float(self.beta))
+        return min(self.most_false_stop, float(self.beta))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -485,7 +485,7 @@ class _Extreme(_Ranked):
         unit: the grid of values.
     """
 
-    most_stray: ClassVar[float] = _STRAY
+    most_false_stop: ClassVar[float] = _FALSE_STOP
     statistic: ClassVar[str]
 
     def build(self, context: Context, share: Budget) -> Release:
@@ -493,7 +493,7 @@ class _Extreme(_Ranked):
         owners."""
         if self.search != SPARSE_VECTOR or context.several_owners or self.grid.size >= WIDE:
             return super().build(context, share)
-        search = TailSearch(context.each(share), stray=self._stray, resolution=1)
+        search = TailSearch(context.each(share), false_stop=self._false_stop, resolution=1)
         field, unit = context.field(self.source, self.word), self.exact_unit
         number = Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
         return ExtremeRelease(number, search, self.grid)
@@ -559,7 +559,7 @@ class KthLargest(_Ranked):
     """
 
     word: ClassVar[str] = "kth"
-    most_stray: ClassVar[float] = STRAY
+    most_false_stop: ClassVar[float] = FALSE_STOP
 
     k: int
 
@@ -582,8 +582,8 @@ class KthLargest(_Ranked):
         """Return the scan by ranks."""
         if self.search != SPARSE_VECTOR:
             return super().build(context, share)
-        each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
-        alone = TailSearch(each, rank=k, stray=stray, resolution=1)
+        each, candidates, k, false_stop = context.each(share), self.grid, self.k, self._false_stop
+        alone = TailSearch(each, rank=k, false_stop=false_stop, resolution=1)
         lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
         # With one row each, or near the top, no clip above 1 comes nearer.
@@ -610,9 +610,9 @@ class KthLargest(_Ranked):
 class ExtremeRelease(Release):
     """The largest number of one per person, by `TailSearch`.
 
-    With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
-    it), the released value is above all data; else the largest number is above the candidate before
-    it. Where more than a tenth of the people may be beyond the value, nothing is said of the
+    With a chance of at most `false_stop`, or twice that where the largest is below 0 (the smallest
+    above it), the released value is above all data; else the largest number is above the candidate
+    before it. Where more than a tenth of the people may be beyond the value, nothing is said of the
     largest number (`stated`); where more than half of them may be, or people are too few, it is
     NaN.
 

@@ -235,7 +235,7 @@ class RatioRelease(Release):
         ones: what one person adds to a.
         all: what one person adds to b.
         by_person: whether the people above 0 are counted instead of summing.
-        alpha: the chance that the noise strays further than the interval says.
+        alpha: the chance that the noise exceeds its tail bound.
         cost: what one of the partitions that a person can have rows in may cost.
         method: as in the metric, for the plan.
     """

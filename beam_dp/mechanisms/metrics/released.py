@@ -24,7 +24,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 ALPHA = Fraction(48, 1000)
-"""Chance that the noise strays further than an interval says; the rest of 5% is for what comes
+"""Chance that the noise exceeds its tail bound; the rest of 5% is for what comes
 before the noise (the floor of two phases)."""
 
 

@@ -1,4 +1,4 @@
-"""Bound how far noise strays: the intervals beside the released numbers.
+"""Tail bounds of noise: the intervals beside the released numbers.
 
 They follow from parameters alone, so they cost no budget.
 """
@@ -21,7 +21,7 @@ _ABOVE = 1e-9  # far above the rounding of floats
 
 @functools.lru_cache(maxsize=1024)
 def laplace_bound(rate: Fraction, alpha: Fraction) -> int:
-    """Return how far discrete Laplace noise strays, except with probability alpha.
+    """Return a bound that discrete Laplace noise exceeds with probability alpha at most.
 
     It is the smallest t with P(|X| > t) <= alpha, where P(X = k) is proportional to
     e^(-rate |k|): exact for every rate > 0 and 0 < alpha < 1, no float is involved.
@@ -41,7 +41,7 @@ def laplace_bound(rate: Fraction, alpha: Fraction) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def gaussian_bound(variance: Fraction, alpha: Fraction) -> int:
-    """Return how far discrete Gaussian noise strays, except with probability alpha.
+    """Return a bound that discrete Gaussian noise exceeds with probability alpha at most.
 
     P(|X| > t) <= alpha, where P(X = k) is proportional to e^(-k^2 / (2 variance)), for every
     variance > 0 and 0 < alpha < 1. The continuous normal distribution has the bound s with

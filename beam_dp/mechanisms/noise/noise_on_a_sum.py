@@ -1,4 +1,4 @@
-"""Add integer noise for a sensitivity, and say how far it strays."""
+"""Add integer noise for a sensitivity, and bound its tail."""
 
 import dataclasses
 import math
@@ -38,7 +38,7 @@ class AdditiveNoise:
         return noise.discrete_laplace(self.budget.amount / sensitivity, size)
 
     def bound(self, sensitivity: int, alpha: Fraction) -> int:
-        """Return how far the noise strays, except with probability alpha."""
+        """Return a bound that the noise exceeds with probability alpha at most."""
         if self.budget.is_zcdp:
             return gaussian_bound(sensitivity**2 / (2 * self.budget.amount), alpha)
         return laplace_bound(self.budget.amount / sensitivity, alpha)

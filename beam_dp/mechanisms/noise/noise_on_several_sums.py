@@ -94,7 +94,7 @@ class OneDraw:
         return self._law.draw(noise, size)
 
     def bound(self, index: int, alpha: Fraction) -> int:
-        """Return how far the noise of a number strays, except with probability alpha.
+        """Return a bound that the noise of a number exceeds with probability alpha at most.
 
         It is proved, and within 1% of the smallest such number, or one larger.
 
@@ -220,7 +220,7 @@ class _Hull:
         return integers.divide(integers.product(levels, factor), self.levels)
 
     def bound(self, place: int, alpha: Fraction) -> int:
-        """Return how far the noise of a number strays, except with probability alpha."""
+        """Return a bound that the noise of a number exceeds with probability alpha at most."""
         ends, weights, unit = self._profile(place)
         least = float(alpha) * (1 - SLACK)
         low, high = -1, int(ends[-1])
@@ -401,7 +401,7 @@ class _Gaussian:
         return integers.divide(doubled, 2 * parts)
 
     def bound(self, place: int, alpha: Fraction) -> int:
-        """Return how far the noise of a number strays, except with probability alpha.
+        """Return a bound that the noise of a number exceeds with probability alpha at most.
 
         For a discrete Gaussian X of variance v >= 1 and N of the normal one, P(X >= m) <=
         P(N >= m - 1) for every integer m. Let f be e^(-x^2 / (2 v)), F its integral over the reals

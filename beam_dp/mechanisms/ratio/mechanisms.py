@@ -329,8 +329,8 @@ class BoundedLocalSensitivity(Mechanism):
         return AdditiveNoise(self.costs[0].without_delta())
 
     @functools.cached_property
-    def straying(self) -> int:
-        """How far a count strays, but for its half of delta."""
+    def tail_bound(self) -> int:
+        """The tail bound of a count, but for its half of delta."""
         return laplace_bound(self._adder.budget.amount / self.rows, self.budget.delta / 2)
 
     def bound(self, first: int, second: int) -> Rational | None:
@@ -340,7 +340,7 @@ class BoundedLocalSensitivity(Mechanism):
             first: the noisy a.
             second: the noisy b - a.
         """
-        far = self.straying
+        far = self.tail_bound
         ones, zeros = ((max(0, noisy - far), max(0, noisy + far)) for noisy in (first, second))
         return largest_bound(ones, zeros, self.rows) if ones[0] + zeros[0] > self.rows else None
 
@@ -389,7 +389,7 @@ class BoundedLocalSensitivity(Mechanism):
         noise: Noise,
         alpha: Fraction,
     ) -> tuple[list[float], list[float]]:
-        """Return a / b with the noise of each bound, and how far that noise strays."""
+        """Return a / b with the noise of each bound, and the tail bound of the noise."""
         grid = GridLaplace(self.costs[1].amount)
         drawn = noise.discrete_laplace(grid.rate, len(bounds)).tolist()
         tail_bound, values, errors = grid.tail_bound(alpha), [], []
@@ -418,7 +418,8 @@ def quotient(ones: Counts, zeros: Counts, empty: float = EMPTY) -> Floats:
 
 
 def _estimates(ones: Counts, zeros: Counts, far: int, farther: int) -> Estimates:
-    """Return the ratios of noisy parts; the errors hold where a strays by `far`, z by `farther`.
+    """Return the ratios of noisy parts; the errors hold where the noise of a is at most `far`, that
+    of z `farther`.
 
     The ratio rises with a and falls with z, so it lies between its values at two corners.
     """

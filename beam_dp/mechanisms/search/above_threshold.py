@@ -14,7 +14,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range, log_ratio
 
-_STRAY = 0.03  # the 3% of a gate
+_FALSE_STOP = 0.03  # the 3% of a gate
 _EARLY_PARTS = (0.05, 0.1, 0.2, 0.3, 0.5)  # of beta: the chance to stop too early
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 _PARTS = 200  # eps1 is a multiple of 1/200 of the whole
@@ -128,7 +128,7 @@ class AboveThreshold(Search):
         if not self.gate:
             return chosen.theta
         second = float(chosen.second)
-        least = (math.log(n / _STRAY) - math.log1p(math.exp(-second))) / second * (1 + _SLACK)
+        least = (math.log(n / _FALSE_STOP) - math.log1p(math.exp(-second))) / second * (1 + _SLACK)
         return chosen.theta + max(0, math.ceil(least) - 1)
 
 

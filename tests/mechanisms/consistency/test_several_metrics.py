@@ -29,8 +29,8 @@ def table(
 ) -> DrawnTable:
     """Return a table of counts: intervals are of noise, and of what clipping may err."""
     made = program([dp.Count()], epsilon)
-    strays = LAPLACE * made.steps[0].release.deviation(None)[0]
-    ends = (np.full(len(values), strays + more) for more in (below, above))
+    tail_bound = LAPLACE * made.steps[0].release.deviation(None)[0]
+    ends = (np.full(len(values), tail_bound + more) for more in (below, above))
     drawn = [Released.between(np.array(values), *ends)]
     return DrawnTable(made, drawn, np.zeros((1, 4)), size or len(values))
 
@@ -47,10 +47,10 @@ def agreed(*asked: DrawnTable, parents: list[int], is_open: bool = False) -> lis
 def test_intervals_are_those_of_the_table_and_hold_the_number() -> None:
     top, parts = table([100.0], epsilon=0.1), table([60.0, 70.0], epsilon=50)
     whole, cells = agreed(top, parts, parents=[0, 0])
-    strays = LAPLACE * top.program.steps[0].release.deviation(None)[0]
+    tail_bound = LAPLACE * top.program.steps[0].release.deviation(None)[0]
     assert whole.values.tolist() == [130] and cells.values.tolist() == [60, 70]
-    assert whole.low == pytest.approx(np.floor(100 - strays))
-    assert whole.high == pytest.approx(np.ceil(100 + strays)) and strays > 30
+    assert whole.low == pytest.approx(np.floor(100 - tail_bound))
+    assert whole.high == pytest.approx(np.ceil(100 + tail_bound)) and tail_bound > 30
     precise = agreed(table([100.0], epsilon=50), table([60.0, 70.0], epsilon=0.1), parents=[0, 0])
     assert precise[0].values.tolist() == [100] and precise[1].values.tolist() == [45, 55]
     assert (precise[1].low <= precise[1].values).all()
@@ -58,9 +58,9 @@ def test_intervals_are_those_of_the_table_and_hold_the_number() -> None:
 
 def test_an_interval_below_0_is_given_as_if_the_number_were_0() -> None:
     whole, cells = agreed(table([9.0], epsilon=50), table([-900.0, 9.0]), parents=[0, 0])
-    strays = np.ceil(LAPLACE * table([0.0]).program.steps[0].release.deviation(None)[0])
+    tail_bound = np.ceil(LAPLACE * table([0.0]).program.steps[0].release.deviation(None)[0])
     assert cells.values.tolist() == [0, 9] and whole.values.tolist() == [9]
-    assert cells.high[0] == pytest.approx(strays, abs=1)
+    assert cells.high[0] == pytest.approx(tail_bound, abs=1)
 
 
 def test_what_is_not_listed_is_what_is_left_with_its_own_interval() -> None:
@@ -129,7 +129,7 @@ def _parents_of_variance_1(levels, links):
 
 def _half_as_far(program, drawn, parts):
     noise = NOISE(program, drawn, parts)
-    return noise._replace(strays=noise.strays / 2, deviation=noise.deviation / 2)
+    return noise._replace(tail_bound=noise.tail_bound / 2, deviation=noise.deviation / 2)
 
 
 def _interval_of_the_parent(link, whole, shown, unit):

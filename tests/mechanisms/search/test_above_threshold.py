@@ -86,13 +86,13 @@ def test_the_last_loss_is_never_asked():
 def test_who_passes_the_gate_stops_at_no_other_candidate_of_that_loss(budget):
     """With any number of people, and all of them above every candidate but the last."""
     gated, plain = AboveThreshold(budget, gate=True), AboveThreshold(budget)
-    stray = []
+    false_stop = []
     for search in (gated, plain):
         found = [chances(search, [people] * 63 + [0]) for people in range(0, 120, 3)]
         # (Of all runs: where nobody passes, that it is 3% of those who do says little.)
-        stray.append(max(math.fsum(chance[1:-1]) for chance in found))
-    assert stray[0] <= 0.03
-    assert stray[1] > 0.2  # the broken twin: without the gate
+        false_stop.append(max(math.fsum(chance[1:-1]) for chance in found))
+    assert false_stop[0] <= 0.03
+    assert false_stop[1] > 0.2  # the broken twin: without the gate
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

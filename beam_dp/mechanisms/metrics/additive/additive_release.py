@@ -29,7 +29,7 @@ the r_il by bucket of T_i: all C can be taken when the lines of people are gone.
 given to the partitions in proportion to their released numbers (`ClippingLoss`): a function of what
 was released. With one partition there is nothing to share out, and nothing is given back.
 
-*Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
+*Interval.* Let n be the tail bound of the noise (95%), and L what the people above C lose by the
 histogram: only C clips. Of one partition the true sum is between the released
 number - n - L of the negative side, and + n + L of the positive one; the side of a person is the
 sign of the sum of their a_il. One of several has its share of L (`ClippingLoss`). n is proved; L
@@ -147,7 +147,7 @@ class AdditiveRelease(Release):
         unit: what one unit of it is worth.
         noise_cost: the cost of the noise, in all partitions; without a norm in one of them.
         clip: how the clip is chosen; None: there is one threshold only.
-        alpha: the chance that the noise strays further than the interval says.
+        alpha: the chance that the noise exceeds its tail bound.
         limits: what else the interval depends on.
         box: whether a person moves each partition by one person at most, and partitions are few.
         joint: the draw of noise that it shares with other numbers; None: it has noise of its own.

@@ -80,7 +80,7 @@ class JointNoise:
         return OneDraw(self.budget, together, self._sides)
 
     def bound(self, place: int, clips: Sequence[int], alpha: Fraction) -> int:
-        """Return how far the noise of a number strays, except with probability alpha.
+        """Return a bound that the noise of a number exceeds with probability alpha at most.
 
         Args:
             place: its place among the numbers.

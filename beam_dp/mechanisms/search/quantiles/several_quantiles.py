@@ -13,7 +13,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
-from beam_dp.mechanisms.search.quantiles.tail_quantile import STRAY, TailSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import FALSE_STOP, TailSearch
 
 TAIL = Fraction(1, 5)
 """Up to this share, and from 1 - TAIL on, a scan from outside errs less than weights."""
@@ -53,7 +53,7 @@ def quantile_search(
     budget: Budget,
     p: Fraction,
     resolution: int = RESOLUTION,
-    stray: float = STRAY,
+    false_stop: float = FALSE_STOP,
     people: int = 0,
 ) -> CentralSearch | TailSearch:
     """Return the search that measures best for one p.
@@ -62,14 +62,16 @@ def quantile_search(
         budget: what one choice may spend.
         p: the share below, above 0 and below 1.
         resolution: what one person is worth in units.
-        stray: of a `TailSearch`.
+        false_stop: of a `TailSearch`.
         people: of a `TailSearch`.
     """
     if TAIL < p < 1 - TAIL:
         return CentralSearch(budget, p, resolution)
     upper = p >= 1 - TAIL
     share = 1 - p if upper else p
-    return TailSearch(budget, share, upper=upper, stray=stray, resolution=resolution, people=people)
+    return TailSearch(
+        budget, share, upper=upper, false_stop=false_stop, resolution=resolution, people=people
+    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class SplitSearch(Paid):
         budget: what all choices together may spend.
         shares: every p, rising, above 0 and below 1.
         resolution: D.
-        stray: of every `TailSearch`.
+        false_stop: of every `TailSearch`.
 
     Source: Kaplan, Schnapp, Stemmer 2022, "Differentially private approximate quantiles"
     (2110.05429), with other searches in the nodes.
@@ -118,7 +120,7 @@ class SplitSearch(Paid):
 
     shares: tuple[Fraction, ...]
     resolution: int = RESOLUTION
-    stray: float = STRAY
+    false_stop: float = FALSE_STOP
 
     @property
     def levels(self) -> int:
@@ -162,7 +164,7 @@ class SplitSearch(Paid):
     def _search(self, p: Fraction, cost: Budget, people: float = 0) -> CentralSearch | TailSearch:
         """Return the search of one node; people are known to a factor of 2."""
         about = 1 << int(people).bit_length() - 1 if people >= 1 else 0
-        return quantile_search(cost, p, self.resolution, self.stray, about)
+        return quantile_search(cost, p, self.resolution, self.false_stop, about)
 
     def _choose(
         self,

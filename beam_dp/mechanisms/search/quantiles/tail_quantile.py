@@ -138,7 +138,7 @@ class SparseVectorScan(NamedTuple):
         return Stop(len(self.lengths), 0)
 
 
-STRAY = 0.008
+FALSE_STOP = 0.008
 """The default chance to stop where nobody is."""
 NOBODY = 0.005
 """The chance to take nobody for somebody behind the answer."""
@@ -149,7 +149,7 @@ STEP = 4096
 EDGES = 1 << 12
 """So many edges at most: they are further apart where candidates are very many."""
 _FARTHER = 4  # by so much less each further stretch of candidates beyond an edge weighs
-_MISLED = Fraction(1, 100)  # the part of `stray` for edges where nobody is
+_MISLED = Fraction(1, 100)  # the part of `false_stop` for edges where nobody is
 _NEAR = Fraction(3, 4)  # the part of the rest for candidates near an edge; what is left is for all
 _FEW = 0.01  # the chance to take so few people as the floor for many
 _EARLY, _EARLIER = 3.2, 2.4
@@ -292,8 +292,9 @@ class TailSearch(Paid):
     ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `bounded_range`.
 
     *The floor.* Where nobody is, M candidates of the floor L stop the scan with a chance of at most
-    M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
-    where nobody is. Without an edge, M counts the candidates on one side of 0, on which there are
+    M e^(-e2 L) / 2, which is `false_stop` less a hundredth. That hundredth is the chance to see an
+    edge where nobody is. Without an edge, M counts the candidates on one side of 0, on which there
+    are
     more: data beyond 0, which both sides are before, have up to twice the chance. With an edge, a
     quarter of the chance is for these, and three quarters for stretches of candidates above the
     edge: each is twice as long as the one before, and weighs a quarter for each candidate, so all
@@ -312,7 +313,7 @@ class TailSearch(Paid):
         share: s, of the people who shall be at or above the answer; from 0 to below 1.
         rank: how many more shall be: k for the k-th largest, 0 for the largest there is.
         upper: whether the scan begins at the top.
-        stray: the chance to stop where nobody is.
+        false_stop: the chance to stop where nobody is.
         resolution: D.
         worth: how many of the things that `rank` counts a person's whole weight stands for: the C
             of rows that weigh 1 / C each.
@@ -325,7 +326,7 @@ class TailSearch(Paid):
     share: Fraction = ZERO
     rank: int = 0
     upper: bool = True
-    stray: float = STRAY
+    false_stop: float = FALSE_STOP
     resolution: int = RESOLUTION
     worth: int = 1
     people: int = 0
@@ -399,7 +400,7 @@ class TailSearch(Paid):
     @property
     def _scanned(self) -> float:
         """The chance that a scan stops where nobody is."""
-        return float(self.stray * (1 - _MISLED))
+        return float(self.false_stop * (1 - _MISLED))
 
     def _few(self, candidates: Candidates) -> Levels:
         """Return the levels where the first scan has seen nothing."""
@@ -494,7 +495,7 @@ def _asked_at_first(search: TailSearch, side: int) -> tuple[float, ...]:
     M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
     """
     rate = float(search._rates[1])
-    misled = float(search.stray * _MISLED)
+    misled = float(search.false_stop * _MISLED)
     at_edge = max(0.0, math.log(max(1, side // STEP) / (2 * misled))) / rate
     asked = {search._enough(side), search._many(side)} if search.share else {search._many(side)}
     return at_edge, *sorted(asked, reverse=True)
@@ -540,13 +541,13 @@ def _side(candidates: Candidates, first: int, stop: int) -> int:
     return -(-int(np.diff(sides).max()) // candidates.slots)
 
 
-def _floor(rate: Fraction, size: int, stray: float) -> float:
+def _floor(rate: Fraction, size: int, false_stop: float) -> float:
     """Return the floor of so many candidates.
 
     It is half a person at least: where a large epsilon could do with less, strays become rarer for
     nothing, as one person is still above it.
     """
-    return max(0.5, math.log(size / (2 * stray)) / float(rate))
+    return max(0.5, math.log(size / (2 * false_stop)) / float(rate))
 
 
 def _edges(size: int) -> np.ndarray:

@@ -14,9 +14,9 @@ from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, d
 from beam_dp.mechanisms.search.quantiles import tail_quantile
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Node, increments
 from beam_dp.mechanisms.search.quantiles.tail_quantile import (
+    FALSE_STOP,
     NOBODY,
     NOTHING,
-    STRAY,
     Line,
     ScanResult,
     TailSearch,
@@ -131,7 +131,7 @@ def test_the_budget_is_spent_as_the_theorem_allows():
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("first", [0, -63])  # the smallest of numbers from 0 on is a scan from 0 up
 def test_nobody_is_passed_for_somebody(budget, upper, first):
-    # 64 candidates without anybody: stopped at with `stray` at most.
+    # 64 candidates without anybody: stopped at with `false_stop` at most.
     search = TailSearch(budget, 0, 0, upper, 0.1, 1)
     candidates, here = Candidates.of(range(first, first + 64)), 0 if upper else 63
     chances = laws.chances_at(search, whole([here] * 5000, candidates), candidates)
@@ -148,26 +148,26 @@ def test_few_people_have_no_extreme(upper, n):
     # 100 draws; an answer has at most a chance of 0.5%, or somebody behind it.
     values = 1000 + np.arange(n)
     node = whole(GRID.indexes(values), GRID, RESOLUTION)
-    search = TailSearch(Budget(1), upper=upper, stray=1e-3)
+    search = TailSearch(Budget(1), upper=upper, false_stop=1e-3)
     drawn = [chosen(search, node, GRID) for _ in range(100)]
     far = [y for y in drawn if not math.isnan(y) and not 0 < y < 1e4]
     assert len(far) <= 15  # of 100 with a chance below 0.6% each: below 1e-15
 
 
 def test_the_floor_and_the_stated_error():
-    search = TailSearch(Budget(1), stray=1e-3)
+    search = TailSearch(Budget(1), false_stop=1e-3)
     rate = 0.95  # a twentieth is for the first scan
     assert search.floor(GRID) == math.ceil(math.log(190_000 / (2 * 0.99e-3)) / rate) == 20
     assert search.rank_error(GRID) == search.rank_error(GRID, 10**6) == 20
     assert TailSearch(Budget(1), rank=100).rank_error(GRID) == 6
     assert TailSearch(Budget(Fraction(1, 5)), rank=100).rank_error(GRID) == 30
     # A tenth of 1,000 people is far above the floor of 20, a tenth of 20 is not.
-    tenth = TailSearch(Budget(1), Fraction(1, 10), stray=1e-3)
+    tenth = TailSearch(Budget(1), Fraction(1, 10), false_stop=1e-3)
     assert tenth.floor(GRID) == 20
     assert (tenth.rank_error(GRID, 900), tenth.rank_error(GRID, 18)) == (6, 18)
     # Of candidates on one side of 0 all count.
     ten = Candidates.of(range(1, 11))
-    expected = math.log(10 / (2 * 0.99 * STRAY)) / rate
+    expected = math.log(10 / (2 * 0.99 * FALSE_STOP)) / rate
     assert TailSearch(Budget(1)).floor(ten) == math.ceil(expected)
 
 
@@ -175,13 +175,13 @@ def test_with_an_edge_the_floor_is_lower_near_it():
     search = TailSearch(Budget(1))
     levels = tail_quantile._levels(search, 190_000, ScanResult(180_000, Fraction(200)))
     # All stretches weigh 2 of the first one.
-    near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
+    near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * FALSE_STOP)) / 0.95
     assert levels.many and near - 0.2 < levels.floors[0] <= near
     assert levels.floors[0] + 2 < search.floor(GRID)
     floors = [levels.floor_at(place) for place in range(0, 190_000, 10_000)]
     assert floors == sorted(floors, reverse=True)
     assert floors[-1] == levels.floors[0]
-    far = math.log(190_000 / (2 * 0.25 * 0.99 * STRAY)) / 0.95
+    far = math.log(190_000 / (2 * 0.25 * 0.99 * FALSE_STOP)) / 0.95
     assert floors[0] == pytest.approx(far)
     assert floors[17] == pytest.approx(levels.floors[0] + math.log(4) / 0.95)
 
