@@ -4,8 +4,8 @@
 
 It prints TRUE facts of the rows: how many are dropped by which rule, cells that are no numbers, who
 has most rows, which keys occur. NOTHING OF THIS IS PRIVATE: only who may see the rows may see it. It
-takes the options of `beam-dp aggregate`, and names what mends a file, never a bound or a clip: these
-must not be chosen from the rows. No ledger is charged, and no file is written.
+takes the options of `beam-dp aggregate`, and names what corrects a file, never a bound or a clip:
+these must not be chosen from the rows. No ledger is charged, and no file is written.
 """
 
 import sys

@@ -39,7 +39,7 @@ FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *D
 TABLES = ("also_by", "totals", "top_partitions", "post_process")
 KEYS = ("select", *FILES, *mappings.RELEASE, *TABLES, "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
-_OWNER = "release"
+_SUBJECT = "release"
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "input": ((str, list), "a path, or a list of them"),
     "output": (str, "a path"),
@@ -124,17 +124,17 @@ class Description:
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        mappings.check_words(_OWNER, "the description", given, KEYS)
+        mappings.check_words(_SUBJECT, "the description", given, KEYS)
         for name, (kinds, rule) in _KINDS.items():
             if name in given and not isinstance(given[name], kinds):
-                raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
-        checks.require("person" in given, _OWNER, "person", "be given")
+                raise checks.ParameterTypeError(_SUBJECT, name, f"be {rule}")
+        checks.require("person" in given, _SUBJECT, "person", "be given")
         self.became: tuple[str, ...] = ()
         if "select" in given:
-            statement = mappings.statement_of(_OWNER, given)
+            statement = mappings.statement_of(_SUBJECT, given)
             given, self.became = {**given, **statement.mapping}, statement.became
         for name in ("metrics", "budget"):
-            checks.require(name in given, _OWNER, name, "be given")
+            checks.require(name in given, _SUBJECT, name, "be given")
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
@@ -145,12 +145,12 @@ class Description:
         self.output: str = given.get("output", "")
         parts = {name: given[name] for name in mappings.RELEASE if name in given}
         batches = "top_partitions" not in given
-        self.release = mappings.aggregate_of(_OWNER, parts, batches=batches)
+        self.release = mappings.aggregate_of(_SUBJECT, parts, batches=batches)
         self.top = self._top()
         totals = given.get("totals", AGREE if self.top is None else APART)
         rule = "be apart where only top_partitions are kept"
-        checks.require(self.top is None or totals == APART, _OWNER, "totals", rule)
-        self.run = mappings.tables_of(_OWNER, self.release, given.get("also_by"), totals)
+        checks.require(self.top is None or totals == APART, _SUBJECT, "totals", rule)
+        self.run = mappings.tables_of(_SUBJECT, self.release, given.get("also_by"), totals)
         self.tables = tables_of(self.run)
         if self.query is not None:
             query = Query.of(self.query)
@@ -165,20 +165,20 @@ class Description:
         if "top_partitions" not in self.given:
             return None
         asked, words = self.given["top_partitions"], ("by", "k")
-        parts = mappings.mapping_of(_OWNER, "top_partitions", asked, words, words)
+        parts = mappings.mapping_of(_SUBJECT, "top_partitions", asked, words, words)
         names = output_names((), self.release.metrics)
         rule = f"have by: one of the output columns {', '.join(names)}"
-        checks.require(parts["by"] in names, _OWNER, "top_partitions", rule)
+        checks.require(parts["by"] in names, _SUBJECT, "top_partitions", rule)
         rule = "be given: top_partitions ranks its values"
-        checks.require(bool(self.release.partition), _OWNER, "partition", rule)
+        checks.require(bool(self.release.partition), _SUBJECT, "partition", rule)
         return parts["by"], number(parts["k"])
 
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:
             return None
         words = ("path", "limit")
-        parts = mappings.mapping_of(_OWNER, "ledger", self.given["ledger"], words, words[:1])
-        limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
+        parts = mappings.mapping_of(_SUBJECT, "ledger", self.given["ledger"], words, words[:1])
+        limit = mappings.budget_of(_SUBJECT, parts["limit"]) if "limit" in parts else None
         return dp.Ledger(parts["path"], limit)
 
     def files(self, name: str) -> list[str]:
@@ -194,24 +194,24 @@ class Description:
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that replaces its input."""
         for name in ("input", "output"):
-            checks.require(bool(self.given.get(name)), _OWNER, name, "be given")
+            checks.require(bool(self.given.get(name)), _SUBJECT, name, "be given")
         outputs, pages = self.files("output"), self.files("report")
         for path in filter(None, [*outputs, *pages]):
-            open_files.check_system(_OWNER, "output", path)
+            open_files.check_system(_SUBJECT, "output", path)
             open_files.answer(path, FileSystems.exists)
         rule = f"be given where {' or '.join(PAGE)} is: they are of the page"
-        checks.require(bool(pages) or not self.page, _OWNER, "report", rule)
+        checks.require(bool(pages) or not self.page, _SUBJECT, "report", rule)
         for page in pages:
             report.check(page, self.page.get("number_style", report.PLAIN))
             new = self.given.get("overwrite") or not FileSystems.exists(page)
             checks.require(new, "report", "path", f"name a new file, not {page!r}")
         read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]
         for path in read:
-            open_files.check_system(_OWNER, "input", path)
+            open_files.check_system(_SUBJECT, "input", path)
             for output in (*outputs, *map(whole_files.beside, outputs), *pages):
                 other = not PurePath(_plain(output)).match(_plain(path))
                 rule = f"name another file than input and ledger, and {path!r} matches it"
-                checks.require(other, _OWNER, "output", rule)
+                checks.require(other, _SUBJECT, "output", rule)
 
     def check_reachable(self, made: beam.Pipeline) -> None:
         """Refuse input that is not there, and stores that cannot be written, before a run is charged.
@@ -230,7 +230,7 @@ def _patterns(given: str | list[str]) -> str:
     """Return paths and globs with commas between; Beam matches no glob without a directory."""
     listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
     if not all(isinstance(word, str) for word in listed):
-        raise checks.ParameterTypeError(_OWNER, "input", f"be {_KINDS['input'][1]}")
+        raise checks.ParameterTypeError(_SUBJECT, "input", f"be {_KINDS['input'][1]}")
     return ",".join(word if "/" in word else f"./{word}" for word in listed)
 
 

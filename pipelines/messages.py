@@ -33,7 +33,7 @@ _ADVICE = {
     "report.path": "name another, or overwrite it",
     "output columns": "give the column of partition another name in the data",
 }
-"""What mends a parameter, by its name, or by its owner and name."""
+"""The hint of a parameter, by its name, or by its subject and name."""
 _NAMES = {
     "the runner": "--runner",
     "ContributionBounds.partitions": "bounds partitions",
@@ -64,13 +64,13 @@ def translated(text: str) -> str:
     parts = _FORM.fullmatch(text)
     if not parts:
         return text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: ")
-    owner, name, rule, mend = (part or "" for part in parts.groups())
-    text = f"{_NAMES.get(f'{owner}.{name}', _NAMES.get(name, name))} must {rule}"
-    advice = _ADVICE.get(f"{owner}.{name}", _ADVICE.get(name, ""))
-    mend = flagged(mend)
+    subject, name, rule, hint = (part or "" for part in parts.groups())
+    text = f"{_NAMES.get(f'{subject}.{name}', _NAMES.get(name, name))} must {rule}"
+    advice = _ADVICE.get(f"{subject}.{name}", _ADVICE.get(name, ""))
+    hint = flagged(hint)
     is_sql = name in ("query", "statement")
-    if mend and (is_sql or not _PYTHON.search(mend)):
-        text += f". {mend}"
+    if hint and (is_sql or not _PYTHON.search(hint)):
+        text += f". {hint}"
     elif advice:
         text += f": {advice}"
     text = text.replace("an int of", "a whole number of")

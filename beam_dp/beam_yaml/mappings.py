@@ -46,11 +46,11 @@ _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "sensitivity")
 
 
-def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
+def check_words(subject: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Refuse a word that is not known, with those that it may stand for.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         name: what has the words.
         given: the words.
         known: those that it can have.
@@ -61,59 +61,61 @@ def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str
     known = list(known)
     for word in given:
         if word not in known:
-            mend = checks.near(word, known) or f"It has {', '.join(known)}."
-            raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
+            hint = checks.near(word, known) or f"It has {', '.join(known)}."
+            raise checks.ParameterError(subject, name, f"not have the word {word!r}", hint)
 
 
-def aggregate_of(owner: str, given: object, batches: bool = False) -> PrivateAggregate:
+def aggregate_of(subject: str, given: object, batches: bool = False) -> PrivateAggregate:
     """Return the release that a mapping describes.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         given: its parts, by the names of `RELEASE`.
         batches: whether the output is batches of columns, where the partitions allow that.
     """
-    options = options_of(owner, given)
+    options = options_of(subject, given)
     public = isinstance(options["partitions"], PublicPartitions)
     return PrivateAggregate(**options, batches=batches and public)
 
 
-def options_of(owner: str, given: object) -> dict[str, Any]:
+def options_of(subject: str, given: object) -> dict[str, Any]:
     """Return what `PrivateAggregate` is called with, for the parts of a mapping."""
-    parts = mapping_of(owner, "config", given, RELEASE)
+    parts = mapping_of(subject, "config", given, RELEASE)
     columns = columns_of(parts.get("partition"))
-    partitions = partitions_of(owner, parts.get("partitions"), columns)
+    partitions = partitions_of(subject, parts.get("partitions"), columns)
     if type(parts.get("ledger_period")) in (int, datetime.date):  # what YAML makes of their text
         parts["ledger_period"] = str(parts["ledger_period"])
     return {
         "person": parts["person"],
-        "metrics": metrics_of(owner, parts["metrics"]),
-        "budget": budget_of(owner, parts["budget"]),
+        "metrics": metrics_of(subject, parts["metrics"]),
+        "budget": budget_of(subject, parts["budget"]),
         "partition": columns,
-        "bounds": bounds_of(owner, parts.get("bounds")),
+        "bounds": bounds_of(subject, parts.get("bounds")),
         "partitions": partitions,
-        "keep": keep_of(owner, parts.get("keep")),
+        "keep": keep_of(subject, parts.get("keep")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
     }
 
 
-def statement_of(owner: str, given: Mapping[str, Any]) -> Statement:
+def statement_of(subject: str, given: Mapping[str, Any]) -> Statement:
     """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
     period = [given["period"]] if given.get("period") else []
     found = Statement.of(given["select"], (*columns_of(given["person"]), *period))
     for name in found.mapping:
-        mend = "Leave one of the two out."
-        checks.require(given.get(name) is None, owner, name, "be said by the statement alone", mend)
+        hint = "Leave one of the two out."
+        checks.require(
+            given.get(name) is None, subject, name, "be said by the statement alone", hint
+        )
     return found
 
 
 def tables_of(
-    owner: str, first: PrivateAggregate, also_by: Any, totals: str = AGREE
+    subject: str, first: PrivateAggregate, also_by: Any, totals: str = AGREE
 ) -> PrivateTables:
     """Return the tables of a run.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         first: the first table, at the budget of all.
         also_by: a column, or a list; each entry is a column, a list of columns, "total", or a
             mapping with these as `partition`, and with `partitions` and `weight`.
@@ -123,53 +125,53 @@ def tables_of(
     for given in also_by if isinstance(also_by, _LISTS) else [also_by] if also_by else []:
         words = ("partition", "partitions", "weight")
         entry = given if isinstance(given, Mapping) else {"partition": given}
-        entry = mapping_of(owner, "also_by", entry, words, words[:1])
+        entry = mapping_of(subject, "also_by", entry, words, words[:1])
         if entry["partition"] != TOTAL:
             entry["partition"] = columns_of(entry["partition"])
         if "partitions" in entry:
-            columns = checks.columns(owner, "also_by", entry["partition"])
-            entry["partitions"] = partitions_of(owner, entry["partitions"], list(columns))
+            columns = checks.columns(subject, "also_by", entry["partition"])
+            entry["partitions"] = partitions_of(subject, entry["partitions"], list(columns))
         if "weight" in entry:
             entry["weight"] = number(entry["weight"])
         entries.append(entry)
     return PrivateTables(first, entries, totals)
 
 
-def metrics_of(owner: str, given: object) -> list[Metric]:
+def metrics_of(subject: str, given: object) -> list[Metric]:
     """Return the metrics of a list like `[count, {sum: spent, clip: 100}]`."""
-    mend = "Write metrics: [count, {sum: spent, clip: 100}]."
+    hint = "Write metrics: [count, {sum: spent, clip: 100}]."
     if not isinstance(given, _LISTS) or not given:
         rule = f"be a list of metrics, not {checks.shown(given)}"
-        raise checks.ParameterTypeError(owner, "metrics", rule, mend)
-    made = [metric_of(owner, each) for each in given]
+        raise checks.ParameterTypeError(subject, "metrics", rule, hint)
+    made = [metric_of(subject, each) for each in given]
     names = [metric.output for metric in made]
-    mend = "Write {sum: spent, name: spent_again}."
+    hint = "Write {sum: spent, name: spent_again}."
     unlike = len({*names}) == len(names)
-    checks.require(unlike, owner, "output columns", f"have different names, not {names}", mend)
+    checks.require(unlike, subject, "output columns", f"have different names, not {names}", hint)
     return made
 
 
-def metric_of(owner: str, given: object) -> Metric:
+def metric_of(subject: str, given: object) -> Metric:
     """Return the metric of a word, or of a mapping like `{sum: spent, clip: 100}`."""
-    fields = {given: None} if isinstance(given, str) else mapping_of(owner, "a metric", given)
+    fields = {given: None} if isinstance(given, str) else mapping_of(subject, "a metric", given)
     named = [name for name in fields if name in REGISTRY]
     if not named:
-        check_words(owner, "a metric", fields, REGISTRY)
+        check_words(subject, "a metric", fields, REGISTRY)
     word = named[0]
     kind = REGISTRY[word]
     known = [field.name for field in dataclasses.fields(kind) if field.name not in ("column", "_")]
     rule = f"have the word of one metric, not {', '.join(named)}"
-    mend = f"Ask for each metric by itself. {word} has the options {', '.join(known)}."
-    checks.require(len(named) == 1, owner, "a metric", rule, mend)
+    hint = f"Ask for each metric by itself. {word} has the options {', '.join(known)}."
+    checks.require(len(named) == 1, subject, "a metric", rule, hint)
     if "person_epsilon" in fields:
         known += [name for name in (*_OWN, *_OF_PEOPLE) if name not in known]
     rest = {name: value for name, value in fields.items() if name != word}
-    check_words(owner, word, rest, sorted(known))
+    check_words(subject, word, rest, sorted(known))
     if fields[word] is not None:
         rest["column"] = fields[word]
     needed = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
-    mapping_of(owner, word, rest, needed=needed)
-    options = {name: _option(owner, kind, name, value) for name, value in rest.items()}
+    mapping_of(subject, word, rest, needed=needed)
+    options = {name: _option(subject, kind, name, value) for name, value in rest.items()}
     if "person_epsilon" not in options:
         return kind(**options)
     column, epsilons = (options.pop(name, None) for name in _OWN)
@@ -177,50 +179,50 @@ def metric_of(owner: str, given: object) -> Metric:
     return personalised(kind(**options), column, epsilons, beside)
 
 
-def _option(owner: str, kind: type[Metric], name: str, value: Any) -> Any:
+def _option(subject: str, kind: type[Metric], name: str, value: Any) -> Any:
     """Return an option of a metric as the Python call has it."""
     if name in kind.functions:
-        return function_of(owner, name, value)
+        return function_of(subject, name, value)
     if name == "search":
         return BY_WORD.get(value, value) if isinstance(value, str) else value
     if name == "candidates" and value is not None:
-        return candidates_of(owner, value)
+        return candidates_of(subject, value)
     if name == "edges":
-        return edges_of(owner, value)
+        return edges_of(subject, value)
     if isinstance(value, _LISTS):
         return list(map(number, value))
     return value if name in _TEXTS else number(value)
 
 
-def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
+def function_of(subject: str, name: str, given: object) -> Callable[[Any], Any]:
     """Return the function MODULE:NAME."""
     found: Any = None
     with contextlib.suppress(Exception):  # an import runs the user's code, which may raise anything
         found = pkgutil.resolve_name(str(given))
     rule = f"be MODULE:NAME of a function that can be imported, not {checks.shown(given)}"
-    checks.require(callable(found), owner, name, rule)
+    checks.require(callable(found), subject, name, rule)
     known: Callable[[Any], Any] = found
     return known
 
 
-def candidates_of(owner: str, given: object) -> Candidates:
+def candidates_of(subject: str, given: object) -> Candidates:
     """Return the grid of `{low: 0, high: 60, step: 1}`, `0..60..1`, `{low: 1, high: 9, ratio: 3}`."""
     if isinstance(given, str) and given.count("..") == 2:
         given = dict(zip(("low", "high", "step"), given.split(".."), strict=True))
-    parts = mapping_of(owner, "candidates", given, ("low", "high", "step", "ratio"))
-    mend = "Write candidates: {low: 0, high: 60, step: 1}."
+    parts = mapping_of(subject, "candidates", given, ("low", "high", "step", "ratio"))
+    hint = "Write candidates: {low: 0, high: 60, step: 1}."
     whole = {*parts} in ({"low", "high", "step"}, {"low", "high", "ratio"})
-    checks.require(whole, owner, "candidates", "have a low, a high, and a step or a ratio", mend)
+    checks.require(whole, subject, "candidates", "have a low, a high, and a step or a ratio", hint)
     grid = {name: number(value) for name, value in parts.items()}
     return Candidates.geometric(**grid) if "ratio" in grid else Candidates.linear(**grid)
 
 
-def edges_of(owner: str, given: object) -> list[Any]:
+def edges_of(subject: str, given: object) -> list[Any]:
     """Return the edges of a list of numbers and LOW..HIGH..STEP, like `[0..100..10, .inf]`."""
     edges: list[Any] = []
     for each in given if isinstance(given, _LISTS) else [given]:
         if isinstance(each, str) and ".." in each:
-            edges += itertools.islice(candidates_of(owner, each), _MOST_EDGES)
+            edges += itertools.islice(candidates_of(subject, each), _MOST_EDGES)
         else:
             edges.append(number(each))
     return edges
@@ -238,33 +240,35 @@ def number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.strip("+-").isdecimal() else exact
 
 
-def budget_of(owner: str, given: object) -> Budget:
+def budget_of(subject: str, given: object) -> Budget:
     """Return the budget of `{epsilon: 1, delta: 1e-6}` or `{rho: 0.1}`."""
-    parts = mapping_of(owner, "budget", given, ("epsilon", "rho", "delta"))
-    rule, mend = "have either an epsilon or a rho", "Write budget: {epsilon: 1, delta: 1e-6}."
-    checks.require(("epsilon" in parts) != ("rho" in parts), owner, "budget", rule, mend)
+    parts = mapping_of(subject, "budget", given, ("epsilon", "rho", "delta"))
+    rule, hint = "have either an epsilon or a rho", "Write budget: {epsilon: 1, delta: 1e-6}."
+    checks.require(("epsilon" in parts) != ("rho" in parts), subject, "budget", rule, hint)
     amounts = {name: number(value) for name, value in parts.items()}
     return Budget.zcdp(**amounts) if "rho" in parts else Budget(**amounts)
 
 
-def bounds_of(owner: str, given: object) -> ContributionBounds | None:
+def bounds_of(subject: str, given: object) -> ContributionBounds | None:
     """Return the bounds of `{partitions: 3, rows_per_partition: 10}`; None for none."""
     if given is None:
         return None
-    limits = mapping_of(owner, "bounds", given, _names(ContributionBounds))
+    limits = mapping_of(subject, "bounds", given, _names(ContributionBounds))
     return ContributionBounds(**{name: number(most) for name, most in limits.items()})
 
 
-def keep_of(owner: str, given: object) -> KeepReliable | None:
+def keep_of(subject: str, given: object) -> KeepReliable | None:
     """Return the rule of `reliable`, `{within: 0.25, at_least: {count: 9}}`; None for none."""
     if given is None:
         return None
-    mend = "Write keep: reliable, or keep: {within: 0.25, at_least: {people_count: 100}}."
+    hint = "Write keep: reliable, or keep: {within: 0.25, at_least: {people_count: 100}}."
     if given != "reliable" and not isinstance(given, Mapping):
         rule = f"be reliable, or a mapping, not {checks.shown(given)}"
-        raise checks.ParameterTypeError(owner, "keep", rule, mend)
-    parts = {} if given == "reliable" else mapping_of(owner, "keep", given, ("within", "at_least"))
-    least = mapping_of(owner, "keep.at_least", parts.get("at_least", {}))
+        raise checks.ParameterTypeError(subject, "keep", rule, hint)
+    parts = (
+        {} if given == "reliable" else mapping_of(subject, "keep", given, ("within", "at_least"))
+    )
+    least = mapping_of(subject, "keep.at_least", parts.get("at_least", {}))
     return KeepReliable(number(parts.get("within")), {n: number(v) for n, v in least.items()})
 
 
@@ -278,12 +282,12 @@ def columns_of(given: Any) -> Any:
 
 
 def partitions_of(
-    owner: str, given: object, columns: list[str]
+    subject: str, given: object, columns: list[str]
 ) -> PublicPartitions | PrivatePartitions | None:
     """Return how partitions are chosen.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv} with
             the partition columns, or {private: {pre_threshold: 5}}; None: private ones.
         columns: the partition columns.
@@ -293,19 +297,19 @@ def partitions_of(
     if isinstance(given, _LISTS):
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
-        "product": lambda parts: PublicPartitions.product(**mapping_of(owner, "product", parts)),
+        "product": lambda parts: PublicPartitions.product(**mapping_of(subject, "product", parts)),
         "files": lambda pattern: PublicPartitions.from_files(pattern, columns),
         "private": lambda parts: PrivatePartitions(
-            **mapping_of(owner, "private", parts or {}, _names(PrivatePartitions))
+            **mapping_of(subject, "private", parts or {}, _names(PrivatePartitions))
         ),
     }
-    mend = "Write partitions: [1, 2, 3]."
+    hint = "Write partitions: [1, 2, 3]."
     if not isinstance(given, Mapping):
         rule = f"be a list of keys, not {checks.shown(given)}"
-        mend = f"Write partitions: [{given}]." if type(given) in (str, int) else mend
-        raise checks.ParameterTypeError(owner, "partitions", rule, mend)
-    way = mapping_of(owner, "partitions", given, tuple(ways))
-    checks.require(len(way) == 1, owner, "partitions", f"have one of {', '.join(ways)}", mend)
+        hint = f"Write partitions: [{given}]." if type(given) in (str, int) else hint
+        raise checks.ParameterTypeError(subject, "partitions", rule, hint)
+    way = mapping_of(subject, "partitions", given, tuple(ways))
+    checks.require(len(way) == 1, subject, "partitions", f"have one of {', '.join(ways)}", hint)
     [(name, value)] = way.items()
     return ways[name](value)
 
@@ -330,12 +334,12 @@ def keys_of(text: str, parts: int) -> list[Any]:
 
 
 def mapping_of(
-    owner: str, name: str, given: object, known: Sequence[str] = (), needed: Sequence[str] = ()
+    subject: str, name: str, given: object, known: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return a mapping; refuse unknown names, if any are known, and one without a needed name."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise checks.ParameterTypeError(owner, name, f"be a mapping, not {checks.shown(given)}")
-    check_words(owner, name, given, known or given)
+        raise checks.ParameterTypeError(subject, name, f"be a mapping, not {checks.shown(given)}")
+    check_words(subject, name, given, known or given)
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
-    checks.require(not missing, owner, name, f"have {missing}")
+    checks.require(not missing, subject, name, f"have {missing}")
     return dict(given)

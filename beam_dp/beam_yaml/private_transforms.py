@@ -54,14 +54,14 @@ def private_aggregate(
     """
     given = {**locals(), **unknown}
     del given["unknown"]
-    owner, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
+    subject, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
     if given.pop("select") is None:
-        run = mappings.tables_of(owner, mappings.aggregate_of(owner, given), *further)
+        run = mappings.tables_of(subject, mappings.aggregate_of(subject, given), *further)
         return ReleasedRows(run, run.endings)
-    rule, mend = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
-    checks.require(not further[0], owner, "also_by", rule, mend)
-    mapping = mappings.statement_of(owner, {**given, "select": select}).mapping
-    options = mappings.options_of(owner, {name: mapping.get(name, given[name]) for name in given})
+    rule, hint = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
+    checks.require(not further[0], subject, "also_by", rule, hint)
+    mapping = mappings.statement_of(subject, {**given, "select": select}).mapping
+    options = mappings.options_of(subject, {name: mapping.get(name, given[name]) for name in given})
     del options["metrics"], options["partition"]
     asked = Select(select, totals=further[1], **options)
     return ReleasedRows(asked, asked.tables.endings)

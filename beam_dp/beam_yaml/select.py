@@ -14,7 +14,7 @@ from beam_dp.transforms.private_tables import AGREE, PrivateTables
 from beam_dp.transforms.released_queries import PostProcess, ReleasedQuery
 from beam_dp.transforms.row_queries import Rows
 
-_OWNER = "Select"
+_SUBJECT = "Select"
 
 
 def select(
@@ -45,8 +45,8 @@ def select(
     parts = _parts(statement, person, options)
     data = parts.pop("input", None)
     rule = "be given where FROM names no files, and left out where it does"
-    mend = "Write FROM 'visits.csv', or rows=df with FROM rows."
-    checks.require((data is None) != (rows is None), _OWNER, "rows", rule, mend)
+    hint = "Write FROM 'visits.csv', or rows=df with FROM rows."
+    checks.require((data is None) != (rows is None), _SUBJECT, "rows", rule, hint)
     given = rows if data is None else data
     return release(given, person=person, budget=budget, **parts, **options)
 
@@ -79,7 +79,7 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
         super().__init__()
         totals = options.pop("totals", AGREE)
         parts = _parts(statement, person, options)
-        checks.require("input" not in parts, _OWNER, "statement", "be FROM rows in a pipeline")
+        checks.require("input" not in parts, _SUBJECT, "statement", "be FROM rows in a pipeline")
         self._query = Rows(parts["query"]) if "query" in parts else None
         asked = parts["metrics"], budget, parts["partition"]
         first = PrivateAggregate(person, *asked, **options)
@@ -102,6 +102,6 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
 def _parts(statement: str, person: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a statement says, in the words of `release`; refuse what the options say too."""
     given = {**options, "select": statement, "person": person}
-    made = dict(statement_of(_OWNER, given).mapping)
-    metrics = metrics_of(_OWNER, made["metrics"])
+    made = dict(statement_of(_SUBJECT, given).mapping)
+    metrics = metrics_of(_SUBJECT, made["metrics"])
     return {**made, "metrics": metrics, "partition": columns_of(made.get("partition"))}

@@ -42,7 +42,7 @@ from beam_dp.transforms.stages.output_names import field_names, output_names
 
 RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""
-_OWNER = "release"
+_SUBJECT = "release"
 _PATIENCE = 1.0
 _COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
@@ -210,7 +210,7 @@ def release(
     tables = PrivateTables(aggregate, also_by, totals)
     if ledger is not None and not isinstance(ledger, Ledger):
         rule = f"be a Ledger, not {checks.shown(ledger)}"
-        raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
+        raise checks.ParameterTypeError(_SUBJECT, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
     owners = aggregate.people_columns
     parsed = None if query is None else Query.of(query)
     after = ReleasedQuery.of(post_process, tables)
@@ -292,7 +292,7 @@ def _read_of(
     names = [*owners, *tables.columns, *(column.name for column in columns)]
     if query is not None:
         names = [*query.columns_of(names), *query.needs]
-    return frames.frame_of(_OWNER, data, names)
+    return frames.frame_of(_SUBJECT, data, names)
 
 
 def label(program: str, path: str) -> str:

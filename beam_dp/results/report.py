@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\
 _ENDS = re.compile(r"(\[[^\[\]]+?), (?=[^\[\]]+\])")
 MOST_BARS, MOST_PANELS = 60, 12
 """How much one chart draws: of more partitions the largest ones."""
-_OWNER = "report"
+_SUBJECT = "report"
 _FOLDER = Path(__file__).parent
 
 
@@ -75,14 +75,14 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
     signs = _STYLE.fullmatch(number_style) if isinstance(number_style, str) else None
     rule = f"be 1234.5 with the signs that are wanted, not {checks.shown(number_style)}"
     is_clear = signs is not None and signs["thousands"] != signs["decimal"]
-    checks.require(is_clear, _OWNER, "number_style", rule, "Write 1.234,5 or 1 234.5.")
+    checks.require(is_clear, _SUBJECT, "number_style", rule, "Write 1.234,5 or 1 234.5.")
     is_there = importlib.util.find_spec("jinja2") is not None
-    checks.require(is_there, _OWNER, "jinja2", "be installed", "Write: pip install jinja2.")
+    checks.require(is_there, _SUBJECT, "jinja2", "be installed", "Write: pip install jinja2.")
     if path is not None:
         name = os.fspath(path)
         rule = f"end in .html, not {checks.shown(name)}"
-        checks.require(name.endswith(".html"), _OWNER, "path", rule)
-        whole_files.check(_OWNER, name)
+        checks.require(name.endswith(".html"), _SUBJECT, "path", rule)
+        whole_files.check(_SUBJECT, name)
 
 
 def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()) -> str:

@@ -32,7 +32,7 @@ from beam_dp.text.plan import cost
 FORMAT = 1
 PATIENCE = 60.0
 """How many seconds a job waits for another one that changes the same ledger."""
-_MEND = (
+_HINT = (
     "Nothing is charged. Put back a copy of the file. If there is none, start another ledger, and "
     "charge to it first what this one says was spent"
 )
@@ -47,9 +47,9 @@ def checked(path: object) -> Path:
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if type(text) is not str or not text:
-        mend = 'Write dp.Ledger("visits.ledger.jsonl").'
+        hint = 'Write dp.Ledger("visits.ledger.jsonl").'
         raise checks.ParameterTypeError(
-            "Ledger", "path", f"be the name of a file, not {checks.shown(path)}", mend
+            "Ledger", "path", f"be the name of a file, not {checks.shown(path)}", hint
         )
     real = Path(os.path.realpath(text))
     rule = f"be in a folder of this machine, which can lock it, that exists, not {text!r}"
@@ -189,7 +189,7 @@ def read(path: str, text: str) -> tuple[Budget, tuple[Charge, ...]]:
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         pass  # told below, without the error, which may quote the line
     rule = "be as it was written, and is damaged"
-    raise checks.ParameterError("Ledger", f"line {number} of {path}", rule, _MEND)
+    raise checks.ParameterError("Ledger", f"line {number} of {path}", rule, _HINT)
 
 
 def _check(before: str, content: dict[str, Any]) -> str:

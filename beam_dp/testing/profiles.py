@@ -91,10 +91,10 @@ def check_monotone(
         TypeError, ValueError: for other parameters, or if f returns what is not a number; an error
             that f raises comes through.
     """
-    owner = "check_monotone"
-    check_callable(owner, "f", f)
-    checks.positive_integer(owner, "attempts", attempts)
-    values = SetValues(owner, f, records(owner, people), UNLIMITED)
+    subject = "check_monotone"
+    check_callable(subject, "f", f)
+    checks.positive_integer(subject, "attempts", attempts)
+    values = SetValues(subject, f, records(subject, people), UNLIMITED)
     n = len(values.people)
     for pair in pairs(n, attempts, n):
         smaller, larger = map(values, pair)
@@ -128,9 +128,9 @@ def check_interlacing(
         TypeError, ValueError: for other parameters, or values that are not numbers; an error that
             the function raises is not caught.
     """
-    owner = "check_interlacing"
-    claims = _Claims(owner, profile_function, records(owner, people))
-    checks.positive_integer(owner, "attempts", attempts)
+    subject = "check_interlacing"
+    claims = _Claims(subject, profile_function, records(subject, people))
+    checks.positive_integer(subject, "attempts", attempts)
     n = len(claims.people)
     return claims.refuted(pairs(n, attempts, n))
 
@@ -165,22 +165,22 @@ def check_profile(
         TypeError, ValueError: for other parameters, or values that are not numbers; an error that
             a function raises is not caught.
     """
-    owner = "check_profile"
-    check_callable(owner, "f", f)
-    claims = _Claims(owner, profile_function, records(owner, people))
-    values = SetValues(owner, f, claims.people, UNLIMITED)
-    checks.positive_integer(owner, "attempts", attempts)
-    most = min(checks.positive_integer(owner, "size", size), len(claims.people))
+    subject = "check_profile"
+    check_callable(subject, "f", f)
+    claims = _Claims(subject, profile_function, records(subject, people))
+    values = SetValues(subject, f, claims.people, UNLIMITED)
+    checks.positive_integer(subject, "attempts", attempts)
+    most = min(checks.positive_integer(subject, "size", size), len(claims.people))
     return claims.refuted(pairs(len(claims.people), attempts, most), values, exact)
 
 
 class _Claims:
     """The profiles that a function claims for subsets of some people, each computed once."""
 
-    def __init__(self, owner: str, function: ProfileFunction, people: People) -> None:
-        check_callable(owner, "profile_function", function)
+    def __init__(self, subject: str, function: ProfileFunction, people: People) -> None:
+        check_callable(subject, "profile_function", function)
         self.people = people
-        self._owner, self._function = owner, function
+        self._subject, self._function = subject, function
         self._known: dict[int, tuple[Number, ...]] = {}
 
     def refuted(
@@ -199,10 +199,10 @@ class _Claims:
         if members not in self._known:
             claimed = self._function(self.subset(members))
             listed = claimed.values if isinstance(claimed, Profile) else claimed
-            name = f"{self._owner}: profile_function"
+            name = f"{self._subject}: profile_function"
             levels = tuple(plain_number(name, value) for value in listed)
             rule = "return at least B[0], not nothing"
-            checks.require(len(levels) > 0, self._owner, "profile_function", rule)
+            checks.require(len(levels) > 0, self._subject, "profile_function", rule)
             self._known[members] = levels
         return self._known[members]
 

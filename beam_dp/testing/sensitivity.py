@@ -58,11 +58,11 @@ def check_sensitivity(
         TypeError, ValueError: for other parameters, or if f returns what are not numbers; an error
             that f raises comes through.
     """
-    owner = "check_sensitivity"
-    check_callable(owner, "f", f)
-    power, limit = check_p(owner, p), _limit(owner, claimed)
-    checks.positive_integer(owner, "attempts", attempts)
-    databases = _databases(owner, f, people, bins, size)
+    subject = "check_sensitivity"
+    check_callable(subject, "f", f)
+    power, limit = check_p(subject, p), _limit(subject, claimed)
+    checks.positive_integer(subject, "attempts", attempts)
+    databases = _databases(subject, f, people, bins, size)
     for x, i in databases.moves(attempts):
         moved = databases.moved((x, i), power)
         if exceeds(moved, limit):
@@ -79,16 +79,16 @@ def exceeds(moved: Number, claimed: Number) -> bool:
     return moved > claimed
 
 
-def _limit(owner: str, claimed: object) -> Number:
+def _limit(subject: str, claimed: object) -> Number:
     if isinstance(claimed, float) and claimed == math.inf:
         return math.inf
-    exact = checks.number(owner, "claimed", claimed)
-    checks.require(exact >= 0, owner, "claimed", f"be at least 0, not {claimed!r}")
+    exact = checks.number(subject, "claimed", claimed)
+    checks.require(exact >= 0, subject, "claimed", f"be at least 0, not {claimed!r}")
     return exact.numerator if exact.denominator == 1 else exact
 
 
 def _databases(
-    owner: str,
+    subject: str,
     f: Callable[[Any], Any],
     people: Iterable[Any] | None,
     bins: int | None,
@@ -96,18 +96,18 @@ def _databases(
 ) -> "_Databases":
     if (people is None) == (bins is None):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "either people or bins",
             "be given",
             "Write people=[...] for a function of records, bins=3 for one of histograms.",
         )
     if size is not None:
-        checks.positive_integer(owner, "size", size)
+        checks.positive_integer(subject, "size", size)
     if bins is not None:
-        universe = tuple(range(checks.positive_integer(owner, "bins", bins)))
-        return _Databases(Values(owner, f), universe, size or 32, size or 32)
-    listed = records(owner, people if people is not None else ())
-    chosen = Values(owner, lambda x: f(tuple(listed[i] for i in x.nonzero()[0])))
+        universe = tuple(range(checks.positive_integer(subject, "bins", bins)))
+        return _Databases(Values(subject, f), universe, size or 32, size or 32)
+    listed = records(subject, people if people is not None else ())
+    chosen = Values(subject, lambda x: f(tuple(listed[i] for i in x.nonzero()[0])))
     return _Databases(chosen, listed, 1, min(size or len(listed), len(listed)))
 
 

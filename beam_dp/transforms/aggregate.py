@@ -34,7 +34,7 @@ from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
 from beam_dp.transforms.stages.bound_and_summarise import First, Summarise
 from beam_dp.transforms.stages.draws_folder import draws_of
 
-_OWNER = "PrivateAggregate"
+_SUBJECT = "PrivateAggregate"
 
 
 @dataclasses.dataclass(eq=False)
@@ -117,33 +117,33 @@ class PrivateAggregate(RowsOfPeople):
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
-        self.partitions = check_partitions(_OWNER, self._partition, self.partitions)
+        self.partitions = check_partitions(_SUBJECT, self._partition, self.partitions)
         if not isinstance(self.partitions, PrivatePartitions) or self.metrics != ():
-            self.metrics = check_metrics(_OWNER, self.metrics)
+            self.metrics = check_metrics(_SUBJECT, self.metrics)
         if not self._others:
-            self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
+            self.bounds = self._bounds = check_bounds(_SUBJECT, self.bounds, self.metrics)
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         if self._others:
             asked = self.metrics, self._bounds, self.partitions
-            self.metrics = guards.check_several(_OWNER, *asked, self.people_columns)
+            self.metrics = guards.check_several(_SUBJECT, *asked, self.people_columns)
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
-                _OWNER,
+                _SUBJECT,
                 "budget",
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
-        checks.boolean(_OWNER, "nonnegative", self.nonnegative)
+        checks.boolean(_SUBJECT, "nonnegative", self.nonnegative)
         if self.keep is not None:
             if not isinstance(self.keep, KeepReliable):
                 rule = f"be KeepReliable, not {checks.shown(self.keep)}"
-                mend = "Write keep=dp.KeepReliable(within=0.25)."
-                raise checks.ParameterTypeError(_OWNER, "keep", rule, mend)
+                hint = "Write keep=dp.KeepReliable(within=0.25)."
+                raise checks.ParameterTypeError(_SUBJECT, "keep", rule, hint)
             self.keep.check(self.metrics)
         guards.check_functions(self.metrics)
-        output_names.check_batches(_OWNER, self.batches, self.partitions)
-        output_names.check_names(_OWNER, self.partition, self.metrics, self.batches)
+        output_names.check_batches(_SUBJECT, self.batches, self.partitions)
+        output_names.check_names(_SUBJECT, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
         self.agrees = False  # `PrivateTables` makes the output of the stored draws
         self.has_other = False  # and may add rows
@@ -163,11 +163,11 @@ class PrivateAggregate(RowsOfPeople):
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         self._check_input(pcoll, (column.name for column in self._program.columns))
-        guards.warn_of_unusual(_OWNER, self.budget)
-        draws = draws_of(_OWNER, pcoll.pipeline)
+        guards.warn_of_unusual(_SUBJECT, self.budget)
+        draws = draws_of(_SUBJECT, pcoll.pipeline)
         checks.require(
             self._drawn is None,
-            _OWNER,
+            _SUBJECT,
             "each object",
             "be applied once, not twice: a second application spends the budget again",
             "Make another object, with a budget of its own.",
@@ -234,7 +234,7 @@ class PrivateAggregate(RowsOfPeople):
         if self._bounds.is_automatic and not self._others:
             ladder = edges_up_to(limit_of(self._bounds, asked))
         else:
-            ladder = (max_partitions_of(_OWNER, self._bounds, asked),)
+            ladder = (max_partitions_of(_SUBJECT, self._bounds, asked),)
         request = Request(
             tuple(self.metrics),
             budget,
@@ -252,7 +252,7 @@ class PrivateAggregate(RowsOfPeople):
         free = self._bounds.max_partitions is None and not self._others
         plan = describe(self._program, unbounded=free)
         unit = protected(
-            [self._owner, *self._others],
+            [self._subject, *self._others],
             self.period,
             cost(self.budget),
             self.ledger_period,

@@ -35,7 +35,7 @@ from beam_dp.transforms.stages import output_names, quick_steps, shard_number
 from beam_dp.transforms.stages.bound_and_summarise import gather
 from beam_dp.transforms.stages.output_names import row_type
 
-_OWNER = "BoundContributions"
+_SUBJECT = "BoundContributions"
 _Texts = dict[tuple[int, int], bytes]
 """The encoding of each row by its digest."""
 _FORMAT = 2  # of marshal: one without references, so that equal rows have equal bytes
@@ -205,19 +205,19 @@ class BoundContributions(RowsOfPeople):
 
     def __post_init__(self) -> None:
         self._check_names()
-        self.values = checks.columns(_OWNER, "values", self.values)
-        self.bounds = check_bounds(_OWNER, self.bounds)
+        self.values = checks.columns(_SUBJECT, "values", self.values)
+        self.bounds = check_bounds(_SUBJECT, self.bounds)
         checks.require(
             self.bounds.max_partitions is not None
             or self.bounds.max_rows_per_partition is not None,
-            _OWNER,
+            _SUBJECT,
             "bounds",
             "have at least one limit, not none",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
-        self._wanted = tuple(dict.fromkeys((self._owner, *self._partition, *self.values)))
-        output_names.check_names(_OWNER, self._wanted, ())
-        self.partitions = check_public(_OWNER, self._partition, self.partitions)
+        self._wanted = tuple(dict.fromkeys((self._subject, *self._partition, *self.values)))
+        output_names.check_names(_SUBJECT, self._wanted, ())
+        self.partitions = check_public(_SUBJECT, self._partition, self.partitions)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""

@@ -123,8 +123,8 @@ def _no_numbers(path: str, reader: ReadRows, read: Sequence[Any]) -> Iterator[tu
             forms = pc.replace_substring_regex(bad, r"\p{Nd}+", "9")
             examples = dict(zip(forms.to_pylist(), bad.to_pylist(), strict=True))
             shown = (f"{n:,} like {examples[form]!r}" for form, n in _counted(forms)[:SHOWN])
-            mend = dialect and csv_files.mended(texts, dialect)
-            text = f"; all numbers are read by {mend}" if mend else ""
+            hint = dialect and csv_files.dialect_hint(texts, dialect)
+            text = f"; all numbers are read by {hint}" if hint else ""
             yield name, f"{len(bad):,} cells are no numbers: {', '.join(shown)}{text}"
 
 

@@ -18,7 +18,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
 
 _HALF, _QUARTER = 0.5, 0.25
-_OWNER = "KeepReliable"
+_SUBJECT = "KeepReliable"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,20 +42,20 @@ class KeepReliable:
 
     def __post_init__(self) -> None:
         if self.within is not None:
-            checks.fraction_between(_OWNER, "within", self.within, 0, 1, "Write within=0.25.")
+            checks.fraction_between(_SUBJECT, "within", self.within, 0, 1, "Write within=0.25.")
         if not isinstance(self.at_least, Mapping):
-            mend = 'Write at_least={"people_count": 100}.'
+            hint = 'Write at_least={"people_count": 100}.'
             rule = f"be a mapping, not {checks.shown(self.at_least)}"
-            raise checks.ParameterTypeError(_OWNER, "at_least", rule, mend)
+            raise checks.ParameterTypeError(_SUBJECT, "at_least", rule, hint)
         for name, least in self.at_least.items():
-            checks.fraction_between(_OWNER, f"at_least[{name!r}]", least, -math.inf, math.inf)
+            checks.fraction_between(_SUBJECT, f"at_least[{name!r}]", least, -math.inf, math.inf)
 
     def check(self, metrics: Sequence[Metric]) -> None:
         """Refuse columns that are not released."""
         names = [output.name for metric in metrics for output in metric.outputs]
         for name in self.at_least:
             rule = f"name output columns ({', '.join(names)}), not {name!r}"
-            checks.require(name in names, _OWNER, "at_least", rule)
+            checks.require(name in names, _SUBJECT, "at_least", rule)
 
 
 def doubtful(

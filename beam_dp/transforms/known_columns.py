@@ -66,12 +66,12 @@ def remember(
 
 
 def check(
-    owner: str, rows: beam.PCollection[Any], wanted: Sequence[str], given: Sequence[str] | None
+    subject: str, rows: beam.PCollection[Any], wanted: Sequence[str], given: Sequence[str] | None
 ) -> None:
     """Refuse columns that the rows do not have; warn where it is not known which they have.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         rows: the collection.
         wanted: the columns that are read.
         given: the columns that the caller says the rows have; None: not said.
@@ -82,28 +82,30 @@ def check(
     kind = rows.element_type
     if kind in _NO_ROWS or isinstance(kind, TupleConstraint):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "its input",
             "hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not "
             f"{_shown(kind)}",
             'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
         )
     if given is not None:
-        there = checks.columns(owner, "columns", given)
-        _compare(owner, wanted, there, "that columns=[...] names")
+        there = checks.columns(subject, "columns", given)
+        _compare(subject, wanted, there, "that columns=[...] names")
     fields = fields_of(rows)
     if fields is not None:
-        _compare(owner, wanted, [name for name, _ in fields], "of its rows")
+        _compare(subject, wanted, [name for name, _ in fields], "of its rows")
     elif rows in _read:
-        _compare(owner, wanted, _read[rows][0], "that ReadRows reads")
+        _compare(subject, wanted, _read[rows][0], "that ReadRows reads")
     elif given is None and kind not in _BATCHES:
-        warn(owner, "rows without a schema are given, and no columns=[...] that they have", wanted)
+        warn(
+            subject, "rows without a schema are given, and no columns=[...] that they have", wanted
+        )
 
 
-def warn(owner: str, why: str, wanted: Sequence[str]) -> None:
+def warn(subject: str, why: str, wanted: Sequence[str]) -> None:
     """Say that names are not compared with anything, and what becomes of a misspelt one."""
     text = (
-        f"{owner}: {why}, so a misspelt name among {checks.listed(wanted)} is not noticed: it "
+        f"{subject}: {why}, so a misspelt name among {checks.listed(wanted)} is not noticed: it "
         "counts as a column in which every row is empty"
     )
     warnings.warn(text, UnknownColumns, stacklevel=2)
@@ -138,11 +140,11 @@ def forms_of(rows: beam.PCollection[Any]) -> _Forms:
     return _read[rows][2] if rows in _read else {}
 
 
-def _compare(owner: str, wanted: Sequence[str], there: Sequence[str], whose: str) -> None:
+def _compare(subject: str, wanted: Sequence[str], there: Sequence[str], whose: str) -> None:
     for name in wanted:
         checks.require(
             name in there,
-            owner,
+            subject,
             f"column {name!r}",
             f"be one of the columns {whose}: {checks.listed(there)}",
             checks.near(name, there),

@@ -19,7 +19,7 @@ from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_co
 from beam_dp.transforms.io.file_format import cells_of
 from beam_dp.transforms.io.read_rows import ReadRows, matched_files
 
-_OWNER = "PublicPartitions"
+_SUBJECT = "PublicPartitions"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -80,11 +80,11 @@ class PublicPartitions:
         Raises:
             TypeError, ValueError: for a column without values, and for values that are no keys.
         """
-        mend = 'Write PublicPartitions.product(day=range(1, 8), country=["DE", "FR"]).'
+        hint = 'Write PublicPartitions.product(day=range(1, 8), country=["DE", "FR"]).'
         for name, values in parts.items():
             if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
                 rule = f"be a list of values, not {checks.shown(values)}"
-                raise checks.ParameterTypeError(f"{_OWNER}.product", name, rule, mend)
+                raise checks.ParameterTypeError(f"{_SUBJECT}.product", name, rule, hint)
         return cls(itertools.product(*parts.values()), tuple(parts))
 
     @classmethod
@@ -105,17 +105,17 @@ class PublicPartitions:
         """
         read = ReadRows(pattern, columns, **dialect)
         for each in pattern.split(","):
-            matched_files(each, _OWNER)
+            matched_files(each, _SUBJECT)
         elements = read.here()
         parts = [cells_of(elements, name) for name in read.columns]
         for name, part in zip(read.columns, parts, strict=True):
             checks.require(
-                None not in part, _OWNER, f"column {name!r} of {pattern!r}", "have no empty cell"
+                None not in part, _SUBJECT, f"column {name!r} of {pattern!r}", "have no empty cell"
             )
         typed = parts if read.format.typed else map(typed_keys, parts)
         return cls(zip(*typed, strict=True), tuple(read.columns))
 
-    def ordered(self, owner: str, columns: tuple[str, ...]) -> "PublicPartitions":
+    def ordered(self, subject: str, columns: tuple[str, ...]) -> "PublicPartitions":
         """Return the same keys with their parts in the order of the partition columns.
 
         Raises:
@@ -125,7 +125,7 @@ class PublicPartitions:
             return self
         checks.require(
             sorted(self.names) == sorted(columns),
-            owner,
+            subject,
             "partitions",
             f"have the columns of partition, {', '.join(columns)}, not {', '.join(self.names)}",
         )
@@ -164,7 +164,7 @@ def _listed(keys: Iterable[object]) -> KeyList:
         return KeyList([pc.unique(plain_column(values))])
     listed = [key if isinstance(key, tuple) else (key,) for key in values]
     same = len(set(map(len, listed))) < 2
-    checks.require(same, _OWNER, "keys", "all have the same number of parts")
+    checks.require(same, _SUBJECT, "keys", "all have the same number of parts")
     return KeyList.of(dict.fromkeys(KeyList.of(listed)))
 
 
@@ -254,13 +254,13 @@ def _place(row: beam.Row, by: str) -> tuple[float, str]:
 
 
 def check_partitions(
-    owner: str, columns: tuple[str, ...], partitions: Partitions | None
+    subject: str, columns: tuple[str, ...], partitions: Partitions | None
 ) -> Partitions | None:
     """Return how partitions are chosen; None without partition columns: there is one partition."""
     if not columns:
         checks.require(
             partitions is None,
-            owner,
+            subject,
             "partitions",
             "be left out without partition columns",
             'Write partition=["day"] beside it.',
@@ -270,7 +270,7 @@ def check_partitions(
         return PrivatePartitions()
     if not isinstance(partitions, Partitions):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "partitions",
             f"be PublicPartitions or PrivatePartitions, not {kind_of(partitions)}",
             "Write partitions=dp.PublicPartitions([1, 2, 3]).",
@@ -279,38 +279,38 @@ def check_partitions(
         parts = len(partitions.keys.columns)
         checks.require(
             parts == len(columns),
-            owner,
+            subject,
             "public keys",
             f"have one part per partition column ({len(columns)}), not {parts}",
         )
-        return partitions.ordered(owner, columns)
+        return partitions.ordered(subject, columns)
     return partitions
 
 
 def check_public(
-    owner: str, columns: tuple[str, ...], partitions: PublicPartitions | None
+    subject: str, columns: tuple[str, ...], partitions: PublicPartitions | None
 ) -> PublicPartitions | None:
     """Return the public partitions, if any; refuse private ones, which only a release selects."""
     checks.require(
         not isinstance(partitions, PrivatePartitions),
-        owner,
+        subject,
         "partitions",
         "be PublicPartitions or left out: nothing is released here",
         "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
-    listed = None if partitions is None else check_partitions(owner, columns, partitions)
+    listed = None if partitions is None else check_partitions(subject, columns, partitions)
     return listed if isinstance(listed, PublicPartitions) else None
 
 
 def check_bounds(
-    owner: str, bounds: ContributionBounds | None, asked: Sequence[Metric] | None = None
+    subject: str, bounds: ContributionBounds | None, asked: Sequence[Metric] | None = None
 ) -> ContributionBounds:
     """Return the bounds; for None, an automatic one where that is possible, else none.
 
     Limits on rows alone leave the bound on partitions automatic too, or without a limit.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         bounds: as the user gave them.
         asked: what is released beside partitions; None: nothing is released here, and so nothing
             can be chosen privately.
@@ -323,7 +323,7 @@ def check_bounds(
         return ContributionBounds(AUTO if possible else None)
     if not isinstance(bounds, ContributionBounds):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "bounds",
             f"be ContributionBounds, not {checks.shown(bounds)}",
             "Write bounds=dp.ContributionBounds(partitions=3).",
@@ -332,7 +332,7 @@ def check_bounds(
         return bounds.up_to(None)  # limits on rows alone were meant
     checks.require(
         possible or not bounds.is_automatic,
-        owner,
+        subject,
         "bounds.partitions",
         'be a number or None, not "auto": it is chosen privately only beside what is released, for '
         "rows of one owner, where people are added or removed and all pay the same",
@@ -341,7 +341,9 @@ def check_bounds(
     return bounds
 
 
-def max_partitions_of(owner: str, bounds: ContributionBounds, partitions: Partitions | None) -> int:
+def max_partitions_of(
+    subject: str, bounds: ContributionBounds, partitions: Partitions | None
+) -> int:
     """Return the most partitions that one person can have rows in.
 
     Raises:
@@ -351,7 +353,7 @@ def max_partitions_of(owner: str, bounds: ContributionBounds, partitions: Partit
     if limit is not None:
         return limit
     raise checks.ParameterError(
-        owner,
+        subject,
         "bounds.partitions",
         "be given where partitions are selected privately",
         "Write bounds=dp.ContributionBounds(partitions=3).",

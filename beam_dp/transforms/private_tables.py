@@ -46,8 +46,8 @@ from beam_dp.transforms.stages.draw_once import BLOCK_ROWS, Block
 AGREE, APART = "agree", "apart"
 TOTAL = "total"
 """The table of all rows; of a column that is called so, write [total]."""
-_OWNER = "PrivateTables"
-_MEND = 'Write totals="apart" for tables that need not agree.'
+_SUBJECT = "PrivateTables"
+_HINT = 'Write totals="apart" for tables that need not agree.'
 _AGREEING = (
     "Totals agree, at no cost, of {}: each is the sum of its parts, by least squares over what was "
     "drawn; each interval is that of its table alone"
@@ -103,18 +103,18 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def __post_init__(self) -> None:
         super().__init__()
-        checks.one_of(_OWNER, "totals", self.totals, (AGREE, APART))
+        checks.one_of(_SUBJECT, "totals", self.totals, (AGREE, APART))
         entries = [e if isinstance(e, Mapping) else {"partition": e} for e in self.also_by]
         words = {"partition", "partitions", "weight"}
         rule = "have a partition, and perhaps partitions and a weight, and nothing else"
         known = all("partition" in e and {*e} <= words for e in entries)
-        checks.require(known, _OWNER, "also_by", rule)
+        checks.require(known, _SUBJECT, "also_by", rule)
         named = [entry["partition"] for entry in entries]
         listed = [() if n == TOTAL else (n,) if isinstance(n, str) else n for n in named]
-        columns = [checks.columns(_OWNER, "also_by", names) for names in listed]
+        columns = [checks.columns(_SUBJECT, "also_by", names) for names in listed]
         sets = [frozenset(names) for names in (self.first.partition, *columns)]
         rule = "be other columns for each table, and two have the same ones"
-        checks.require(len({*sets}) == len(sets), _OWNER, "also_by", rule)
+        checks.require(len({*sets}) == len(sets), _SUBJECT, "also_by", rule)
         coarser = [sum(other < own for other in sets) for own in sets]
         usual = [_FINER ** (each - coarser[0]) for each in coarser[1:]]
         weights = [e.get("weight", each) for e, each in zip(entries, usual, strict=True)]
@@ -153,7 +153,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def _join(self) -> None:
         """Fix which tables are parts of which, and which rows count; refuse what cannot agree."""
-        order, pairs = nested(_OWNER, "also_by", [table.partition for table in self.tables])
+        order, pairs = nested(_SUBJECT, "also_by", [table.partition for table in self.tables])
         self.ordered = [self.tables[index] for index in order]
         self._links = [self._link(*pair) for pair in pairs]
         above = [_public(self.ordered[k.coarse]) for k in self._links if k.fine == len(order) - 1]
@@ -162,7 +162,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             rule = "be all pairs of the keys of both groups of columns"
             hint = "Write partitions=dp.PublicPartitions.product(day=[...], store=[...])."
             is_whole = len(cells) == math.prod(len(keys) for keys in above if keys is not None)
-            checks.require(is_whole, _OWNER, "public keys", rule, hint)
+            checks.require(is_whole, _SUBJECT, "public keys", rule, hint)
         known = [(table._partition, keys) for table in self.ordered if (keys := _public(table))]
         finest = [(by, keys) for by, keys in known if not any({*by} < {*o} for o, _ in known)]
         for link in self._links:
@@ -171,7 +171,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             table._also_listed = tuple(each for each in finest if each[0] != table._partition)
             table.paid = self.first.budget
             table.agrees = True
-            output_names.check_names(_OWNER, table.keys, table.metrics, table.batches)
+            output_names.check_names(_SUBJECT, table.keys, table.metrics, table.batches)
 
     def _link(self, coarse: int, fine: int) -> Link:
         """Return how a table is a part of another: of public ones with the parents."""
@@ -184,13 +184,13 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             by = checks.listed(parent.partition)
             rule = f"be public by {by}, as they are in a finer table"
             if known is None:
-                raise checks.ParameterError(_OWNER, "partitions", rule, _MEND)
+                raise checks.ParameterError(_SUBJECT, "partitions", rule, _HINT)
             columns = [part.partition.index(name) for name in parent.partition]
             parents = known.indexes([listed.keys.columns[at] for at in columns], _SALT)
             found = parents.min() >= 0 and len(np.unique(parents)) == len(known)
             rule = f"be the same by {by} as in the finer table"
             hint = "Leave out those of the coarser one."
-            checks.require(found, _OWNER, "public keys", rule, hint)
+            checks.require(found, _SUBJECT, "public keys", rule, hint)
         return Link(coarse, fine, parents, False)
 
     @property

@@ -21,7 +21,7 @@ from beam_dp.transforms.io import table_files
 from beam_dp.transforms.private_tables import PrivateTables
 from beam_dp.transforms.stages import output_names, quick_steps
 
-_OWNER, _NAME = "release", "post_process"
+_SUBJECT, _NAME = "release", "post_process"
 _FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
 _TABLE, _ROW = "released", "row of the released table"
 
@@ -63,17 +63,17 @@ class ReleasedQuery:
         Raises:
             ValueError: for SQL that does not fit the columns.
         """
-        row_queries.tree_of(_OWNER, _NAME, self.text, _FORM)
+        row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
         known, names, problem = [*self.keys, *self.numbers], [], ""
         try:
             names = self._made(pa.table({name: pa.nulls(0) for name in known})).column_names
         except (row_queries.duckdb().Error, pa.ArrowException) as error:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"
-        checks.require(not problem, _OWNER, _NAME, rule, _FORM)
+        checks.require(not problem, _SUBJECT, _NAME, rule, _FORM)
         own = names[: len(known) + 1] == [*known, _ROW] and len({*names}) == len(names)
         rule = f"be SELECT *, and names of their own, and it gives {checks.listed(names)}"
-        checks.require(own, _OWNER, _NAME, rule, _FORM)
+        checks.require(own, _SUBJECT, _NAME, rule, _FORM)
         return names[len(known) + 1 :]
 
     def run(self, table: pa.Table) -> pa.Table:
@@ -108,7 +108,7 @@ class ReleasedQuery:
         made = engine.sql(self.text).to_arrow_table()
         text = [field.name for field in made.schema if pa.types.is_string(field.type)]
         rule = "compute numbers: CASE WHEN ... THEN 1 ELSE 0 END"
-        checks.require({*text} <= {*self.keys}, _OWNER, _NAME, rule, _FORM)
+        checks.require({*text} <= {*self.keys}, _SUBJECT, _NAME, rule, _FORM)
         kinds = [made.schema.field(name) for name in (*rows, _ROW) if name in made.column_names]
         more = [pa.field(name, pa.float64()) for name in made.column_names[len(kinds) :]]
         return made.cast(pa.schema([*kinds, *more]))

@@ -21,7 +21,7 @@ from beam_dp.transforms.stages import draw_once, guards, output_names, quick_ste
 from beam_dp.transforms.stages.bound_and_summarise import Summarise, open_bucket
 from beam_dp.transforms.stages.output_names import row_type
 
-_OWNER = "RemovalLoss"
+_SUBJECT = "RemovalLoss"
 
 
 def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
@@ -52,7 +52,7 @@ def _check_statistic(statistic: object) -> None:
     if not isinstance(statistic, Metric) or not statistic.monotone:
         names = names_of(lambda kind: kind.monotone)
         raise checks.ParameterTypeError(
-            _OWNER,
+            _SUBJECT,
             "statistic",
             f"be one of {names} (monotone in the set of people), not {shown(statistic)}",
             'Write statistic=dp.Max("minutes").',
@@ -110,23 +110,23 @@ class RemovalLoss(RowsOfPeople):
 
     def __post_init__(self) -> None:
         self._check_names(several=True)
-        checks.positive_integer(_OWNER, "removals", self.removals)
+        checks.positive_integer(_SUBJECT, "removals", self.removals)
         checks.require(
             self.removals <= REMOVALS,
-            _OWNER,
+            _SUBJECT,
             "removals",
             f"be at most {REMOVALS}, not {self.removals}",
             "Give the search more epsilon, fewer candidates, or fewer partitions per person.",
         )
         _check_statistic(self.statistic)
-        self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
-        self.partitions = check_public(_OWNER, self._partition, self.partitions)
+        self.bounds = self._bounds = check_bounds(_SUBJECT, self.bounds)
+        self.partitions = check_public(_SUBJECT, self._partition, self.partitions)
         if self._others:
             guards.check_several(
-                _OWNER, [self.statistic], self._bounds, self.partitions, self.people_columns
+                _SUBJECT, [self.statistic], self._bounds, self.partitions, self.people_columns
             )
         guards.check_functions([self.statistic])
-        output_names.check_names(_OWNER, (*self._partition, "profile"), ())
+        output_names.check_names(_SUBJECT, (*self._partition, "profile"), ())
         self._loss = compile_loss(self.statistic, self.removals, self._others)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:

@@ -50,7 +50,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import ids, plain_values, row_fields
 from beam_dp.transforms.io import table_files
 
-_OWNER = "Rows"
+_SUBJECT = "Rows"
 _TABLE = "rows"
 _FORM = "Write SELECT visitor_id, spent * 1.2 AS spent FROM rows WHERE minutes > 5."
 _CONFIG = {
@@ -164,9 +164,9 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
         """Apply the transform to rows."""
         parsed = self.parsed
-        known_columns.check(_OWNER, rows, parsed.needs, None)
+        known_columns.check(_SUBJECT, rows, parsed.needs, None)
         rule = "be rows that no other query makes: a person could be computed twice"
-        checks.require(query_of(rows) is None, _OWNER, "its input", rule, "Write one query")
+        checks.require(query_of(rows) is None, _SUBJECT, "its input", rule, "Write one query")
         names = known_columns.names_of(rows)
         read = names if parsed.star else parsed.needs
         made = rows | "Query" >> beam.ParDo(_Run(parsed)).with_output_types(pa.RecordBatch)
@@ -213,7 +213,7 @@ class Query:
         Raises:
             ValueError, TypeError: names what is refused; no data is known here.
         """
-        engine, parsed = tree_of(_OWNER, "query", text, _FORM)
+        engine, parsed = tree_of(_SUBJECT, "query", text, _FORM)
         node = parsed["statements"][0]["node"]
         _only(node, "type", "select_list", "from_table", "where_clause")
         table = node["from_table"]
@@ -281,11 +281,11 @@ class Query:
         return source
 
 
-def tree_of(owner: str, name: str, text: object, hint: str) -> tuple[Any, dict[str, Any]]:
+def tree_of(subject: str, name: str, text: object, hint: str) -> tuple[Any, dict[str, Any]]:
     """Return a DuckDB, and the tree that its parser gives of one SELECT.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         name: what the SELECT is called in errors.
         text: the SELECT.
         hint: what errors say to write.
@@ -294,17 +294,17 @@ def tree_of(owner: str, name: str, text: object, hint: str) -> tuple[Any, dict[s
         ValueError, TypeError: for what is no SELECT, for several, and for a UNION.
     """
     if type(text) is not str:
-        raise checks.ParameterTypeError(owner, name, f"be SQL, not {text!r}", hint)
+        raise checks.ParameterTypeError(subject, name, f"be SQL, not {text!r}", hint)
     engine = _parser().cursor()
     [[tree]] = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
     parsed: dict[str, Any] = json.loads(tree)
     problem = parsed.get("error_message", "")
     rule = f"be one SELECT that can be read: {problem}"
-    checks.require(not parsed["error"], owner, name, rule, hint)
+    checks.require(not parsed["error"], subject, name, rule, hint)
     statements = parsed["statements"]
-    checks.require(len(statements) == 1, owner, name, "be one SELECT", hint)
+    checks.require(len(statements) == 1, subject, name, "be one SELECT", hint)
     plain = statements[0]["node"]["type"] == "SELECT_NODE"
-    checks.require(plain, owner, name, "be one SELECT without UNION", hint)
+    checks.require(plain, subject, name, "be one SELECT without UNION", hint)
     return engine, parsed
 
 
@@ -317,7 +317,7 @@ def query_of(rows: beam.PCollection[Any]) -> Query | None:
 
 
 def _require(ok: bool, rule: str) -> None:
-    checks.require(ok, _OWNER, "query", rule, _FORM)
+    checks.require(ok, _SUBJECT, "query", rule, _FORM)
 
 
 def _told_apart(names: Iterable[str]) -> None:
@@ -326,7 +326,7 @@ def _told_apart(names: Iterable[str]) -> None:
     for name in names:
         other = of_lower.setdefault(name.lower(), name)
         rule = f"read one of {other!r} and {name!r}: SQL does not tell them apart"
-        checks.require(other == name, _OWNER, "query", rule, "Rename one of them before")
+        checks.require(other == name, _SUBJECT, "query", rule, "Rename one of them before")
 
 
 def _only(node: Mapping[str, Any], *parts: str) -> None:
@@ -355,7 +355,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     name = tree["function_name"].lower()
     if name not in _FUNCTIONS:
         found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
-        raise checks.ParameterError(_OWNER, "query", f"not call {name}: {found[0]}", found[1])
+        raise checks.ParameterError(_SUBJECT, "query", f"not call {name}: {found[0]}", found[1])
     given = [each["expression"] for each in tree["arguments"]]
     plain = not any(tree.get(part) for part in _OF_CALLS) and not tree["order_bys"]["orders"]
     _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
@@ -364,7 +364,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     _require(all(map(is_literal, given[_FUNCTIONS[name]])), rule)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
     rule = "have regexp_replace replace one match: the work for all may grow faster than a cell"
-    checks.require(not every, _OWNER, "query", rule, "Write replace(), or translate()")
+    checks.require(not every, _SUBJECT, "query", rule, "Write replace(), or translate()")
 
 
 def literal(kind: str, text: str) -> dict[str, Any]:
@@ -431,7 +431,7 @@ def value_of(engine: Any, parsed: Mapping[str, Any], item: Mapping[str, Any]) ->
 def duckdb() -> Any:
     """Return the library; refuse where it is not installed."""
     found = importlib.util.find_spec("duckdb") is not None
-    checks.require(found, _OWNER, "duckdb", "be installed", "Write: pip install duckdb.")
+    checks.require(found, _SUBJECT, "duckdb", "be installed", "Write: pip install duckdb.")
     return importlib.import_module("duckdb")  # here, for it comes with an extra
 
 
@@ -492,7 +492,7 @@ class _Engine:
         names = needs if self._query.star else self._query.needs
         for name in names:
             rule = f"stand once in every batch; one of them has {checks.listed(there)}"
-            checks.require(there.count(name) == 1, _OWNER, f"column {name!r}", rule)
+            checks.require(there.count(name) == 1, _SUBJECT, f"column {name!r}", rule)
         _told_apart(names)
         # Without columns a batch has no rows: SELECT 1 AS one FROM rows.
         return batch.select(list(names) or there[:1]).replace_schema_metadata()
@@ -527,13 +527,13 @@ class _Engine:
             made = self._run(empty).schema
         except (pa.ArrowException, duckdb().Error) as error:
             problem = str(error)
-        mend = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
+        hint = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
         text = problem.partition("\n")[0].rstrip(".")
         rule = f"fit the columns {checks.listed(schema.names)}: {text}"
-        checks.require(not problem, _OWNER, "query", rule, mend)
+        checks.require(not problem, _SUBJECT, "query", rule, hint)
         names = self._query.outputs(schema.names)
         rule = f"give its columns different names, and they are {checks.listed(names)}"
-        checks.require(made.names == names, _OWNER, "query", rule)
+        checks.require(made.names == names, _SUBJECT, "query", rule)
         return made
 
     def _check_plan(self, empty: pa.RecordBatch) -> None:
@@ -550,8 +550,8 @@ class _Engine:
                 info = part["type_info"] or {}
                 plain = part["id"] in _TYPES and info.get("type", _DECIMAL) == _DECIMAL
                 rule = f"have plain values only, and {info.get('alias') or part['id']} is none"
-                mend = "Plain are booleans, numbers, text, dates, times without a zone, intervals"
-                checks.require(plain, _OWNER, "query", rule, mend)
+                hint = "Plain are booleans, numbers, text, dates, times without a zone, intervals"
+                checks.require(plain, _SUBJECT, "query", rule, hint)
             elif part.get("type") == "OPERATOR_CAST" and not part["function_data"]["try_cast"]:
                 _check_implicit(engine, part)
 
@@ -576,8 +576,8 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
         engine.execute(f"SELECT CAST(?::VARCHAR AS {kind}{digits})", [child["value"]["value"]])
         return
     rule = f"not take text as {kind} unasked, as that of {child['alias'] or 'an expression'}"
-    mend = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
-    raise checks.ParameterError(_OWNER, "query", rule, mend)
+    hint = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
+    raise checks.ParameterError(_SUBJECT, "query", rule, hint)
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

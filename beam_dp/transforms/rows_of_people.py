@@ -33,8 +33,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         name = type(self).__name__
         if not several:
             checks.column(name, "person", self.person)
-        self._owner, self._others = guards.check_person(name, self.person)
-        self.person = (self._owner, *self._others) if self._others else self._owner
+        self._subject, self._others = guards.check_person(name, self.person)
+        self.person = (self._subject, *self._others) if self._others else self._subject
         self.partition = self._partition = checks.columns(name, "partition", self.partition)
         shard_number.check(name, self.shards)
         self._only: public_keys.PublicKeys | None = None
@@ -43,16 +43,16 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
             self._check_period(name)
 
     def _check_period(self, name: str) -> None:
-        mend = 'Write period="day".'
+        hint = 'Write period="day".'
         checks.require(
-            self.period is not None, name, "period", "be given with a ledger_period", mend
+            self.period is not None, name, "period", "be given with a ledger_period", hint
         )
         self.period = checks.column(name, "period", self.period)
         rule = f"be another column than the person, not {self.period!r}"
-        checks.require(self.period != self._owner, name, "period", rule, mend)
+        checks.require(self.period != self._subject, name, "period", rule, hint)
         rule = f"be left out where rows have several owners: {checks.listed(self.person)}"
-        mend = "Name one column as the person."
-        checks.require(not self._others, name, "period", rule, mend)
+        hint = "Name one column as the person."
+        checks.require(not self._others, name, "period", rule, hint)
         if self.ledger_period is not None:
             kept = periods.named(self.ledger_period)
             self._only = public_keys.PublicKeys(public_keys.KeyList.of((each,) for each in kept))
@@ -64,7 +64,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
             ValueError: for a person who is computed of several columns, and for a period that is
                 computed where a ledger was told of a column.
         """
-        for name in (self._owner, *self._others):
+        for name in (self._subject, *self._others):
             query.check_person(name)
         if self.period is not None:
             source = query.source_of(self.period)
@@ -84,7 +84,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
     def people_columns(self) -> tuple[str, ...]:
         """The columns that say who is protected: of the person, or the owners, and the period."""
         period = () if self.period is None else (self.period,)
-        return (self._owner, *self._others, *period)
+        return (self._subject, *self._others, *period)
 
     def _check_input(self, rows: beam.PCollection[Any], read: Iterable[str]) -> None:
         """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
@@ -100,5 +100,5 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         """Return which columns hold what in one run, which has a fresh key."""
         asked = self.partitions
         public = asked.index if isinstance(asked, PublicPartitions) else None
-        parts = self._owner, self._partition, columns, public, layouts.fresh_key()
+        parts = self._subject, self._partition, columns, public, layouts.fresh_key()
         return layouts.Layout(*parts, self.period, self._only, self._also_listed)

@@ -27,7 +27,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import row_queries
 from beam_dp.transforms.io import formats
 
-_OWNER, _NAME = "Select", "statement"
+_SUBJECT, _NAME = "Select", "statement"
 _FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
 _NAMED = {"quantile_cont": "quantile", "var_pop": "variance", "stddev_pop": "standard_deviation"}
 _METRICS = {n: n for n in ("sum", "mean", "min", "max", "median")} | {"avg": "mean"} | _NAMED
@@ -104,15 +104,15 @@ class Statement:
             return _Reader(text, people).statement()
         except RecursionError:
             rule = "be less deep"
-        raise checks.ParameterError(_OWNER, _NAME, rule, "Take its parentheses apart.")
+        raise checks.ParameterError(_SUBJECT, _NAME, rule, "Take its parentheses apart.")
 
 
 class _Reader:
     """Reads one statement."""
 
     def __init__(self, text: str, people: tuple[str, ...]) -> None:
-        self._engine, self._plain = row_queries.tree_of(_OWNER, _NAME, "SELECT 1 FROM rows", "")
-        node = row_queries.tree_of(_OWNER, _NAME, text, _FORM)[1]["statements"][0]["node"]
+        self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
+        node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
         table = node["from_table"]
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
@@ -292,7 +292,7 @@ class _Reader:
         self._became += [f"{_LAST[each['type']]}: of released rows" for each in last]
         if not further and having is None and not last:
             return ""
-        star = row_queries.tree_of(_OWNER, _NAME, "SELECT * FROM released", "")[1]
+        star = row_queries.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")[1]
         columns = [*star["statements"][0]["node"]["select_list"], *further]
         where, last = self._on_released(having), self._on_released(last)
         parts = {"select_list": columns, "where_clause": where, "modifiers": last}
@@ -345,14 +345,14 @@ class _Reader:
 
 
 def _require(ok: bool, rule: str, hint: str) -> None:
-    checks.require(ok, _OWNER, _NAME, rule, hint)
+    checks.require(ok, _SUBJECT, _NAME, rule, hint)
 
 
 @functools.cache
 def _aggregates() -> frozenset[str]:
     """Return the names of all aggregates that DuckDB has."""
     asked = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type='aggregate'"
-    engine, _ = row_queries.tree_of(_OWNER, _NAME, "SELECT 1", "")
+    engine, _ = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1", "")
     return frozenset(name for [name] in engine.execute(asked).fetchall())
 
 

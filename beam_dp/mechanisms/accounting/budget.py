@@ -48,8 +48,8 @@ class Budget:
     rho: Fraction | None
 
     def __init__(self, epsilon: checks.Real, delta: checks.Real = 0) -> None:
-        mend = "Write Budget(epsilon=1.0)."
-        exact = _at_least("Budget", "epsilon", epsilon, _LEAST_EPSILON, "2^-50", mend)
+        hint = "Write Budget(epsilon=1.0)."
+        exact = _at_least("Budget", "epsilon", epsilon, _LEAST_EPSILON, "2^-50", hint)
         _fill(self, exact, _checked_delta("Budget", delta), None)
 
     @classmethod
@@ -63,8 +63,8 @@ class Budget:
             rho: above 0; larger means more accurate and less private.
             delta: at least 0, below 1; 0 means (not approximate) zCDP.
         """
-        mend = "Write Budget.zcdp(rho=0.5)."
-        exact = _at_least("Budget.zcdp", "rho", rho, _LEAST_RHO, "2^-128", mend)
+        hint = "Write Budget.zcdp(rho=0.5)."
+        exact = _at_least("Budget.zcdp", "rho", rho, _LEAST_RHO, "2^-128", hint)
         budget = cls.__new__(cls)
         _fill(budget, None, _checked_delta("Budget.zcdp", delta), exact)
         return budget
@@ -85,11 +85,11 @@ class Budget:
         Args:
             weights: positive numbers; [1, 1, 2] gives a quarter, a quarter and a half.
         """
-        owner, mend = "Budget.split", "Write budget.split([1, 1])."
-        given = checks.sequence(owner, "weights", weights, "numbers", mend)
-        checks.require(len(given) > 0, owner, "weights", "have at least one number", mend)
+        subject, hint = "Budget.split", "Write budget.split([1, 1])."
+        given = checks.sequence(subject, "weights", weights, "numbers", hint)
+        checks.require(len(given) > 0, subject, "weights", "have at least one number", hint)
         name = "each weight"
-        exact = [checks.fraction_between(owner, name, weight, 0, math.inf) for weight in given]
+        exact = [checks.fraction_between(subject, name, weight, 0, math.inf) for weight in given]
         whole = sum(exact)
         return tuple(self.scaled(weight / whole) for weight in exact)
 
@@ -162,19 +162,21 @@ def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fracti
 
 
 def _at_least(
-    owner: str, name: str, value: object, least: Fraction, shown: str, mend: str
+    subject: str, name: str, value: object, least: Fraction, shown: str, hint: str
 ) -> Fraction:
-    exact = checks.number(owner, name, value)
+    exact = checks.number(subject, name, value)
     text = readable(value) if isinstance(value, Fraction) else repr(value)
-    checks.require(least <= exact, owner, name, f"be above 0 (at least {shown}), not {text}", mend)
+    checks.require(
+        least <= exact, subject, name, f"be above 0 (at least {shown}), not {text}", hint
+    )
     return exact
 
 
-def _checked_delta(owner: str, value: object) -> Fraction:
-    exact = checks.number(owner, "delta", value)
+def _checked_delta(subject: str, value: object) -> Fraction:
+    exact = checks.number(subject, "delta", value)
     checks.require(
         0 <= exact < 1,
-        owner,
+        subject,
         "delta",
         f"be at least 0 and below 1, not {value!r}",
         "Write delta=1e-6.",

@@ -10,7 +10,7 @@ PERSON = "one person"
 MOST = 366
 """Dates of one range."""
 _DATED = re.compile(r"(?<![a-z])(hour|day|date|week|month|year)(?![a-z])", re.IGNORECASE)
-_MEND = 'Write ledger_period="2026-11-22", or "2026-11-01..2026-11-30".'
+_HINT = 'Write ledger_period="2026-11-22", or "2026-11-01..2026-11-30".'
 
 
 def in_unit(text: str, period: str | None) -> str:
@@ -45,10 +45,10 @@ def named(given: object) -> tuple[str, ...]:
     Raises:
         TypeError, ValueError: for what is no text, and for a range that is not of dates.
     """
-    owner, name = "PrivateAggregate", "ledger_period"
+    subject, name = "PrivateAggregate", "ledger_period"
     if type(given) is not str or not given or not given.isprintable():
         rule = f"be text of one line that is not empty, not {checks.shown(given)}"
-        raise checks.ParameterTypeError(owner, name, rule, _MEND)
+        raise checks.ParameterTypeError(subject, name, rule, _HINT)
     if ".." not in given:
         return (given,)
     try:
@@ -56,5 +56,5 @@ def named(given: object) -> tuple[str, ...]:
     except ValueError:
         first, last = 0, -1
     rule = f"be a period, or FROM..TO of at most {MOST} dates, not {given!r}"
-    checks.require(0 <= last - first < MOST, owner, name, rule, _MEND)
+    checks.require(0 <= last - first < MOST, subject, name, rule, _HINT)
     return tuple(map(str, map(datetime.date.fromordinal, range(first, last + 1))))

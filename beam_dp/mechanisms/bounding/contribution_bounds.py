@@ -47,8 +47,8 @@ class ContributionBounds:
             value = getattr(self, field.name)
             if value is None or (value == AUTO and field.name == "partitions"):
                 continue
-            mend = 'Or "auto", or None: no limit.' if field.name == "partitions" else _NONE
-            checks.positive_integer("ContributionBounds", field.name, value, mend)
+            hint = 'Or "auto", or None: no limit.' if field.name == "partitions" else _NONE
+            checks.positive_integer("ContributionBounds", field.name, value, hint)
 
     def __reduce__(self) -> tuple[type, tuple[int | str | None, ...]]:
         return ContributionBounds, (self.partitions, self.rows_per_partition, self.rows)

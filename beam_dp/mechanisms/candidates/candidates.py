@@ -28,9 +28,9 @@ Indexes = npt.NDArray[np.int64]
 MATERIALISED = 2**22  # most values of a geometric grid, which is held in memory
 
 
-def _plain(owner: str, name: str, value: object) -> Number:
+def _plain(subject: str, name: str, value: object) -> Number:
     """Return a finite real number as a Python int, float or Fraction of the same value."""
-    exact = checks.number(owner, name, value)
+    exact = checks.number(subject, name, value)
     if isinstance(value, (float, np.floating)):
         return float(value) + 0.0  # -0.0 becomes 0.0
     return exact.numerator if exact.denominator == 1 and type(value) is not Fraction else exact
@@ -84,15 +84,15 @@ class Candidates(abc.ABC):
         Raises:
             ValueError: if step <= 0, high < low, or neighbours would round to the same float.
         """
-        owner = "Candidates.linear"
-        plain = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("step", step))]
+        subject = "Candidates.linear"
+        plain = [_plain(subject, *pair) for pair in (("low", low), ("high", high), ("step", step))]
         whole = all(type(value) is int for value in plain)
         first, last, distance = map(_decimal, plain)
-        checks.require(distance > 0, owner, "step", f"be above 0, not {step!r}")
-        checks.require(last >= first, owner, "high", f"be at least low={low!r}, not {high!r}")
+        checks.require(distance > 0, subject, "step", f"be above 0, not {step!r}")
+        checks.require(last >= first, subject, "high", f"be at least low={low!r}, not {high!r}")
         size = (last - first) // distance + 1
         if not whole:
-            _require_floats(owner, max(abs(first), abs(last)), distance if size > 1 else None)
+            _require_floats(subject, max(abs(first), abs(last)), distance if size > 1 else None)
         divisor = math.lcm(first.denominator, distance.denominator)
         return LinearGrid(int(first * divisor), int(distance * divisor), divisor, size, whole)
 
@@ -111,23 +111,25 @@ class Candidates(abc.ABC):
         Raises:
             ValueError: if low <= 0, ratio <= 1, high < low, or there were more than 2^22 values.
         """
-        owner = "Candidates.geometric"
-        plain = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("ratio", ratio))]
+        subject = "Candidates.geometric"
+        plain = [
+            _plain(subject, *pair) for pair in (("low", low), ("high", high), ("ratio", ratio))
+        ]
         first, last, factor = map(_decimal, plain)
-        checks.require(first > 0, owner, "low", f"be above 0, not {low!r}")
-        checks.require(last >= first, owner, "high", f"be at least low={low!r}, not {high!r}")
-        checks.require(factor > 1, owner, "ratio", f"be above 1, not {ratio!r}")
+        checks.require(first > 0, subject, "low", f"be above 0, not {low!r}")
+        checks.require(last >= first, subject, "high", f"be at least low={low!r}, not {high!r}")
+        checks.require(factor > 1, subject, "ratio", f"be above 1, not {ratio!r}")
         spread = _logarithm(last) - _logarithm(first)
         finest = spread / MATERIALISED
         checks.require(
             math.log1p(float(min(factor - 1, Fraction(10**300)))) >= finest,
-            owner,
+            subject,
             "ratio",
             f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
         )
         if all(type(value) is int for value in plain):
             return GivenGrid(_whole_powers(int(first), int(last), int(factor)))
-        _require_floats(owner, last, None)
+        _require_floats(subject, last, None)
         return GivenGrid(_float_powers(first, last, factor))
 
     @staticmethod
@@ -427,11 +429,11 @@ def _first_near(grid: Candidates, i: int, value: Number) -> int:
     return i
 
 
-def _require_floats(owner: str, largest: Fraction, step: Fraction | None) -> None:
+def _require_floats(subject: str, largest: Fraction, step: Fraction | None) -> None:
     """Refuse a grid whose values overflow floats, or whose neighbours may be the same float."""
     checks.require(
         largest <= Fraction(sys.float_info.max),
-        owner,
+        subject,
         "high and low",
         "be within the range of floats; three ints have no such limit",
     )
@@ -439,7 +441,7 @@ def _require_floats(owner: str, largest: Fraction, step: Fraction | None) -> Non
     spacing = Fraction(math.ulp(float(largest)))
     checks.require(
         step is None or step > spacing,
-        owner,
+        subject,
         "step",
         f"be above {float(spacing)}, the spacing of floats at the far end; three ints "
         "have no such limit",

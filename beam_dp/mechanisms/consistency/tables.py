@@ -119,7 +119,7 @@ def interval_of_sum(
 
 
 def nested(
-    owner: str, name: str, columns: Sequence[Collection[str]]
+    subject: str, name: str, columns: Sequence[Collection[str]]
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """Return the order of tables from coarse to fine, and which ones of these are next to which.
 
@@ -128,7 +128,7 @@ def nested(
     three but the total.
 
     Args:
-        owner: who asks, for the message.
+        subject: who asks, for the message.
         name: its parameter.
         columns: those of each table.
 
@@ -150,6 +150,6 @@ def nested(
     is_crossed = len(of_last) == 2 and last <= 3 and len(pairs) == 2 * last - 2
     is_crossed = is_crossed and of_last[0] ^ of_last[1] == ranked[last]
     rule = "be tables that nest, or one by two groups of columns, by each group, and of all rows"
-    mend = "Three and more crossed tables cannot agree: leave some out, or leave the totals apart."
-    checks.require(is_chain or is_crossed, owner, name, rule, mend)
+    hint = "Three and more crossed tables cannot agree: leave some out, or leave the totals apart."
+    checks.require(is_chain or is_crossed, subject, name, rule, hint)
     return order, pairs

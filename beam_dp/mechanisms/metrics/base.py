@@ -111,7 +111,7 @@ class Context:
         K depends on the budget and the candidates only; in the data, far fewer people matter.
 
         Raises:
-            ValueError: names the metric and the number, and says how to mend the call.
+            ValueError: names the metric and the number, and says how to correct the call.
         """
         checks.require(
             removals <= REMOVALS,
@@ -299,10 +299,10 @@ class Metric(MetricPart):
     weight: checks.Real = 1
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        checks.fraction_between(owner, "weight", self.weight, 0, math.inf)
+        subject = type(self).__name__
+        checks.fraction_between(subject, "weight", self.weight, 0, math.inf)
         if self.name:
-            checks.column(owner, "name", self.name)
+            checks.column(subject, "name", self.name)
 
     @property
     def output(self) -> str:
@@ -438,11 +438,11 @@ class OfNumbers(OfColumn):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        exact = checks.fraction_between(owner, "unit", self.unit, 0, math.inf)
+        subject = type(self).__name__
+        exact = checks.fraction_between(subject, "unit", self.unit, 0, math.inf)
         checks.require(
             _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
-            owner,
+            subject,
             "unit",
             f"be from 2^-200 to 2^200, not {self.unit!r}: floats must hold what is released",
             "Write unit=0.01.",
@@ -468,11 +468,11 @@ class OfNumbersBetween(OfNumbers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        low, high = units_between(self.ends, checks.decimal(owner, "unit", self.unit))
+        subject = type(self).__name__
+        low, high = units_between(self.ends, checks.decimal(subject, "unit", self.unit))
         checks.require(
             low is None or high is None or low <= high,
-            owner,
+            subject,
             "high",
             f"be above low={self.low} by the unit, {self.unit}, or more",
             "Write a smaller unit.",
@@ -485,16 +485,18 @@ class OfNumbersBetween(OfNumbers):
         Raises:
             TypeError, ValueError: unless they are finite and `low` is below `high`.
         """
-        owner, ends = type(self).__name__, []
+        subject, ends = type(self).__name__, []
         for name, end in (("low", self.low), ("high", self.high)):
             if end is not None:
-                checks.fraction_between(owner, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
-                end = checks.decimal(owner, name, end)
+                checks.fraction_between(
+                    subject, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0."
+                )
+                end = checks.decimal(subject, name, end)
             ends.append(end)
         lower, upper = ends
         checks.require(
             lower is None or upper is None or lower < upper,
-            owner,
+            subject,
             "high",
             f"be above low={float(lower or 0):g}, not {float(upper or 0):g}",
             "Write low=0, high=100.",
@@ -555,11 +557,11 @@ def shown(value: object) -> str:
     return checks.shown(value)
 
 
-def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
+def check_metrics(subject: str, metrics: object) -> tuple[Metric, ...]:
     """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
     if not isinstance(metrics, (list, tuple)) or not metrics:
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "metrics",
             f"be a list of metrics, not {shown(metrics)}",
             'Write metrics=[dp.Count(), dp.Sum("spent")].',
@@ -567,12 +569,12 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
     for metric in metrics:
         if isinstance(metric, type) or not isinstance(metric, Metric):
             raise checks.ParameterTypeError(
-                owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
+                subject, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
             )
     names = [metric.output for metric in metrics]
     checks.require(
         len(set(names)) == len(names),
-        owner,
+        subject,
         "metrics",
         f"have different names, not {names}",
         'Give one of them another: dp.Sum("spent", name="spent_again").',
@@ -605,30 +607,30 @@ def joined(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Re
     return Released.between(found, below, above)
 
 
-def check_candidates(owner: str, candidates: object) -> None:
+def check_candidates(subject: str, candidates: object) -> None:
     """Refuse what is neither None nor Candidates that floats can hold."""
     if candidates is None:
         return
     if not isinstance(candidates, Candidates):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "candidates",
             f"be Candidates, not {checks.shown(candidates)}",
             "Write Candidates.linear(0, 100, 1).",
         )
     checks.require(
         -sys.float_info.max <= candidates[0] and candidates[-1] <= sys.float_info.max,
-        owner,
+        subject,
         "candidates",
         "be numbers that floats can hold, below 1.8e308",
     )
 
 
-def check_indexes(owner: str, candidates: Candidates | None) -> None:
+def check_indexes(subject: str, candidates: Candidates | None) -> None:
     """Refuse candidates whose indexes do not fit in an array, for what is released by ranks."""
     checks.require(
         candidates is None or candidates.size < WIDE,
-        owner,
+        subject,
         "candidates",
         "be fewer than 2^62, as each person or vote has an index among them",
         "Take a coarser grid: Candidates.linear(0, 100, 0.001).",

@@ -34,8 +34,8 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_OWNER = "Histogram"
-_MEND = 'Write dp.Histogram("age", edges=[0, 18, 30, 65]).'
+_SUBJECT = "Histogram"
+_HINT = 'Write dp.Histogram("age", edges=[0, 18, 30, 65]).'
 _MOST_BINS = 1000  # there are three output columns per bin
 Edge = Fraction | float
 
@@ -71,8 +71,8 @@ class Histogram(OfNumbers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(_OWNER, "person_value", self.person_value, tuple(OPERATIONS))
-        given = checks.sequence(_OWNER, "edges", self.edges, "numbers", _MEND)
+        checks.one_of(_SUBJECT, "person_value", self.person_value, tuple(OPERATIONS))
+        given = checks.sequence(_SUBJECT, "edges", self.edges, "numbers", _HINT)
         edges = tuple(map(_edge, given))
         _check_edges(edges)
         object.__setattr__(self, "edges", edges)
@@ -107,9 +107,9 @@ def _edge(value: object) -> Edge:
     """Return an edge as the decimal that it was written as; the infinities as they are."""
     if isinstance(value, (float, np.floating)) and math.isinf(value):
         return float(value)
-    exact = checks.decimal(_OWNER, "every edge", value)
+    exact = checks.decimal(_SUBJECT, "every edge", value)
     rule = "be a number that floats can hold, below 1.8e308, or infinite"
-    checks.require(abs(exact) <= sys.float_info.max, _OWNER, "every edge", rule)
+    checks.require(abs(exact) <= sys.float_info.max, _SUBJECT, "every edge", rule)
     return exact
 
 
@@ -117,9 +117,9 @@ def _check_edges(edges: tuple[Edge, ...]) -> None:
     """Refuse edges that bound no bin, do not rise, or are too many."""
     enough = 2 <= len(edges) <= _MOST_BINS + 1
     rule = f"be 2 to {_MOST_BINS + 1} numbers, not {len(edges)}"
-    checks.require(enough, _OWNER, "edges", rule, _MEND)
+    checks.require(enough, _SUBJECT, "edges", rule, _HINT)
     rising = all(low < high for low, high in itertools.pairwise(edges))
-    checks.require(rising, _OWNER, "edges", "rise: each is above the one before", _MEND)
+    checks.require(rising, _SUBJECT, "edges", "rise: each is above the one before", _HINT)
 
 
 def _word(edge: checks.Real) -> str:

@@ -95,12 +95,14 @@ class CustomProfile(Profiled, OfNumbers):
         return "custom"
 
 
-def _check_function(owner: str, name: str, function: object, argument: str) -> None:
+def _check_function(subject: str, name: str, function: object, argument: str) -> None:
     """Refuse what cannot be called, or has no hash: equal parts are released once."""
-    check_callable(owner, name, function)
+    check_callable(subject, name, function)
     if type(function).__hash__ is None:
         rule = f"be hashable, as functions are, not {type(function).__name__}"
-        raise checks.ParameterTypeError(owner, name, rule, f"Write {name}=lambda {argument}: ....")
+        raise checks.ParameterTypeError(
+            subject, name, rule, f"Write {name}=lambda {argument}: ...."
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,13 +155,13 @@ class BlackBox(OfPersonValues):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = "BlackBox"
-        _check_function(owner, "function", self.function, "values")
-        check_candidates(owner, self.candidates)
-        check_indexes(owner, self.candidates)
+        subject = "BlackBox"
+        _check_function(subject, "function", self.function, "values")
+        check_candidates(subject, self.candidates)
+        check_indexes(subject, self.candidates)
         if self.blocks is not None:
-            mend = "Leave it out for a number that suits the budget."
-            checks.positive_integer(owner, "blocks", self.blocks, mend)
+            hint = "Leave it out for a number that suits the budget."
+            checks.positive_integer(subject, "blocks", self.blocks, hint)
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the median of its answers, with a number of blocks that suits the budget."""

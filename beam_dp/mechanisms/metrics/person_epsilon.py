@@ -49,7 +49,7 @@ from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import TierRelation
 
-OWNER = "PreprocessSensitivity"
+SUBJECT = "PreprocessSensitivity"
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 ANOTHER_WAY = "It is released in another way here: see person_value and sensitivity."
@@ -160,8 +160,8 @@ class PersonalisedStatistic(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(OWNER, "statistic", self.of, STATISTICS)
-        checks.column(OWNER, "person_epsilon", self.person_epsilon)
+        checks.one_of(SUBJECT, "statistic", self.of, STATISTICS)
+        checks.column(SUBJECT, "person_epsilon", self.person_epsilon)
         object.__setattr__(self, "epsilons", _rising(self.epsilons))
 
     @property
@@ -222,27 +222,27 @@ class PersonalisedStatistic(Preprocessing):
         """Refuse what would cost everybody the same, and another budget than the largest."""
         checks.require(
             alone and not selected,
-            OWNER,
+            SUBJECT,
             "partitions",
             "be public ones for people with an epsilon of their own, who pay for nothing else",
             "Write partitions=dp.PublicPartitions([...]).",
         )
         most = float(self.columns()[-1].detail[-1])
-        mend = f"Write budget=dp.Budget(epsilon={most})."
+        hint = f"Write budget=dp.Budget(epsilon={most})."
         checks.require(
             not budget.is_zcdp and budget.delta == 0,
-            OWNER,
+            SUBJECT,
             "budget",
             "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
-            mend,
+            hint,
         )
         checks.require(
             float(budget.amount) == most,
-            OWNER,
+            SUBJECT,
             "budget",
             f"be the largest of epsilons, {most}, not {float(budget.amount)}: that is what the "
             "person who allows most allows",
-            mend,
+            hint,
         )
 
     @property
@@ -252,13 +252,13 @@ class PersonalisedStatistic(Preprocessing):
 
 def _rising(epsilons: object) -> tuple[Fraction, ...]:
     """Return public epsilons in rising order, or refuse them."""
-    of, mend = "the public epsilons that people may have", "Write epsilons=[0.5, 1.0]."
-    given = checks.sequence(OWNER, "epsilons", epsilons, of, mend)
-    checks.require(len(given) > 0, OWNER, "epsilons", "have at least one number", mend)
-    tiers = {checks.decimal(OWNER, "epsilons", each) for each in given}
+    of, hint = "the public epsilons that people may have", "Write epsilons=[0.5, 1.0]."
+    given = checks.sequence(SUBJECT, "epsilons", epsilons, of, hint)
+    checks.require(len(given) > 0, SUBJECT, "epsilons", "have at least one number", hint)
+    tiers = {checks.decimal(SUBJECT, "epsilons", each) for each in given}
     whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
     rule = f"be positive multiples of 0.000001, not {list(given)!r}"
-    checks.require(whole, OWNER, "epsilons", rule)
+    checks.require(whole, SUBJECT, "epsilons", rule)
     return tuple(sorted(tiers))
 
 
@@ -279,7 +279,7 @@ def personalised(
     of = given.of_people()
     checks.require(
         of is not None and of.statistic in given.own_epsilons,
-        OWNER,
+        SUBJECT,
         "statistic",
         "be Sum, Max, Median, or Preprocessed of an extreme for people with an "
         "epsilon of their own",
@@ -290,7 +290,7 @@ def personalised(
     median = of.statistic == "median"
     checks.require(
         not median or "sensitivity" not in options,
-        OWNER,
+        SUBJECT,
         "sensitivity",
         "be left out: a Median for people with an epsilon of their own is searched "
         "for, and needs none",

@@ -76,22 +76,22 @@ class Preprocessing(OfPersonValues):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
+        subject = type(self).__name__
         checks.require(
-            abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
-            owner,
+            abs(checks.number(subject, "empty", self.empty)) <= _WIDEST,
+            subject,
             "empty",
             f"be from -2^200 to 2^200, not {checks.shown(self.empty)}",
         )
         if self.sensitivity != "auto":
-            mend = 'Write sensitivity="auto".'
-            delta = checks.number(owner, "sensitivity", self.sensitivity)
+            hint = 'Write sensitivity="auto".'
+            delta = checks.number(subject, "sensitivity", self.sensitivity)
             checks.require(
                 1 / _WIDEST <= delta <= _WIDEST,
-                owner,
+                subject,
                 "sensitivity",
                 f"be above 0 (from 2^-200 to 2^200), not {checks.shown(self.sensitivity)}",
-                mend,
+                hint,
             )
 
     def build(self, context: Context, share: Budget) -> Release:
@@ -212,8 +212,8 @@ class TrimmedMean(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        mend = "Write trim=0.1."
-        checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), mend)
+        hint = "Write trim=0.1."
+        checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), hint)
 
     @property
     def share(self) -> Fraction:

@@ -486,9 +486,9 @@ class Searched(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        checks.fraction_between(owner, "beta", self.beta, 0, 1)
-        check_candidates(owner, self.candidates)
+        subject = type(self).__name__
+        checks.fraction_between(subject, "beta", self.beta, 0, 1)
+        check_candidates(subject, self.candidates)
 
     @property
     def given(self) -> Candidates | None:

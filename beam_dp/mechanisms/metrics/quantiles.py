@@ -175,13 +175,15 @@ class Quantiles(OfRanks):
     shares: Sequence[checks.Real]
 
     def __post_init__(self) -> None:
-        owner = "Quantiles"
-        mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
-        checks.sequence(owner, "shares", self.shares, "numbers", mend)
-        checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
+        subject = "Quantiles"
+        hint = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+        checks.sequence(subject, "shares", self.shares, "numbers", hint)
+        checks.require(
+            len(self.shares) > 0, subject, "shares", "have at least one p", "Write [0.5]."
+        )
         for share in self.shares:
-            _check_p(owner, "every p", share)
-        exact = sorted({checks.decimal(owner, "every p", share) for share in self.shares})
+            _check_p(subject, "every p", share)
+        exact = sorted({checks.decimal(subject, "every p", share) for share in self.shares})
         object.__setattr__(self, "shares", tuple(exact))
         super().__post_init__()
 
@@ -223,12 +225,12 @@ def _finer(candidates: Candidates) -> Candidates:
     return FinerGrid(candidates) if isinstance(candidates, DecimalGrid) else candidates
 
 
-def _check_p(owner: str, name: str, p: checks.Real) -> None:
+def _check_p(subject: str, name: str, p: checks.Real) -> None:
     """Refuse what is no share of rows."""
-    checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
-    fine = checks.decimal(owner, "p", p).denominator <= _FINEST
+    checks.fraction_between(subject, name, p, 0, 1, "Write 0.5 for the median.")
+    fine = checks.decimal(subject, "p", p).denominator <= _FINEST
     rule = f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}"
-    checks.require(fine, owner, "p", rule, "Write p=0.001.")
+    checks.require(fine, subject, "p", rule, "Write p=0.001.")
 
 
 def stated(error: float, people: float) -> float:

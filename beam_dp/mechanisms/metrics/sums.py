@@ -52,14 +52,14 @@ class Clippable(Profiled):
         super().__post_init__()
         if self.search == CLIP:
             because = "without a search, as a clip is chosen and noise is added"
-            mend = "Write search=dp.AboveThreshold beside it, or leave it out."
-            checks.refuse(self, ("candidates", "beta"), because, mend)
+            hint = "Write search=dp.AboveThreshold beside it, or leave it out."
+            checks.refuse(self, ("candidates", "beta"), because, hint)
         else:
             because = "with a search for the output, which clips nobody"
             checks.refuse(self, ("clip",), because, "Leave one of the two out.")
         if self.clip is not None:
-            mend = "Write clip=100, or leave it out to have it chosen privately."
-            checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, mend)
+            hint = "Write clip=100, or leave it out to have it chosen privately."
+            checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, hint)
 
     @property
     def has_joint_noise(self) -> bool:

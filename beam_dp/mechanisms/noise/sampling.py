@@ -378,5 +378,5 @@ def _type(rate: Fraction) -> type:
     return np.int64 if rate >= SMALLEST_INT64_RATE else object
 
 
-def _positive(owner: str, name: str, value: object) -> Fraction:
-    return checks.fraction_between(owner, name, value, 0, math.inf)
+def _positive(subject: str, name: str, value: object) -> Fraction:
+    return checks.fraction_between(subject, name, value, 0, math.inf)

@@ -1,6 +1,6 @@
 """Check parameters: one rule, one function, one message form; NaN always fails.
 
-Every message reads `Owner: name must RULE. MEND`, and the error carries these parts, so that a
+Every message reads `Subject: name must RULE. HINT`, and the error carries these parts, so that a
 command line can say the same of its flags. Only parameters are ever shown: no function of this
 module is called on data.
 
@@ -53,18 +53,18 @@ class _OfParameter(Exception):
     """The error of a wrong parameter, in parts that a command line can put into its own words.
 
     Attributes:
-        owner: the class or function that was called.
+        subject: the class or function that was called.
         name: its parameter.
         rule: what the parameter must do or be, and what it is now: "be above 0, not -1".
-        mend: sentences that say what to write instead; "" for none.
+        hint: sentences that say what to write instead; "" for none.
     """
 
-    def __init__(self, owner: str, name: str, rule: str, mend: str = "") -> None:
-        super().__init__(f"{owner}: {name} must {rule}.{mend and ' ' + mend}")
-        self.owner, self.name, self.rule, self.mend = owner, name, rule, mend
+    def __init__(self, subject: str, name: str, rule: str, hint: str = "") -> None:
+        super().__init__(f"{subject}: {name} must {rule}.{hint and ' ' + hint}")
+        self.subject, self.name, self.rule, self.hint = subject, name, rule, hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.owner, self.name, self.rule, self.mend)
+        return type(self), (self.subject, self.name, self.rule, self.hint)
 
 
 class ParameterError(_OfParameter, ValueError):
@@ -75,13 +75,13 @@ class ParameterTypeError(_OfParameter, TypeError):
     """A parameter has a type that it must not have."""
 
 
-def require(ok: bool, owner: str, name: str, rule: str, mend: str = "") -> None:
+def require(ok: bool, subject: str, name: str, rule: str, hint: str = "") -> None:
     """Raise ParameterError unless `ok`; the other arguments are the parts of the error."""
     if not ok:
-        raise ParameterError(owner, name, rule, mend)
+        raise ParameterError(subject, name, rule, hint)
 
 
-def number(owner: str, name: str, value: object) -> Fraction:
+def number(subject: str, name: str, value: object) -> Fraction:
     """Return `value` as an exact rational.
 
     Accepts int, float, Fraction and numpy real scalars; they are converted without
@@ -94,98 +94,98 @@ def number(owner: str, name: str, value: object) -> Fraction:
     if isinstance(value, _NOT_REAL) or not isinstance(value, _REAL):
         kind = f"{type(value).__name__} {shown(value)}"
         rule = f"be a real number (int, float or Fraction), not {kind}"
-        raise ParameterTypeError(owner, name, rule)
+        raise ParameterTypeError(subject, name, rule)
     # Through Python ints: Fraction(np.int64(2**62)) * 4 is 0, for it keeps numpy's
     # wrapping integers, and np.longdouble holds digits that float() would round.
     if isinstance(value, (numbers.Rational, np.integer)):
         return Fraction(int(value.numerator), int(value.denominator))
-    require(math.isfinite(value), owner, name, f"be finite, not {shown(value)}")
+    require(math.isfinite(value), subject, name, f"be finite, not {shown(value)}")
     return Fraction(*value.as_integer_ratio())
 
 
-def decimal(owner: str, name: str, value: object) -> Fraction:
+def decimal(subject: str, name: str, value: object) -> Fraction:
     """Return `value` as the rational that a person meant: 1/100 for 0.01, not its binary fraction.
 
     For grids and units, which spend no budget. All other types are read as by `number`.
     """
-    exact = number(owner, name, value)
+    exact = number(subject, name, value)
     return Fraction(repr(float(exact))) if isinstance(value, (float, np.floating)) else exact
 
 
 def fraction_between(
-    owner: str, name: str, value: object, low: Real, high: Real, mend: str = ""
+    subject: str, name: str, value: object, low: Real, high: Real, hint: str = ""
 ) -> Fraction:
     """Return `value` as an exact rational that lies strictly between `low` and `high`."""
-    exact = number(owner, name, value)
+    exact = number(subject, name, value)
     if not low < exact < high:
         most = f"{float(high):.4g}" if high > 10**12 else f"{high}"
         rule = f"above {low}" if high == math.inf else f"above {low} and below {most}"
-        raise ParameterError(owner, name, f"be {rule}, not {shown(value)}", mend)
+        raise ParameterError(subject, name, f"be {rule}, not {shown(value)}", hint)
     return exact
 
 
-def positive_integer(owner: str, name: str, value: object, mend: str = "") -> int:
+def positive_integer(subject: str, name: str, value: object, hint: str = "") -> int:
     """Return `value` if it is an int of at least 1 (bool and numpy integers are refused)."""
     if type(value) is not int or value < 1:
         kind = ParameterError if type(value) is int else ParameterTypeError
-        raise kind(owner, name, f"be an int of at least 1, not {shown(value)}", mend)
+        raise kind(subject, name, f"be an int of at least 1, not {shown(value)}", hint)
     return value
 
 
-def boolean(owner: str, name: str, value: object) -> None:
+def boolean(subject: str, name: str, value: object) -> None:
     """Refuse what is neither True nor False."""
     if type(value) is not bool:
-        raise ParameterTypeError(owner, name, f"be True or False, not {shown(value)}")
+        raise ParameterTypeError(subject, name, f"be True or False, not {shown(value)}")
 
 
-def sequence(owner: str, name: str, value: Any, of: str, mend: str) -> Any:
+def sequence(subject: str, name: str, value: Any, of: str, hint: str) -> Any:
     """Return `value` if it is a list, an array or another sequence of things, but no text."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-        raise ParameterTypeError(owner, name, f"be a list of {of}, not {shown(value)}", mend)
+        raise ParameterTypeError(subject, name, f"be a list of {of}, not {shown(value)}", hint)
     return value
 
 
-def column(owner: str, name: str, value: object) -> str:
+def column(subject: str, name: str, value: object) -> str:
     """Return `value` if it names a column: a string that is not empty."""
     if type(value) is not str or not value:
         rule = f"be the name of a column (a string), not {shown(value)}"
-        raise ParameterTypeError(owner, name, rule)
+        raise ParameterTypeError(subject, name, rule)
     return value
 
 
-def columns(owner: str, name: str, values: object) -> tuple[str, ...]:
+def columns(subject: str, name: str, values: object) -> tuple[str, ...]:
     """Return `values` as a tuple of different column names."""
-    mend = f'Write {name}=["day"] for one column.'
-    given = sequence(owner, name, values, "column names", mend)
-    names = tuple(column(owner, name, value) for value in given)
+    hint = f'Write {name}=["day"] for one column.'
+    given = sequence(subject, name, values, "column names", hint)
+    names = tuple(column(subject, name, value) for value in given)
     require(
         len(set(names)) == len(names),
-        owner,
+        subject,
         name,
         f"name each column once, not {shown(names)}",
     )
     return names
 
 
-def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> str:
+def one_of(subject: str, name: str, value: object, choices: Sequence[str]) -> str:
     """Return `value` if it is one of the strings in `choices`."""
     if type(value) is not str or value not in choices:
         rule = f"be one of {', '.join(choices)}, not {shown(value)}"
-        raise ParameterError(owner, name, rule)
+        raise ParameterError(subject, name, rule)
     return value
 
 
-def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
+def refuse(metric: Any, names: Iterable[str], because: str, hint: str) -> None:
     """Refuse each of these options of a metric that is not at its default.
 
     Args:
         metric: a record with defaults for these options.
         names: the options.
         because: the other option, and why these options have no effect beside it.
-        mend: what to write instead.
+        hint: what to write instead.
 
     Raises:
-        ValueError: names both options, and says how to mend the call.
+        ValueError: names both options, and says how to correct the call.
     """
     defaults = {field.name: field.default for field in dataclasses.fields(metric)}
     for name in names:
@@ -194,5 +194,5 @@ def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
             type(metric).__name__,
             name,
             f"be left out {because}",
-            mend,
+            hint,
         )

@@ -22,7 +22,7 @@ ProfileFunction = Callable[[People], Iterable[Any]]
 """B[0], B[1], ... for a tuple of people's records; may be a generator."""
 
 
-def records(owner: str, people: Iterable[Any]) -> People:
+def records(subject: str, people: Iterable[Any]) -> People:
     """Return people's records as a tuple.
 
     Raises:
@@ -30,7 +30,7 @@ def records(owner: str, people: Iterable[Any]) -> People:
     """
     if isinstance(people, (str, bytes, Mapping)) or not isinstance(people, Iterable):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "people",
             f"be a list with one record per person, not {type(people).__name__}",
             "Write list(people.values()) for a dict of person to rows.",
@@ -38,15 +38,15 @@ def records(owner: str, people: Iterable[Any]) -> People:
     return tuple(people)
 
 
-def check_callable(owner: str, name: str, value: object) -> None:
+def check_callable(subject: str, name: str, value: object) -> None:
     """Raise TypeError unless `value` can be called."""
     if not callable(value):
         raise checks.ParameterTypeError(
-            owner, name, f"be a function of people, not {checks.shown(value)}"
+            subject, name, f"be a function of people, not {checks.shown(value)}"
         )
 
 
-def plain_number(owner: str, value: object) -> Number:
+def plain_number(subject: str, value: object) -> Number:
     """Return what a user's function returned as a Python number; no error shows its value.
 
     Raises:
@@ -57,10 +57,10 @@ def plain_number(owner: str, value: object) -> Number:
         value = value.item()
     if isinstance(value, (int, float, Fraction)) and type(value) in (int, float, Fraction):
         if is_nan(value):
-            raise ValueError(f"{owner} must return numbers, not NaN.")
+            raise ValueError(f"{subject} must return numbers, not NaN.")
         return value
     raise TypeError(
-        f"{owner} must return real numbers (int, float or Fraction), not {type(value).__name__}."
+        f"{subject} must return real numbers (int, float or Fraction), not {type(value).__name__}."
     )
 
 
@@ -69,15 +69,15 @@ def is_infinite(value: Number) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def check_lowest(owner: str, value: object) -> None:
+def check_lowest(subject: str, value: object) -> None:
     """Raise TypeError or ValueError unless `value` is a real number or an infinity."""
     if not (isinstance(value, float) and math.isinf(value)):
-        checks.number(owner, "lowest", value)
+        checks.number(subject, "lowest", value)
 
 
-def removal_count(owner: str, name: str, value: object) -> int:
+def removal_count(subject: str, name: str, value: object) -> int:
     """Return `value` if it is an int of at least 0 (bool and numpy integers are refused)."""
     if type(value) is not int or value < 0:
         kind = ValueError if type(value) is int else TypeError
-        raise kind(f"{owner}: {name} must be an int of at least 0, not {checks.shown(value)}.")
+        raise kind(f"{subject}: {name} must be an int of at least 0, not {checks.shown(value)}.")
     return value

@@ -286,7 +286,7 @@ def _entries(step: Step, context: Context) -> list[Entry]:
 
 
 def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
-    """Refuse what only the author of a metric can mend, before any row is read.
+    """Refuse what only the author of a metric can correct, before any row is read.
 
     Args:
         metric: the metric.

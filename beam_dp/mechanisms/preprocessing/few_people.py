@@ -71,22 +71,22 @@ def plane(
     return (u + v) / 2, (u - v) / 2
 
 
-def _per_person(owner: str, sensitivities: Sensitivities, count: int) -> list[Fraction]:
+def _per_person(subject: str, sensitivities: Sensitivities, count: int) -> list[Fraction]:
     """Return Delta_i for each of `count` people, from one number or a list."""
     if isinstance(sensitivities, (Sequence, np.ndarray)):
-        checks.require(len(sensitivities) == count, owner, "sensitivities", "be one per person")
-        deltas = [checks.number(owner, "sensitivities", value) for value in sensitivities]
+        checks.require(len(sensitivities) == count, subject, "sensitivities", "be one per person")
+        deltas = [checks.number(subject, "sensitivities", value) for value in sensitivities]
     else:
-        deltas = [checks.number(owner, "sensitivities", sensitivities)] * count
-    checks.require(all(value >= 0 for value in deltas), owner, "sensitivities", "be at least 0")
+        deltas = [checks.number(subject, "sensitivities", sensitivities)] * count
+    checks.require(all(value >= 0 for value in deltas), subject, "sensitivities", "be at least 0")
     return deltas
 
 
-def _on_subsets(owner: str, f: Function, people: Sequence[Any], empty: Any) -> list[Any]:
+def _on_subsets(subject: str, f: Function, people: Sequence[Any], empty: Any) -> list[Any]:
     """Return f of all subsets, in the order of the bit masks."""
     checks.require(
         len(people) <= MOST_PEOPLE,
-        owner,
+        subject,
         "people",
         f"be at most {MOST_PEOPLE}, for f is called on all their subsets",
     )
@@ -96,12 +96,12 @@ def _on_subsets(owner: str, f: Function, people: Sequence[Any], empty: Any) -> l
     return [f(()) if empty is None else empty, *map(f, subsets[1:])]
 
 
-def _finite(owner: str, value: object) -> Fraction:
+def _finite(subject: str, value: object) -> Fraction:
     """Return what a user's function returned, exactly; an error does not show it: it is data."""
     try:
-        return checks.number(owner, "f", value)
+        return checks.number(subject, "f", value)
     except (TypeError, ValueError):
-        raise ValueError(f"{owner}: f must return finite real numbers.") from None
+        raise ValueError(f"{subject}: f must return finite real numbers.") from None
 
 
 def _pair(value: Any) -> tuple[Fraction, Fraction]:

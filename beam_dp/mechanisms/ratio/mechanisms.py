@@ -157,17 +157,17 @@ class GridLaplace:
         return Fraction(2 * laplace_bound(self.rate, alpha) + 1, 2 * self.resolution)
 
 
-def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budget]:
+def shares(subject: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budget]:
     """Return the cost of the bound (with all of delta), and the cost of the value.
 
     A budget of rho is spent as epsilon = sqrt(2 rho), rounded down: (epsilon, delta)-DP is
     delta-approximate epsilon^2 / 2-zCDP (see `account`). The theorem itself does not hold for zCDP:
     the Renyi divergence of conditioned distributions is not bounded by that of the whole.
     """
-    part = checks.fraction_between(owner, "share", share, 0, 1)
+    part = checks.fraction_between(subject, "share", share, 0, 1)
     checks.require(
         budget.delta > 0,
-        owner,
+        subject,
         "delta",
         "be above 0, not 0: the bound fails with probability delta",
         "Write Budget(epsilon=1.0, delta=1e-6).",

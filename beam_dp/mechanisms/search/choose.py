@@ -60,11 +60,11 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
     return sorted(searches, key=lambda search: search.shift(n))  # stable
 
 
-def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
+def check_search(subject: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
     """Return the search, by its class if it has one; refuse what is neither a word nor a class.
 
     Args:
-        owner: the class that errors name.
+        subject: the class that errors name.
         search: what was given.
         more: the words beside those of searches.
     """
@@ -79,7 +79,9 @@ def check_search(owner: str, search: object, more: Sequence[str] = (TWO_PHASE,))
         )
         known = ", ".join(f'"{word}"' for word in words)
         raise checks.ParameterTypeError(
-            owner, "search", f"be {known} or one of the classes {names}, not {checks.shown(search)}"
+            subject,
+            "search",
+            f"be {known} or one of the classes {names}, not {checks.shown(search)}",
         )
     return cast(SearchKind, search)
 

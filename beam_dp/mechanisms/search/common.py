@@ -19,17 +19,17 @@ LOG_COUPLING = math.log(1e12)
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
 
 
-def check_budget(owner: str, budget: object) -> None:
+def check_budget(subject: str, budget: object) -> None:
     """Refuse a budget that is no `Budget`."""
     if not isinstance(budget, Budget):
         raise checks.ParameterTypeError(
-            owner, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
+            subject, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
         )
 
 
-def check_beta(owner: str, beta: object) -> None:
+def check_beta(subject: str, beta: object) -> None:
     """Refuse a failure probability outside of (0, 1)."""
-    checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
+    checks.fraction_between(subject, "beta", beta, 0, 1, "Write beta=0.05.")
 
 
 def bounded_range(budget: Budget) -> Fraction:

@@ -24,12 +24,12 @@ Counts = tuple[int, ...]
 _FLOATS_END = 1 << 1023
 
 
-def check_p(owner: str, p: object) -> Number:
+def check_p(subject: str, p: object) -> Number:
     """Return p if it is a number from 1 to inf; raise TypeError or ValueError if not."""
     if isinstance(p, float) and p == math.inf:
         return math.inf
-    exact = checks.number(owner, "p", p)
-    checks.require(exact >= 1, owner, "p", f"be from 1 to inf, not {p!r}")
+    exact = checks.number(subject, "p", p)
+    checks.require(exact >= 1, subject, "p", f"be from 1 to inf, not {p!r}")
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
@@ -125,8 +125,8 @@ def local_sensitivity(f: Function, x: Histogram, p: checks.Real = 1) -> Number:
     Raises:
         TypeError, ValueError: as `discrete_gradient`; or for another p.
     """
-    owner = "local_sensitivity"
-    power, values, start = check_p(owner, p), Values(owner, f), counts(owner, x)
+    subject = "local_sensitivity"
+    power, values, start = check_p(subject, p), Values(subject, f), counts(subject, x)
     return max((norm(values.difference(*move), power) for move in moves(start)), default=0)
 
 
@@ -144,11 +144,11 @@ def global_sensitivity(f: Function, domain: Iterable[Histogram], p: checks.Real 
     Raises:
         TypeError, ValueError: as `discrete_gradient`; or for another p.
     """
-    owner = "global_sensitivity"
-    power, values = check_p(owner, p), Values(owner, f)
-    starts = dict.fromkeys(counts(owner, x) for x in domain)
+    subject = "global_sensitivity"
+    power, values = check_p(subject, p), Values(subject, f)
+    starts = dict.fromkeys(counts(subject, x) for x in domain)
     checks.require(
-        len({len(x) for x in starts}) <= 1, owner, "domain", "have histograms of one length"
+        len({len(x) for x in starts}) <= 1, subject, "domain", "have histograms of one length"
     )
     pairs = ((x, i) for x in starts for i in range(len(x)))
     return max((norm(values.difference(*pair), power) for pair in pairs), default=0)
@@ -177,16 +177,16 @@ class Values:
     """The values of f on histograms, each computed once.
 
     Args:
-        owner: the function that errors name.
+        subject: the function that errors name.
         f: the function.
     """
 
-    def __init__(self, owner: str, f: Function) -> None:
+    def __init__(self, subject: str, f: Function) -> None:
         if not callable(f):
             raise checks.ParameterTypeError(
-                owner, "f", f"be a function of histograms, not {checks.shown(f)}"
+                subject, "f", f"be a function of histograms, not {checks.shown(f)}"
             )
-        self._owner, self._f = owner, f
+        self._subject, self._f = subject, f
         self._known: dict[Counts, Vector] = {}
         self._length: int | None = None
 
@@ -195,10 +195,10 @@ class Values:
         if x not in self._known:
             result = self._f(integers.narrow(np.array(x, object)))
             entries = result if _is_vector(result) else (result,)
-            vector = tuple(_real(f"{self._owner}: f", entry) for entry in entries)
+            vector = tuple(_real(f"{self._subject}: f", entry) for entry in entries)
             self._length = len(vector) if self._length is None else self._length
             same = len(vector) == self._length
-            checks.require(same, self._owner, "f", "return vectors of one length")
+            checks.require(same, self._subject, "f", "return vectors of one length")
             self._known[x] = vector
         return self._known[x]
 
@@ -207,7 +207,7 @@ class Values:
         return tuple(map(minus, self(step(x, i, 1)), self(x)))
 
 
-def counts(owner: str, x: object) -> Counts:
+def counts(subject: str, x: object) -> Counts:
     """Return a histogram as a tuple of ints.
 
     Raises:
@@ -215,12 +215,12 @@ def counts(owner: str, x: object) -> Counts:
     """
     if isinstance(x, (str, bytes)) or not isinstance(x, (Sequence, np.ndarray)):
         raise checks.ParameterTypeError(
-            owner, "x", f"be a list of counts per bin, not {type(x).__name__}"
+            subject, "x", f"be a list of counts per bin, not {type(x).__name__}"
         )
     for count in x:
         if isinstance(count, (bool, np.bool_)) or not isinstance(count, (int, np.integer)):
-            raise checks.ParameterTypeError(owner, "x", f"hold ints, not {type(count).__name__}")
-        checks.require(int(count) >= 0, owner, "x", "hold counts of at least 0")
+            raise checks.ParameterTypeError(subject, "x", f"hold ints, not {type(count).__name__}")
+        checks.require(int(count) >= 0, subject, "x", "hold counts of at least 0")
     return tuple(int(count) for count in x)
 
 
@@ -250,13 +250,13 @@ def _is_vector(value: object) -> bool:
     return isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
-def _real(owner: str, value: object) -> Number:
+def _real(subject: str, value: object) -> Number:
     """Return an entry as a Python number; True is 1, and a Fraction holds Python integers."""
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    number = plain_number(owner, value)
+    number = plain_number(subject, value)
     if isinstance(number, Fraction):
         return Fraction(int(number.numerator), int(number.denominator))
     return number

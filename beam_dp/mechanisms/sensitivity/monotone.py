@@ -31,16 +31,16 @@ class SetValues:
     Subsets are bit masks: bit i is person i.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         f: the statistic.
         people: one record per person.
         limit: the most evaluations; more raise a ValueError.
     """
 
-    def __init__(self, owner: str, f: Statistic, people: People, limit: int) -> None:
+    def __init__(self, subject: str, f: Statistic, people: People, limit: int) -> None:
         self.people = people
         self.everyone = (1 << len(people)) - 1
-        self._owner, self._f, self._limit = owner, f, limit
+        self._subject, self._f, self._limit = subject, f, limit
         self._known: dict[int, Number] = {}
 
     def subset(self, kept: int) -> People:
@@ -53,12 +53,12 @@ class SetValues:
         if value is None:
             checks.require(
                 len(self._known) < self._limit,
-                self._owner,
+                self._subject,
                 "limit",
                 f"be at least the number of sets that f is needed on, not {self._limit}",
                 "Ask for fewer removals, or give a profile function.",
             )
-            value = plain_number(f"{self._owner}: f", self._f(self.subset(kept)))
+            value = plain_number(f"{self._subject}: f", self._f(self.subset(kept)))
             self._known[kept] = value
         return value
 
@@ -126,7 +126,7 @@ def _searched(values: SetValues) -> Iterator[Number]:
         yield level
 
 
-_OWNER = "down_sensitivity"
+_SUBJECT = "down_sensitivity"
 
 
 def down_sensitivity(
@@ -152,6 +152,6 @@ def down_sensitivity(
         TypeError: for other types.
         ValueError: if k is negative, or the limit is reached.
     """
-    removal_count(_OWNER, "k", k)
+    removal_count(_SUBJECT, "k", k)
     levels = Monotone(f, people, limit).profile(k).values
     return minus(levels[0], levels[-1])

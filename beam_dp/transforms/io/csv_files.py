@@ -269,9 +269,9 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
     behind = content[piece.ends[bad] - 2]
     behind = np.where(behind == records.CARRIAGE_RETURN, content[piece.ends[bad] - 3], behind)
     longer = (piece.cells[bad] == width + 1) & (behind == records.COMMA)
-    mend = "End the header with a delimiter too."
+    hint = "End the header with a delimiter too."
     if not longer.all():
-        mend = (
+        hint = (
             "A cell with a delimiter, a quote or a line end in it must stand in quotes, which are "
             "doubled in it; where no cell is quoted, quotes: false stands in a file of --config."
         )
@@ -282,7 +282,7 @@ def _check_rows(path: str, piece: records.Piece, width: int, wanted: Wanted) -> 
         f"every row of {wanted.pattern!r}",
         f"have as many cells as the header, {width}, and quotes as in RFC 4180; {which} has others "
         f"in {open_files.START}",
-        mend,
+        hint,
     )
     return good
 
@@ -301,7 +301,7 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         ValueError: says how to read all of them, if they have one form.
     """
     given = wanted.dialect
-    dialect = mended(texts, given)
+    dialect = dialect_hint(texts, given)
     if dialect is None:
         return
     cell = column.replace('"', '""')
@@ -316,7 +316,7 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
     )
 
 
-def mended(texts: pa.StringArray, given: Dialect) -> str | None:
+def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:
     """Return which options read all cells with a digit as numbers: "" for none, None: as given."""
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     if not to_numbers(held, given).null_count:

@@ -18,7 +18,7 @@ _DELIMITERS = '"," or ";" or "\\t" or "|"'
 THOUSANDS = {",": ",", ".": r"\.", "'": "['\u2019]", " ": "[ \u00a0\u2009\u202f]"}
 """What may stand between the thousands of numbers, each with its forms as a pattern."""
 _THOUSANDS = '"," or "." or "\'" or " "'
-_OWNER = "ReadRows"
+_SUBJECT = "ReadRows"
 _PLAIN = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|cp437|cp85[0258]|koi8-[ru]|mac-roman")
 
 
@@ -47,17 +47,17 @@ class Dialect:
     thousands: str | None = None
 
     def __post_init__(self) -> None:
-        checks.boolean(_OWNER, "quotes", self.quotes)
+        checks.boolean(_SUBJECT, "quotes", self.quotes)
         rule = f"be {_DELIMITERS}, not {checks.shown(self.delimiter)}"
         known = (None, *DELIMITERS)
-        checks.require(self.delimiter in known, _OWNER, "delimiter", rule)
-        checks.one_of(_OWNER, "decimal", self.decimal, (".", ","))
+        checks.require(self.delimiter in known, _SUBJECT, "delimiter", rule)
+        checks.one_of(_SUBJECT, "decimal", self.decimal, (".", ","))
         other = self.thousands in (None, *THOUSANDS) and self.thousands != self.decimal
         rule = f"be {_THOUSANDS}, other than decimal, not {checks.shown(self.thousands)}"
-        checks.require(other, _OWNER, "thousands", rule)
+        checks.require(other, _SUBJECT, "thousands", rule)
         rule = f"be utf-8 or one of one byte per character, not {checks.shown(self.encoding)}"
-        mend = 'Write encoding="cp1252" for files of Windows, or save others as UTF-8.'
-        checks.require(_is_plain(self.encoding), _OWNER, "encoding", rule, mend)
+        hint = 'Write encoding="cp1252" for files of Windows, or save others as UTF-8.'
+        checks.require(_is_plain(self.encoding), _SUBJECT, "encoding", rule, hint)
 
     @property
     def is_utf8(self) -> bool:

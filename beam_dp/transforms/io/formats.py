@@ -20,7 +20,7 @@ SHEETS = "Save a sheet (.xlsx, .ods) as CSV."
 """What to do with a file that no format reads."""
 
 
-def written(owner: str, path: object) -> Format:
+def written(subject: str, path: object) -> Format:
     """Return the format of a file that this package writes.
 
     Raises:
@@ -28,5 +28,5 @@ def written(owner: str, path: object) -> Format:
     """
     ends = [end for end in FORMATS if type(path) is str and path.endswith(end)]
     rule = f"end in {', '.join(FORMATS)}, not {checks.shown(path)}"
-    checks.require(bool(ends), owner, "path", rule, "Spreadsheets open .csv.")
+    checks.require(bool(ends), subject, "path", rule, "Spreadsheets open .csv.")
     return FORMATS[ends[0]]

@@ -28,7 +28,7 @@ from beam_dp.transforms.io import open_files, parquet
 from beam_dp.transforms.stages import quick_steps
 
 STREAM = "__arrow_c_stream__"
-_MEND = (
+_HINT = (
     "Give a path, a pyarrow.Table, or a DataFrame of pandas (2.2 or later) or Polars; of a list of "
     "dicts: pa.Table.from_pylist(rows, schema=schema)."
 )
@@ -48,11 +48,11 @@ class Frame:
     batches: tuple[pa.RecordBatch, ...]
 
 
-def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
+def frame_of(subject: str, data: Any, wanted: Sequence[str]) -> Frame:
     """Return the wanted columns of a table, without copying what is held by Arrow already.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         data: a table, a batch, or a DataFrame.
         wanted: the names of the columns.
 
@@ -62,31 +62,35 @@ def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
     names = tuple(dict.fromkeys(wanted))
     if not hasattr(data, STREAM):
         kind = f"an object of type {type(data).__name__}"
-        raise checks.ParameterTypeError(owner, "data", f"be a table, not {kind}", _MEND)
+        raise checks.ParameterTypeError(subject, "data", f"be a table, not {kind}", _HINT)
     if _is_pandas(data):
-        _check_names(owner, list(data.columns), names)
-        data = pa.table({name: _column(owner, data[[name]]) for name in names})
-    reader = _opened(owner, data)
-    _check_names(owner, reader.schema.names, names)
+        _check_names(subject, list(data.columns), names)
+        data = pa.table({name: _column(subject, data[[name]]) for name in names})
+    reader = _opened(subject, data)
+    _check_names(subject, reader.schema.names, names)
     types = {name: parquet.without_view(reader.schema.field(name).type) for name in names}
-    rows = open_files.guarded(reader, f"{owner}: data must be a table that can be read to its end.")
+    rows = open_files.guarded(
+        reader, f"{subject}: data must be a table that can be read to its end."
+    )
     return Frame(types, tuple(parquet.without_views(batch.select(names)) for batch in rows))
 
 
-def _opened(owner: str, data: Any) -> pa.RecordBatchReader:
+def _opened(subject: str, data: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, TypeError, ValueError):
         pass  # the text of these errors may quote cells
     rule = "be a table whose columns all have a type that Arrow has"
-    raise checks.ParameterTypeError(owner, "data", rule, 'Convert them: df.astype({"day": "str"}).')
+    raise checks.ParameterTypeError(
+        subject, "data", rule, 'Convert them: df.astype({"day": "str"}).'
+    )
 
 
 def _is_pandas(data: Any) -> bool:
     return hasattr(getattr(data, "dtypes", None), "items") and hasattr(data, "columns")
 
 
-def _column(owner: str, data: Any) -> pa.ChunkedArray:
+def _column(subject: str, data: Any) -> pa.ChunkedArray:
     """Return the only column of a DataFrame."""
     data.index = range(len(data))  # that of the rows has cells too
     [name] = data.columns
@@ -94,7 +98,7 @@ def _column(owner: str, data: Any) -> pa.ChunkedArray:
         case "category":  # a bad one spoils the rows that have it
             cat = data[name].cat
             codes = cat.codes.to_numpy()
-            categories = _column(owner, cat.categories.to_frame(index=False, name=name))
+            categories = _column(subject, cat.categories.to_frame(index=False, name=name))
             indices = pa.array(codes, mask=codes < 0)
             made = pa.DictionaryArray.from_arrays(indices, categories.combine_chunks())
             return pa.chunked_array([made])
@@ -102,9 +106,9 @@ def _column(owner: str, data: Any) -> pa.ChunkedArray:
             return _texts(data[name].tolist())
         case "string" | "str":
             with contextlib.suppress(checks.ParameterTypeError):
-                return _opened(owner, data).read_all().column(name).cast(pa.large_string())
+                return _opened(subject, data).read_all().column(name).cast(pa.large_string())
             return _texts(data[name].tolist())
-    return _opened(owner, data).read_all().column(name)
+    return _opened(subject, data).read_all().column(name)
 
 
 def _texts(cells: list[object]) -> pa.ChunkedArray:
@@ -114,12 +118,12 @@ def _texts(cells: list[object]) -> pa.ChunkedArray:
     return pa.chunked_array([column])
 
 
-def _check_names(owner: str, there: Sequence[object], wanted: Sequence[str]) -> None:
+def _check_names(subject: str, there: Sequence[object], wanted: Sequence[str]) -> None:
     known = [name for name in there if isinstance(name, str)]
     for name in wanted:
         rule = f"be one of the columns of data, once: {checks.listed(known)}"
         near = checks.near(name, known)
-        checks.require(known.count(name) == 1, owner, f"column {name!r}", rule, near)
+        checks.require(known.count(name) == 1, subject, f"column {name!r}", rule, near)
 
 
 @contextlib.contextmanager

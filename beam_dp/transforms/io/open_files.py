@@ -58,11 +58,11 @@ def is_local(path: str) -> bool:
     return FileSystems.get_scheme(path) is None
 
 
-def check_system(owner: str, name: str, path: str) -> None:
+def check_system(subject: str, name: str, path: str) -> None:
     """Refuse a path in a file system whose package is not installed.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         name: what the path is.
         path: the path, or a pattern of paths.
 
@@ -76,7 +76,7 @@ def check_system(owner: str, name: str, path: str) -> None:
     except ValueError:
         is_there = False
     rule = f"be in a file system that is installed, not {path!r}"
-    checks.require(is_there, owner, name, rule, f"Write: pip install {extra}." if extra else "")
+    checks.require(is_there, subject, name, rule, f"Write: pip install {extra}." if extra else "")
 
 
 def matched(pattern: str) -> list[FileMetadata]:
@@ -175,15 +175,17 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
             cannot be read or unpacked.
     """
     [start] = guarded(_start(path), unreadable(path, pattern, rule))
-    owner, every = "ReadRows", f"every file of {pattern!r}"
+    subject, every = "ReadRows", f"every file of {pattern!r}"
     kinds = [kind for sign, kind in _OTHERS.items() if start.startswith(sign)]
     kinds += [_UTF_16] * (b"\0" in start[:2])  # without a mark
     for kind in kinds[:1]:
-        raise checks.ParameterError(owner, every, f"be text, and {named(path, pattern)} is {kind}")
+        raise checks.ParameterError(
+            subject, every, f"be text, and {named(path, pattern)} is {kind}"
+        )
     text = start.decode(errors="ignore").encode()
     checks.require(
         not utf8 or (start.startswith(text) and len(start) - len(text) < 4),
-        owner,
+        subject,
         every,
         f"be text in UTF-8, and {named(path, pattern)} is not, in {START}",
         "CSV may have another one: give --encoding cp1252 (of Windows) or latin-1. Save other files "

@@ -283,8 +283,8 @@ def format_of(pattern: object) -> Format:
     return formats.READ[common[0]]
 
 
-def matched_files(pattern: str, owner: str = "ReadRows") -> list[str]:
-    """Return the paths that match one pattern; `owner` is the name that errors begin with.
+def matched_files(pattern: str, subject: str = "ReadRows") -> list[str]:
+    """Return the paths that match one pattern; `subject` is the name that errors begin with.
 
     Raises:
         ValueError: no file matches, or the files cannot be listed.
@@ -292,7 +292,7 @@ def matched_files(pattern: str, owner: str = "ReadRows") -> list[str]:
     paths = [file.path for file in open_files.matched(pattern)]
     checks.require(
         bool(paths),
-        owner,
+        subject,
         "pattern",
         f"match a file, and {pattern!r} matches none",
         "A path without a slash in front begins where the command is started; the files of a "

@@ -17,35 +17,35 @@ from beam_dp.transforms.run_record import COLUMNS
 _WHOLE = re.compile(r"-?\d{1,18}")
 
 
-def read(owner: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
+def read(subject: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
     """Return the table of a released file, and its record.
 
     The keys of a CSV file are text (without the quote in front of formulas), its numbers become
     floats; a number that is not known is null.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         path: the file, local or on any file system that Beam knows.
 
     Raises:
         ValueError: for another extension, a file that is missing, and a record of another kind.
     """
-    kind = formats.written(owner, path)
+    kind = formats.written(subject, path)
     beside = whole_files.beside(path)
     for name in (path, beside):
-        mend = "A release by dp.release, WriteRows(path, record=...) or a job writes both files."
+        hint = "A release by dp.release, WriteRows(path, record=...) or a job writes both files."
         checks.require(
             FileSystems.exists(name),
-            owner,
+            subject,
             "path",
             f"name a released file with its record, and {name!r} is missing",
-            mend,
+            hint,
         )
     with FileSystems.open(beside) as file:
         record = json.loads(file.read())
     checks.require(
         isinstance(record, dict) and COLUMNS in record,
-        owner,
+        subject,
         "path",
         f"have the record of a released table beside it, and {beside!r} is none",
     )

@@ -71,27 +71,27 @@ def remove_unfinished(path: str) -> None:
                 os.remove(partial)
 
 
-def check(owner: str, path: str) -> None:
+def check(subject: str, path: str) -> None:
     """Refuse a local path where no file can be written.
 
     A folder that is not there is refused too: mostly its name is misspelt. Other file systems are
     not looked at: workers write there, under other accounts.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         path: where a file shall be written later.
 
     Raises:
-        ValueError: says how to mend the call.
+        ValueError: says how to correct the call.
     """
-    open_files.check_system(owner, "path", path)
+    open_files.check_system(subject, "path", path)
     if not open_files.is_local(path):
         return
     folder = os.path.dirname(os.path.abspath(path))
     is_short = len(os.fsencode(os.path.basename(path))) <= _LONGEST
     checks.require(
         is_short and not os.path.isdir(path) and _is_open(folder),
-        owner,
+        subject,
         "path",
         f"be one that can be written, not {path!r}",
         f"Name a file in a folder that exists, and where you may write, by {_LONGEST} bytes at most.",

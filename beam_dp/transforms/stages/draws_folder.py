@@ -50,7 +50,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import fresh_key
 from beam_dp.transforms.stages import noise_off
 
-OWNER = "the pipeline option --draws_folder"
+SUBJECT = "the pipeline option --draws_folder"
 _TAG_BYTES = 32
 _FIRST = "made"
 """The first file in the folder of a run."""
@@ -90,7 +90,7 @@ class DrawsFolder:
         """
         checks.require(
             FileSystems.get_scheme(folder) is None,
-            OWNER,
+            SUBJECT,
             "its value",
             f"name a folder that is mounted on all workers, not {folder!r}: a draw is committed "
             "by a link, which object stores do not have",
@@ -104,7 +104,7 @@ class DrawsFolder:
             made._read(_FIRST)
         except OSError as error:
             raise checks.ParameterError(
-                OWNER,
+                SUBJECT,
                 "its value",
                 f"name a folder where files can be written and linked, not {folder!r}: "
                 f"{error.strerror}",
@@ -181,7 +181,7 @@ _RULE = (
     "have --draws_folder on {}: a cluster that loses a worker and begins again would draw again, "
     "and that is a second release"
 )
-_MEND = (
+_HINT = (
     "Name a folder that all workers share by --draws_folder; or say --cluster_never_restarts where "
     "the cluster has no restart strategy."
 )
@@ -224,11 +224,11 @@ class DrawsOptions(PipelineOptions):
         )
 
 
-def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
+def draws_of(subject: str, pipeline: beam.Pipeline) -> Draws:
     """Return what keeps the draws of a transform; without a folder its pipeline can run only once.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         pipeline: its options and its runner decide.
 
     Raises:
@@ -237,23 +237,23 @@ def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
     """
     options = pipeline.options.view_as(DrawsOptions)
     if options.draws_folder is not None:
-        checks.require(not noise_off.applies(), owner, *_TRIAL)
+        checks.require(not noise_off.applies(), subject, *_TRIAL)
         return DrawsFolder.made_in(options.draws_folder)
     runner = type(pipeline.runner).__name__
     is_safe = runner not in RESTARTING or options.cluster_never_restarts
-    checks.require(is_safe, owner, "the pipeline", _RULE.format(runner), _MEND)
+    checks.require(is_safe, subject, "the pipeline", _RULE.format(runner), _HINT)
     if not noise_off.applies() and not isinstance(pipeline.run, _RunOnce):
-        vars(pipeline)["run"] = _RunOnce(owner, pipeline.run)
+        vars(pipeline)["run"] = _RunOnce(subject, pipeline.run)
     return Barriers()
 
 
 class _RunOnce:
     """`run` of a pipeline, once: a second call is refused, for even a failed run may have drawn."""
 
-    def __init__(self, owner: str, run: Callable[..., Any]) -> None:
-        self._owner, self._run, self._begun = owner, run, False
+    def __init__(self, subject: str, run: Callable[..., Any]) -> None:
+        self._subject, self._run, self._begun = subject, run, False
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        checks.require(not self._begun, self._owner, "the pipeline", _ONCE, _ANOTHER)
+        checks.require(not self._begun, self._subject, "the pipeline", _ONCE, _ANOTHER)
         self._begun = True
         return self._run(*given, **named)

@@ -39,7 +39,7 @@ SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_s
 """Experiments of Beam: one has workers keep elements; one stops them from keeping failed ones."""
 
 
-def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
+def check_input(subject: str, rows: beam.PCollection[Any]) -> None:
     """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
 
     In an unbounded or windowed collection one person returns in every window and pane, and every
@@ -47,35 +47,35 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
     """
     if not isinstance(rows, beam.PCollection):
         raise checks.ParameterTypeError(
-            owner,
+            subject,
             "its input",
             f"be one PCollection of rows, not {type(rows).__name__}",
             "Flatten several: (first, second) | beam.Flatten().",
         )
     checks.require(
         bool(rows.is_bounded),
-        owner,
+        subject,
         "its input",
         "be bounded, not a stream: every pane would be another release of the same people",
         "Write the stream to files and run a batch job on them.",
     )
     checks.require(
         rows.windowing.is_default(),
-        owner,
+        subject,
         "its input",
         "be in the global window, with the default trigger, no allowed lateness and the default "
         "timestamp combiner: a person would be bounded anew in every window and released again at "
         "every firing, and another combiner puts the event time of a row on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
-    _check_runner(owner, rows.pipeline)
-    _without_samples(owner, rows.pipeline)
+    _check_runner(subject, rows.pipeline)
+    _without_samples(subject, rows.pipeline)
 
 
-def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
+def _check_runner(subject: str, pipeline: beam.Pipeline) -> None:
     checks.require(
         not pipeline.options.view_as(StandardOptions).streaming,
-        owner,
+        subject,
         "the pipeline",
         "run as a batch job, not with --streaming: such a job keeps no result of a "
         "GroupByKey, and would draw noise again",
@@ -84,14 +84,14 @@ def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
     runner = type(pipeline.runner).__name__
     checks.require(
         runner in RUNNERS,
-        owner,
+        subject,
         "the runner",
         f"be one of {', '.join(RUNNERS)}, not {runner}: others are known to drop what "
         "a bundle holds at its end, or to draw noise again for each consumer",
     )
 
 
-def _without_samples(owner: str, pipeline: beam.Pipeline) -> None:
+def _without_samples(subject: str, pipeline: beam.Pipeline) -> None:
     """Refuse that a runner shows elements, and have it show none of those that fail.
 
     Dataflow's service asks the workers to keep each element that made a step fail, unless the job
@@ -100,7 +100,7 @@ def _without_samples(owner: str, pipeline: beam.Pipeline) -> None:
     options = pipeline.options.view_as(DebugOptions)
     checks.require(
         SAMPLING not in (options.experiments or ()),
-        owner,
+        subject,
         "the pipeline",
         f"run without --experiments={SAMPLING}, which keeps rows for the monitoring page",
         "Leave it out.",
@@ -117,14 +117,14 @@ def may_recompute(pipeline: beam.Pipeline) -> bool:
     return type(pipeline.runner).__name__ in RECOMPUTING
 
 
-def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
+def check_person(subject: str, person: object) -> tuple[str, tuple[str, ...]]:
     """Return the column of the person, and those of further owners where rows have several."""
     if isinstance(person, str) or not isinstance(person, (list, tuple)):
-        return checks.column(owner, "person", person), ()
-    names = checks.columns(owner, "person", person)
+        return checks.column(subject, "person", person), ()
+    names = checks.columns(subject, "person", person)
     checks.require(
         1 <= len(names) <= OWNERS,
-        owner,
+        subject,
         "person",
         f"be one column, or the 2 to {OWNERS} of rows with several owners, not {len(names)}",
         "Name those who must be protected, and leave out the others.",
@@ -133,7 +133,7 @@ def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
 
 
 def check_several(
-    owner: str,
+    subject: str,
     asked: Sequence[Metric],
     bounds: ContributionBounds,
     partitions: Partitions | None,
@@ -152,7 +152,7 @@ def check_several(
     """
     checks.require(
         bounds == ContributionBounds(None),
-        owner,
+        subject,
         "bounds",
         "be left out where rows have several owners: cutting the rows of one would "
         "move those of another",
@@ -160,7 +160,7 @@ def check_several(
     )
     checks.require(
         not isinstance(partitions, PrivatePartitions),
-        owner,
+        subject,
         "partitions",
         "be public where rows have several owners",
         meant(person) or "Write partitions=dp.PublicPartitions([1, 2, 3]).",
@@ -169,7 +169,7 @@ def check_several(
         if not metric.several_owners:
             names = names_of(lambda kind: kind.several_owners)
             raise checks.ParameterTypeError(
-                owner,
+                subject,
                 "a metric of rows with several owners",
                 f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
                 "most 1 when any owner is removed",
@@ -185,7 +185,7 @@ def check_functions(asked: Sequence[Metric]) -> None:
         asked: the metrics.
 
     Raises:
-        TypeError: names the metric, and says how to mend the call.
+        TypeError: names the metric, and says how to correct the call.
     """
     for metric in asked:
         for name in metric.functions:
@@ -204,7 +204,7 @@ class UnusualParameters(UserWarning):
     """A parameter is allowed, and so large that it protects hardly anybody."""
 
 
-def warn_of_unusual(owner: str, budget: Budget) -> None:
+def warn_of_unusual(subject: str, budget: Budget) -> None:
     """Warn of an epsilon or a delta that is hardly ever meant, in one line each."""
     for line in cautions(budget):
-        warnings.warn(f"{owner}: {line}", UnusualParameters, stacklevel=2)
+        warnings.warn(f"{subject}: {line}", UnusualParameters, stacklevel=2)

@@ -27,7 +27,7 @@ from beam_dp.mechanisms.noise.sampling import Integers, Noise, Stop
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import Bound
 
-_OWNER = "without_noise"
+_SUBJECT = "without_noise"
 _LARGE = 1_000_000
 _WORD = 0x9E3779B97F4A7C15
 """A uniform number whose bits repeat this word is about 0.618, and equals no chance of a coin."""
@@ -45,7 +45,9 @@ def block() -> Iterator[None]:
     token = Noise().words(2).tobytes()
     _processes[token] = os.getpid()
     before = _token.set(token)
-    text = f"{_OWNER}: numbers that are released in this block have no noise: THEY ARE NOT PRIVATE"
+    text = (
+        f"{_SUBJECT}: numbers that are released in this block have no noise: THEY ARE NOT PRIVATE"
+    )
     try:
         warnings.warn(text, NotPrivate, stacklevel=3)
         yield
@@ -134,7 +136,7 @@ class NoNoise(Noise):
         """Refuse to draw anywhere but in the process and the block of the token."""
         checks.require(
             _processes.get(self.token) == os.getpid(),
-            _OWNER,
+            _SUBJECT,
             "a pipeline that is built in its block",
             "run in the same block and in the same process, and nowhere else",
             "Release with noise everywhere else.",

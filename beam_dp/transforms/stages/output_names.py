@@ -77,12 +77,12 @@ def _is_field(name: str) -> bool:
 
 
 def check_names(
-    owner: str, partition: Sequence[str], metrics: Sequence[Metric], batches: bool = False
+    subject: str, partition: Sequence[str], metrics: Sequence[Metric], batches: bool = False
 ) -> None:
     """Refuse two output columns of the same name.
 
     Args:
-        owner: the name that errors begin with.
+        subject: the name that errors begin with.
         partition: the partition columns.
         metrics: what is released.
         batches: whether the output is batches, which can have any names.
@@ -91,7 +91,7 @@ def check_names(
     doubled = sorted({name for name in names if names.count(name) > 1})
     checks.require(
         not doubled,
-        owner,
+        subject,
         "output columns",
         f"have different names, not {doubled} twice",
         'Name a metric: dp.Sum("spent", name="revenue").',
@@ -103,12 +103,12 @@ def _word_of(metric: Metric) -> str:
     return metric.name or _BEFORE + str(vars(metric).get("column", ""))
 
 
-def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
+def check_batches(subject: str, batches: object, partitions: Partitions | None) -> None:
     """Refuse batches where a key column has no single type that is known beforehand."""
-    checks.boolean(owner, "batches", batches)
+    checks.boolean(subject, "batches", batches)
     checks.require(
         not (batches and isinstance(partitions, PrivatePartitions)),
-        owner,
+        subject,
         "batches",
         "be False with private partitions: their keys can be of any types",
         "Leave it out, or list public partitions.",

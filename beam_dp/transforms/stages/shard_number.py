@@ -45,12 +45,12 @@ UNKNOWN = (OSError, RuntimeError, ValueError, ImportError)
 """What file systems and sources raise whose size cannot be known when the pipeline is built."""
 
 
-def check(owner: str, shards: object) -> None:
+def check(subject: str, shards: object) -> None:
     """Refuse values that are no number of shards; None is a number that is chosen here."""
     checks.require(
         shards is None
         or (type(shards) is int and 1 <= shards <= MOST and shards & (shards - 1) == 0),
-        owner,
+        subject,
         "shards",
         f"be a power of two from 1 to {MOST}, not {shards!r}",
     )
