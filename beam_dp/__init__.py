@@ -69,7 +69,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
-    from beam_dp.transforms.keep_reliable import KeepReliable as KeepReliable
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
     from beam_dp.transforms.one_statistic import PreprocessSensitivity as PreprocessSensitivity
     from beam_dp.transforms.one_statistic import PrivateRatio as PrivateRatio
@@ -82,5 +81,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
     from beam_dp.transforms.row_queries import Rows as Rows
     from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters
+    from beam_dp.transforms.suppress_unreliable import SuppressUnreliable as SuppressUnreliable
 else:
     __getattr__, __dir__, __all__ = _lazy(__name__, __file__)

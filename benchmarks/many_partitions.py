@@ -9,7 +9,8 @@ The expert keeps L partitions of a person, cuts what they add to each at C, spen
 on noise, and knows the L and the C that err least for these very data. All partitions are public. An
 error is the sum of |released - true| over the sum of the true numbers, medians; of means the median
 over partitions of |released - true|, in units of the spread of the true means. Inside: how many of
-100 intervals hold, by partitions and by size; the third number is of those that `KeepReliable` keeps.
+100 intervals hold, by partitions and by size; the third number is of those that
+`SuppressUnreliable` leaves.
 """
 
 import sys
@@ -23,7 +24,7 @@ import pyarrow.csv
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.transforms.keep_reliable import doubtful
+from beam_dp.transforms.suppress_unreliable import doubtful
 from benchmarks import tables
 
 LIMITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200)

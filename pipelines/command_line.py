@@ -95,9 +95,9 @@ _VALUES = {
     "total_epsilon": ("E", ""),
     "total_delta": ("D", ""),
 }
-_KEEP = "'within 25%%', 'people_count >= 100', 'reliable': others are empty; --nonnegative"
+_SUPPRESS = "'beyond 25%%', 'people_count < 100', 'unreliable': these are empty; --nonnegative"
 _ALSO_BY = "store: also released_by_store.csv; total: all rows; agree, or --totals apart"
-_LIMIT = re.compile(r"within (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?>= ?(?P<least>\S+)|reliable")
+_LIMIT = re.compile(r"beyond (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?< ?(?P<least>\S+)|unreliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
@@ -201,7 +201,7 @@ def parser(
         kind = _pairs_of if metavar.startswith("NAME=") else str
         says = says or argparse.SUPPRESS
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
-    made.add_argument("--keep", metavar="RULE", help=_KEEP, action="append", type=_rule_of)
+    made.add_argument("--suppress", metavar="RULE", help=_SUPPRESS, action="append", type=_rule_of)
     made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
     made.set_defaults(metrics=[])
     words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
@@ -235,13 +235,13 @@ def _columns(text: str) -> list[str] | str:
 
 
 def _rule_of(text: str) -> dict[str, Any]:
-    """Return a part of the mapping `keep`."""
+    """Return a part of the mapping `suppress`."""
     found = _LIMIT.fullmatch(text.strip())
     if found is None:
-        raise argparse.ArgumentTypeError(f"must be 'within 25%', as one, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be 'beyond 25%', as one, not {text!r}")
     if found["percent"]:
-        return {"within": number(found["percent"]) / Fraction(100)}
-    return {"at_least": {found["name"]: number(found["least"])}} if found["name"] else {}
+        return {"beyond": number(found["percent"]) / Fraction(100)}
+    return {"below": {found["name"]: number(found["least"])}} if found["name"] else {}
 
 
 def _pairs_of(text: str) -> dict[str, Any]:
@@ -285,11 +285,11 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     keys = given["public_partitions"]
     if keys is not None:
         made["partitions"] = _keys_of(keys, len(_listed(given["partition"] or "")))
-    if given["keep"]:
-        made["keep"] = {name: part for rule in given["keep"] for name, part in rule.items()}
-        least = [rule["at_least"] for rule in given["keep"] if "at_least" in rule]
+    if given["suppress"]:
+        made["suppress"] = {name: part for rule in given["suppress"] for name, part in rule.items()}
+        least = [rule["below"] for rule in given["suppress"] if "below" in rule]
         if least:
-            made["keep"]["at_least"] = {name: n for rule in least for name, n in rule.items()}
+            made["suppress"]["below"] = {name: n for rule in least for name, n in rule.items()}
     if given["bounds"] is not None:
         made["bounds"] = _numbers(given["bounds"])
     limit = _numbers({name: given[f"total_{name}"] for name in ("epsilon", "delta")})

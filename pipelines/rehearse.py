@@ -95,7 +95,7 @@ def rehearsed(
     keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -len(named[key]))
     mark = {"budget": cost(release.budget), NOT_PRIVATE: _MARK.format(runs), REHEARSED: runs}
     record = run_record.facts(release, without_folders(asked.given)) | mark
-    record["parameters"].pop("keep", None)  # it is not applied
+    record["parameters"].pop("suppress", None)  # it is not applied
     of = record[run_record.COLUMNS]
     names = [name for group in of["numbers"] for name in group]
     empty = dict.fromkeys([*of["keys"], *names], pa.nulls(len(keys), pa.float64()))

@@ -25,15 +25,15 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 from beam_dp.transforms.private_tables import AGREE, TOTAL, PrivateTables
 from beam_dp.transforms.select_statements import Statement
+from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
 _AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")
 RELEASE = (
     *("person", "metrics", "budget", "partition", "bounds", "partitions"),
-    *("keep", *_AS_GIVEN),
+    *("suppress", *_AS_GIVEN),
 )
 """The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
@@ -92,7 +92,7 @@ def options_of(subject: str, given: object) -> dict[str, Any]:
         "partition": columns,
         "bounds": bounds_of(subject, parts.get("bounds")),
         "partitions": partitions,
-        "keep": keep_of(subject, parts.get("keep")),
+        "suppress": suppress_of(subject, parts.get("suppress")),
         **{name: parts[name] for name in _AS_GIVEN if name in parts},
     }
 
@@ -257,19 +257,19 @@ def bounds_of(subject: str, given: object) -> ContributionBounds | None:
     return ContributionBounds(**{name: number(most) for name, most in limits.items()})
 
 
-def keep_of(subject: str, given: object) -> KeepReliable | None:
-    """Return the rule of `reliable`, `{within: 0.25, at_least: {count: 9}}`; None for none."""
+def suppress_of(subject: str, given: object) -> SuppressUnreliable | None:
+    """Return the rule of `reliable`, `{beyond: 0.25, below: {count: 9}}`; None for none."""
     if given is None:
         return None
-    hint = "Write keep: reliable, or keep: {within: 0.25, at_least: {people_count: 100}}."
-    if given != "reliable" and not isinstance(given, Mapping):
-        rule = f"be reliable, or a mapping, not {checks.shown(given)}"
-        raise checks.ParameterTypeError(subject, "keep", rule, hint)
+    hint = "Write suppress: unreliable, or suppress: {beyond: 0.25, below: {people_count: 100}}."
+    if given != "unreliable" and not isinstance(given, Mapping):
+        rule = f"be unreliable, or a mapping, not {checks.shown(given)}"
+        raise checks.ParameterTypeError(subject, "suppress", rule, hint)
     parts = (
-        {} if given == "reliable" else mapping_of(subject, "keep", given, ("within", "at_least"))
+        {} if given == "unreliable" else mapping_of(subject, "suppress", given, ("beyond", "below"))
     )
-    least = mapping_of(subject, "keep.at_least", parts.get("at_least", {}))
-    return KeepReliable(number(parts.get("within")), {n: number(v) for n, v in least.items()})
+    least = mapping_of(subject, "suppress.below", parts.get("below", {}))
+    return SuppressUnreliable(number(parts.get("beyond")), {n: number(v) for n, v in least.items()})
 
 
 def _names(kind: type[ContributionBounds | PrivatePartitions]) -> list[str]:

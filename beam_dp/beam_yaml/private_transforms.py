@@ -26,7 +26,7 @@ def private_aggregate(
     shards: Any = None,
     period: Any = None,
     ledger_period: Any = None,
-    keep: Any = None,
+    suppress: Any = None,
     nonnegative: bool = False,
     also_by: Any = None,
     totals: Any = AGREE,
@@ -45,7 +45,7 @@ def private_aggregate(
         shards: How many parts the people are cut into on the way.
         period: The column of the period; one person's rows of one period are then protected.
         ledger_period: The periods whose rows count, 2026-11-22 or 2026-11-01..2026-11-30.
-        keep: Which numbers leave, reliable or {within: 0.25, at_least: {people_count: 100}}.
+        suppress: Which numbers are empty, unreliable or {beyond: 0.25, below: {people_count: 100}}.
         nonnegative: Whether released numbers below 0 become 0.
         also_by: Further tables of the same rows and budget, [store, [day, store], total]. Then there
             are several outputs, first, by_store, by_day_store and total.

@@ -69,7 +69,10 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
     given = {**record.get("job", {}), **record["parameters"]}
     asked, kept = (
         [f"{name}: `{plain(_line(text_of(given[name])))}`" for name in names if given.get(name)]
-        for names in (("query", "ledger_period", "metrics", "bounds"), ("top_partitions", "keep"))
+        for names in (
+            ("query", "ledger_period", "metrics", "bounds"),
+            ("top_partitions", "suppress"),
+        )
     )
     name, keys = str(given.get("input") or "rows"), record["columns"]["keys"]
     chosen = [f"partitions: {record['selection']}"] if record.get("selection") else []

@@ -33,12 +33,12 @@ from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
-from beam_dp.transforms.keep_reliable import KeepReliable
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
 from beam_dp.transforms.released_queries import ReleasedQuery
 from beam_dp.transforms.row_queries import Query, Rows
 from beam_dp.transforms.stages.output_names import field_names, output_names
+from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
 RUNNER = "FnApiRunner"
 """Beam's runner in the memory of this process: it asks for no service and no other process."""
@@ -137,7 +137,7 @@ def release(
     partition: Sequence[str] = (),
     bounds: ContributionBounds | None = None,
     partitions: PublicPartitions | PrivatePartitions | None = None,
-    keep: KeepReliable | None = None,
+    suppress: SuppressUnreliable | None = None,
     nonnegative: bool = False,
     ledger: Ledger | None = None,
     period: str | None = None,
@@ -204,7 +204,7 @@ def release(
         batches=isinstance(partitions, PublicPartitions),
         period=period,
         ledger_period=ledger_period,
-        keep=keep,
+        suppress=suppress,
         nonnegative=nonnegative,
     )
     tables = PrivateTables(aggregate, also_by, totals)

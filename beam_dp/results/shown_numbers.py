@@ -17,7 +17,7 @@ import unicodedata
 from typing import Any
 
 from beam_dp.text.text_tables import width
-from beam_dp.transforms.keep_reliable import doubtful
+from beam_dp.transforms.suppress_unreliable import doubtful
 
 UNKNOWN = "?"
 MISSING = "-"
@@ -55,7 +55,7 @@ class ShownNumber:
 
     @functools.cached_property
     def is_doubtful(self) -> bool:
-        """Whether it may be of little use, so it is marked: see `keep_reliable.doubtful`."""
+        """Whether it may be of little use, so it is marked: see `suppress_unreliable.doubtful`."""
         if self.value is None:
             return True
         if self.rank is not None:

@@ -177,7 +177,7 @@ class View:
     def doubts(self) -> list[str]:
         """Return what to say of numbers that may be of little use."""
         texts = []
-        kept = self.record.get("parameters", {}).get("keep")
+        kept = self.record.get("parameters", {}).get("suppress")
         counts = {
             each.name: sum(number.is_doubtful for number in each.numbers) for each in self.series
         }

@@ -18,8 +18,7 @@ from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.text.plan import Plan, Record, cost, describe, protected
-from beam_dp.transforms import keep_reliable, run_record
-from beam_dp.transforms.keep_reliable import KeepReliable
+from beam_dp.transforms import run_record, suppress_unreliable
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -33,6 +32,7 @@ from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
 from beam_dp.transforms.stages.bound_and_summarise import First, Summarise
 from beam_dp.transforms.stages.draws_folder import draws_of
+from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
 _SUBJECT = "PrivateAggregate"
 
@@ -90,8 +90,8 @@ class PrivateAggregate(RowsOfPeople):
         ledger_period: the periods whose rows count, `"2026-11-22"` or
             `"2026-11-01..2026-11-30"`; other rows are dropped. A `Ledger` then counts the run for
             these periods only.
-        keep: `KeepReliable()` releases only numbers that are reliable: others are empty (None for
-            whole numbers, else NaN). It costs nothing.
+        suppress: `SuppressUnreliable()` suppresses numbers that are unreliable: they are empty
+            (None for whole numbers, else NaN). It costs nothing.
         nonnegative: released numbers below 0, and ends of intervals, become 0. It costs nothing.
 
     Raises:
@@ -112,7 +112,7 @@ class PrivateAggregate(RowsOfPeople):
     columns: Sequence[str] | None = None
     period: str | None = None
     ledger_period: str | None = None
-    keep: KeepReliable | None = None
+    suppress: SuppressUnreliable | None = None
     nonnegative: bool = False
 
     def __post_init__(self) -> None:
@@ -135,12 +135,12 @@ class PrivateAggregate(RowsOfPeople):
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
         checks.boolean(_SUBJECT, "nonnegative", self.nonnegative)
-        if self.keep is not None:
-            if not isinstance(self.keep, KeepReliable):
-                rule = f"be KeepReliable, not {checks.shown(self.keep)}"
-                hint = "Write keep=dp.KeepReliable(within=0.25)."
-                raise checks.ParameterTypeError(_SUBJECT, "keep", rule, hint)
-            self.keep.check(self.metrics)
+        if self.suppress is not None:
+            if not isinstance(self.suppress, SuppressUnreliable):
+                rule = f"be SuppressUnreliable, not {checks.shown(self.suppress)}"
+                hint = "Write suppress=dp.SuppressUnreliable(beyond=0.25)."
+                raise checks.ParameterTypeError(_SUBJECT, "suppress", rule, hint)
+            self.suppress.check(self.metrics)
         guards.check_functions(self.metrics)
         output_names.check_batches(_SUBJECT, self.batches, self.partitions)
         output_names.check_names(_SUBJECT, self.partition, self.metrics, self.batches)
@@ -208,9 +208,9 @@ class PrivateAggregate(RowsOfPeople):
         self, blocks: beam.PCollection[draw_once.Block]
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Return the output of blocks with output columns, once the table was drawn."""
-        keep = keep_reliable.step_of(self._program, self.keep, self.nonnegative)
+        suppress = suppress_unreliable.step_of(self._program, self.suppress, self.nonnegative)
         may_lack = self.agrees and isinstance(self.partitions, PrivatePartitions)
-        how = self._layout, self.batches, keep, may_lack
+        how = self._layout, self.batches, suppress, may_lack
         return draw_once.named(blocks, self.keys, self.metrics, *how)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:

@@ -136,7 +136,14 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
-    limits += ["--keep", "within 25%", "--keep", "sum_spent_low >= 100", "--keep", "sum_spent>=1.5"]
+    limits += [
+        "--suppress",
+        "beyond 25%",
+        "--suppress",
+        "sum_spent_low < 100",
+        "--suppress",
+        "sum_spent<1.5",
+    ]
     options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
     by_flags = command_line.described(options)
     written = tmp_path / "release.yaml"
@@ -144,7 +151,7 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
         "person: visitor\npartition: [day]\npartitions: [1, 2, 3]\n"
         "metrics:\n- {sum: spent, clip: 100, weight: 3}\n- {quantile: age, p: 0.9, per: person}\n"
         "budget: {epsilon: 1, delta: 1e-6}\nbounds: {partitions: 2, rows_per_partition: 5, rows: 7}\n"
-        "keep: {within: 0.25, at_least: {sum_spent_low: 100, sum_spent: 1.5}}\nnonnegative: true\n"
+        "suppress: {beyond: 0.25, below: {sum_spent_low: 100, sum_spent: 1.5}}\nnonnegative: true\n"
     )
     options, _ = line.read(["--config", str(written)])
     by_file = command_line.described(options)

@@ -154,7 +154,7 @@ def trial(asked: Description) -> None:
 def test_each_table_is_that_of_a_job_alone_with_its_share(
     end: str, rows: list[dict[str, object]], tmp_path: Path
 ) -> None:
-    further = {"keep": {"at_least": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
+    further = {"suppress": {"below": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
     given = {**GIVEN, **further, "input": write(tmp_path / f"visits.{end}", rows)}
     entries: list[Any] = [{"partition": name, "weight": 1} for name in ("total", "minutes")]
     entries.insert(0, {"partition": "store", "weight": 2})

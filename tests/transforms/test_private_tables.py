@@ -200,8 +200,8 @@ def test_where_a_runner_may_compute_again_the_stored_draws_are_read(
 
 
 def test_what_leaves_is_decided_after_tables_agree() -> None:
-    keep = dp.KeepReliable(at_least={"count": 100})
-    for table in released("three, private", keep=keep, nonnegative=True):
+    suppress = dp.SuppressUnreliable(below={"count": 100})
+    for table in released("three, private", suppress=suppress, nonnegative=True):
         for row in table.table.to_pylist():
             assert (row["count"] or 100) >= 100 and (row["sum_spent"] or 0) >= 0
             assert not row.get(OTHER) or row["people_count"] is None

@@ -61,7 +61,7 @@ _FEW_PARTITIONS = 1 << 14
 _MANY = 64
 _LARGEST = 2**63 - 1
 _TOGETHER = tuple[int, tuple[int, "Block"]]
-Keep = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
+Suppress = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
 """Makes output columns of released ones."""
 _Bucket = tuple[int, Iterable[bytes]]
 """The number of a bucket, and its packed summaries."""
@@ -466,7 +466,7 @@ def named(
     metrics: Sequence[Metric],
     layout: Layout,
     batches: bool = False,
-    keep: Keep | None = None,
+    suppress: Suppress | None = None,
     may_lack: bool = False,
 ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
     """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
@@ -477,20 +477,20 @@ def named(
         metrics: the metrics.
         layout: which columns hold what.
         batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
-        keep: what makes output columns of those that were released; None: they stay.
+        suppress: what makes output columns of those that were released; None: they stay.
         may_lack: whether a whole number may be missing all the same.
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
         step = quick_steps.mapped(
-            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, keep
+            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, suppress
         )
         return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
     step = quick_steps.flat_mapped(
-        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, keep
+        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, suppress
     )
     return blocks | "MakeRows" >> step.with_output_types(
-        output_names.output_type(partition, metrics, layout, may_lack or keep is not None)
+        output_names.output_type(partition, metrics, layout, may_lack or suppress is not None)
     )
 
 
@@ -499,10 +499,10 @@ def as_rows(
     names: Sequence[str],
     wholes: Sequence[bool],
     public: PublicKeys | None,
-    keep: Keep | None = None,
+    suppress: Suppress | None = None,
 ) -> Iterator[beam.Row]:
     """Yield each row of a block under its names."""
-    for key, numbers in _typed(block, wholes, keep).rows(public):
+    for key, numbers in _typed(block, wholes, suppress).rows(public):
         yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
 
 
@@ -511,13 +511,13 @@ def as_batch(
     names: Sequence[str],
     wholes: Sequence[bool],
     public: PublicKeys | None,
-    keep: Keep | None = None,
+    suppress: Suppress | None = None,
 ) -> pa.RecordBatch:
     """Return a block as a batch under its names; it has public keys, or none."""
     keys = public.keys.columns if public is not None else ()
     indexes = pa.array(block.keys)
     kinds = [pa.int64() if whole else pa.float64() for whole in wholes]
-    numbers = map(pa.array, _typed(block, wholes, keep).numbers, kinds)
+    numbers = map(pa.array, _typed(block, wholes, suppress).numbers, kinds)
     return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
 
 
@@ -542,6 +542,6 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
     return np.array(cells, object if None in cells else np.int64)
 
 
-def _typed(block: Block, wholes: Sequence[bool], keep: Keep | None) -> Block:
+def _typed(block: Block, wholes: Sequence[bool], suppress: Suppress | None) -> Block:
     numbers = tuple(map(typed, block.numbers, wholes))
-    return dataclasses.replace(block, numbers=numbers if keep is None else keep(numbers))
+    return dataclasses.replace(block, numbers=numbers if suppress is None else suppress(numbers))

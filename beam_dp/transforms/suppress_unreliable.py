@@ -1,4 +1,4 @@
-"""Only what is reliable leaves: which released numbers are of little use, by one rule.
+"""What is unreliable is suppressed: which released numbers are of little use, by one rule.
 
 All of it is computed from released numbers and public parameters, so it costs nothing (Dwork, Roth,
 2014, Proposition 2.1).
@@ -18,44 +18,44 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
 
 _HALF, _QUARTER = 0.5, 0.25
-_SUBJECT = "KeepReliable"
+_SUBJECT = "SuppressUnreliable"
 
 
 @dataclasses.dataclass(frozen=True)
-class KeepReliable:
-    """Release only numbers that are reliable; all others are empty.
+class SuppressUnreliable:
+    """Suppress values that are unreliable: they are empty.
 
-    What a table would mark as doubtful is empty. Further limits may be given:
+    That is what a table would mark as doubtful, and what is beyond further limits:
 
     Args:
-        within: both ends of the interval are at most this share of the number away from it (of a
+        beyond: an end of the interval is further than this share of the number away from it (of a
             `Ratio`: of 0.5), as 0.25. Numbers with a rank error have no interval, and stay.
-        at_least: the least released number in an output column, {"people_count": 100}. Where a
+        below: the least released number in an output column, {"people_count": 100}. Where a
             partition has less, all its numbers are empty.
 
     Raises:
         TypeError, ValueError: for other numbers; when the pipeline is built, for other columns.
     """
 
-    within: checks.Real | None = None
-    at_least: Mapping[str, checks.Real] = dataclasses.field(default_factory=dict)
+    beyond: checks.Real | None = None
+    below: Mapping[str, checks.Real] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.within is not None:
-            checks.fraction_between(_SUBJECT, "within", self.within, 0, 1, "Write within=0.25.")
-        if not isinstance(self.at_least, Mapping):
-            hint = 'Write at_least={"people_count": 100}.'
-            rule = f"be a mapping, not {checks.shown(self.at_least)}"
-            raise checks.ParameterTypeError(_SUBJECT, "at_least", rule, hint)
-        for name, least in self.at_least.items():
-            checks.fraction_between(_SUBJECT, f"at_least[{name!r}]", least, -math.inf, math.inf)
+        if self.beyond is not None:
+            checks.fraction_between(_SUBJECT, "beyond", self.beyond, 0, 1, "Write beyond=0.25.")
+        if not isinstance(self.below, Mapping):
+            hint = 'Write below={"people_count": 100}.'
+            rule = f"be a mapping, not {checks.shown(self.below)}"
+            raise checks.ParameterTypeError(_SUBJECT, "below", rule, hint)
+        for name, least in self.below.items():
+            checks.fraction_between(_SUBJECT, f"below[{name!r}]", least, -math.inf, math.inf)
 
     def check(self, metrics: Sequence[Metric]) -> None:
         """Refuse columns that are not released."""
         names = [output.name for metric in metrics for output in metric.outputs]
-        for name in self.at_least:
+        for name in self.below:
             rule = f"name output columns ({', '.join(names)}), not {name!r}"
-            checks.require(name in names, _SUBJECT, "at_least", rule)
+            checks.require(name in names, _SUBJECT, "below", rule)
 
 
 def doubtful(
@@ -65,22 +65,23 @@ def doubtful(
     *,
     share: bool = False,
     one_sided: bool = False,
-    within: float = math.inf,
+    beyond: float = math.inf,
 ) -> np.ndarray:
     """Return which numbers with an interval may be of little use: the one rule for all outputs.
 
     These are missing ones; those whose interval is as wide as they are far from 0, or open (shares:
-    as wide as 0.25, which is all shares from low to middling); and those that are not `within` their share. A number with a rank error is doubtful where that is
-    not finite: `quantiles.stated` makes it so above a tenth of the people.
+    as wide as 0.25, which is all shares from low to middling); and those whose ends are `beyond`
+    their share. A number with a rank error is doubtful where that is not finite: `quantiles.stated`
+    makes it so above a tenth of the people.
 
     Args:
         value: the numbers; NaN where there is none.
         low: the lower ends; NaN or infinite where nothing is known.
         high: the upper ends.
         share: whether they are from 0 to 1, where the width is compared with 0.25, and an end that
-            is to be `within` a part of the number with 0.5.
+            may not be `beyond` a part of the number with 0.5.
         one_sided: whether one side may be open, on which few people are.
-        within: the most that an end may be away, in parts of the number.
+        beyond: the most that an end may be away, in parts of the number.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         sides = np.abs(np.array([low, high], float) - value)
@@ -89,12 +90,12 @@ def doubtful(
         size = np.where(share, _HALF, np.abs(value))
         is_open = known.sum(axis=0) < (1 if one_sided else 2)
         widest = np.where(share, _QUARTER, size)
-        is_good = (sides.sum(axis=0) < widest) & (sides.max(axis=0) <= within * size)
+        is_good = (sides.sum(axis=0) < widest) & (sides.max(axis=0) <= beyond * size)
     return np.asarray(is_open | ~is_good)
 
 
 def step_of(
-    program: Program, rule: KeepReliable | None, nonnegative: bool
+    program: Program, rule: SuppressUnreliable | None, nonnegative: bool
 ) -> Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]] | None:
     """Return what turns released columns into those that leave; None: all leave as they are."""
     if rule is None and not nonnegative:
@@ -124,16 +125,16 @@ def _nonnegative(columns: Sequence[np.ndarray], metrics: Sequence[Metric]) -> li
 def kept(
     columns: Sequence[np.ndarray],
     metrics: Sequence[Metric],
-    rule: KeepReliable | None,
+    rule: SuppressUnreliable | None,
     nonnegative: bool,
     one_sided: set[str],
 ) -> tuple[np.ndarray, ...]:
-    """Return output columns with only what is reliable; whole numbers that are not are None.
+    """Return output columns without what is unreliable; whole numbers that are suppressed are None.
 
     Args:
         columns: the output columns of all metrics.
         metrics: the metrics.
-        rule: what is reliable; None: all is kept.
+        rule: what is suppressed; None: nothing.
         nonnegative: whether what is below 0 becomes 0.
         one_sided: the outputs of which one side may be open.
     """
@@ -143,9 +144,9 @@ def kept(
     names = [output.name for metric in metrics for output in metric.outputs]
     numbers = [column.astype(np.float64) for column in columns]
     few = np.zeros(len(numbers[0]), bool)
-    for name, least in rule.at_least.items():
+    for name, least in rule.below.items():
         few |= ~(numbers[names.index(name)] >= float(least))
-    within = math.inf if rule.within is None else float(rule.within)
+    beyond = math.inf if rule.beyond is None else float(rule.beyond)
     first = 0
     for metric in metrics:
         size = 2 if metric.is_ranked else 3
@@ -155,7 +156,7 @@ def kept(
             else:
                 share, may_be_open = isinstance(metric, Ratio), metric.output in one_sided
                 limits = numbers[at : at + size]
-                lost = few | doubtful(*limits, share=share, one_sided=may_be_open, within=within)
+                lost = few | doubtful(*limits, share=share, one_sided=may_be_open, beyond=beyond)
             for place in range(at, at + size):
                 whole = columns[place].dtype != np.float64
                 columns[place] = columns[place].astype(object if whole else np.float64)

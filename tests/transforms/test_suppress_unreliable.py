@@ -1,4 +1,5 @@
-"""Only what is reliable leaves, by one rule for the release, the table, the page and the file."""
+"""What is unreliable is suppressed, by one rule for the release, the table, the page and the
+file."""
 
 import math
 from fractions import Fraction
@@ -11,7 +12,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
 from beam_dp.results.shown_numbers import shown
-from beam_dp.transforms.keep_reliable import doubtful, kept
+from beam_dp.transforms.suppress_unreliable import doubtful, kept
 
 NAN, INF = math.nan, math.inf
 CASES = [
@@ -33,7 +34,7 @@ CASES = [
 def test_the_table_marks_what_the_rule_empties(value, low, high, expected) -> None:
     assert shown(value, low, high).is_doubtful == expected
     columns = [np.array([each], float) for each in (value, low, high)]
-    [number, *_] = kept(columns, [dp.Sum("x")], dp.KeepReliable(), False, set())
+    [number, *_] = kept(columns, [dp.Sum("x")], dp.SuppressUnreliable(), False, set())
     assert bool(np.isnan(number[0])) == expected
 
 
@@ -51,7 +52,7 @@ def test_within_and_at_least_are_limits_of_released_numbers() -> None:
     people = [np.array([200, 99, 400]), np.array([190.0, 98, 200]), np.array([210.0, 100, 600])]
     median = [np.array([5.0, 6, 7]), np.array([3.0, 2, INF])]
     share = [np.array([0.1, 0.1, 0.9]), np.array([0.0, 0.0, 0.8]), np.array([0.2, 0.2, 1.0])]
-    rule = dp.KeepReliable(within=0.25, at_least={"people_count": 100})
+    rule = dp.SuppressUnreliable(beyond=0.25, below={"people_count": 100})
     found = kept([*people, *median, *share], metrics, rule, False, set())
     rows = list(zip(*(column.tolist() for column in found), strict=True))
     assert rows[0] == (200, 190, 210, 5, 3, 0.1, 0, 0.2) and type(rows[0][0]) is int
@@ -86,14 +87,14 @@ def test_a_release_leaves_out_what_is_not_reliable_and_says_so(tmp_path: Path, p
         budget=dp.Budget(5.0, 1e-6),
         bounds=dp.ContributionBounds(1),
         partitions=dp.PublicPartitions(["many", "few"]) if public else None,
-        keep=dp.KeepReliable(at_least={"count": 500}),
+        suppress=dp.SuppressUnreliable(below={"count": 500}),
         nonnegative=True,
     )
     cells = released.table.to_pydict()
     counts = dict(zip(cells["key"], cells["count"], strict=True))
     assert 1900 < counts["many"] < 2100 and counts.get("few") is None
     assert released.table.schema.field("count").type == pa.int64()
-    assert released.record["parameters"]["keep"]["at_least"] == {"count": 500}
+    assert released.record["parameters"]["suppress"]["below"] == {"count": 500}
     assert released.record["parameters"]["nonnegative"] is True
     said = "numbers were too uncertain to show, so they are empty"
     assert (said in str(released)) == public == (said in released.report())
@@ -102,30 +103,34 @@ def test_a_release_leaves_out_what_is_not_reliable_and_says_so(tmp_path: Path, p
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"within": 0}, ValueError, "KeepReliable: within must be above 0"),
-        ({"within": 2}, ValueError, "KeepReliable: within must be"),
-        ({"at_least": ["count"]}, TypeError, "KeepReliable: at_least must be a mapping"),
-        ({"at_least": {"sum_x": 3}}, ValueError, "KeepReliable: at_least must name output columns"),
+        ({"beyond": 0}, ValueError, "SuppressUnreliable: beyond must be above 0"),
+        ({"beyond": 2}, ValueError, "SuppressUnreliable: beyond must be"),
+        ({"below": ["count"]}, TypeError, "SuppressUnreliable: below must be a mapping"),
+        ({"below": {"sum_x": 3}}, ValueError, "SuppressUnreliable: below must name output columns"),
     ],
 )
 def test_wrong_rules_are_refused(given, error, message) -> None:
     with pytest.raises(error, match=message):
-        dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1.0), keep=dp.KeepReliable(**given))
+        dp.PrivateAggregate(
+            "p", [dp.Count()], dp.Budget(1.0), suppress=dp.SuppressUnreliable(**given)
+        )
 
 
 def test_other_things_are_refused() -> None:
-    with pytest.raises(TypeError, match="keep must be KeepReliable"):
-        dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1.0), keep=0.25)
+    with pytest.raises(TypeError, match="suppress must be SuppressUnreliable"):
+        dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1.0), suppress=0.25)
 
 
 def test_the_mapping_says_the_same() -> None:
-    given = {"within": "0.25", "at_least": {"people_count": "1e2"}}
-    made = mappings.keep_of("release", given)
-    assert made == dp.KeepReliable(Fraction(1, 4), {"people_count": 100})
-    assert mappings.keep_of("release", {}) == dp.KeepReliable()
-    assert mappings.keep_of("release", "reliable") == dp.KeepReliable()
-    assert mappings.keep_of("release", None) is None
+    given = {"beyond": "0.25", "below": {"people_count": "1e2"}}
+    made = mappings.suppress_of("release", given)
+    assert made == dp.SuppressUnreliable(Fraction(1, 4), {"people_count": 100})
+    assert mappings.suppress_of("release", {}) == dp.SuppressUnreliable()
+    assert mappings.suppress_of("release", "unreliable") == dp.SuppressUnreliable()
+    assert mappings.suppress_of("release", None) is None
     with pytest.raises(ValueError, match="keep must not have the word 'witin'"):
-        mappings.keep_of("release", {"witin": 1})
-    with pytest.raises(TypeError, match="keep must be reliable, or a mapping, not 'within 25%'"):
-        mappings.keep_of("release", "within 25%")
+        mappings.suppress_of("release", {"witin": 1})
+    with pytest.raises(
+        TypeError, match="suppress must be unreliable, or a mapping, not 'within 25%'"
+    ):
+        mappings.suppress_of("release", "within 25%")
