@@ -24,7 +24,6 @@ from beam_dp.mechanisms.search import (
 )
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
-from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, query
 from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
@@ -41,6 +40,7 @@ from beam_dp.mechanisms.search.quantiles.tail_quantile import (
     TailSearch,
 )
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
+from beam_dp.mechanisms.search.threshold_search import Extension, ThresholdSearch, query
 
 _BLOCK = 2**16  # values of rho at a time
 
@@ -93,7 +93,7 @@ def _(search: AboveThreshold, losses: list[int]) -> list[float]:
     return stop_chances(needs, float(chosen.first), float(chosen.second))
 
 
-def prices(search: PriceSearch, extension: Extension, top: int, usual: int) -> list[float]:
+def thresholds(search: ThresholdSearch, extension: Extension, top: int, usual: int) -> list[float]:
     """Return the chances of the prices 0, ..., top and of None."""
     needs = [query(extension, j) - search._theta(j - usual) for j in range(top + 1)]
     return stop_chances(needs, *map(float, search._rates))

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.compile import Loss, compile_loss
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.profiles import frequency, kth_largest
-from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed import by_threshold
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -157,12 +157,12 @@ def units(rows: Rows, sign: int) -> np.ndarray:
 
 def counted(rows: Rows) -> Sequence[float | Fraction]:
     """Return the profile of a count of rows with several owners, straight from the rows."""
-    return by_price.profile(PackedRows(roles(rows), None), REMOVALS)
+    return by_threshold.profile(PackedRows(roles(rows), None), REMOVALS)
 
 
 def summed(rows: Rows) -> Sequence[float | Fraction]:
     kept = with_value(rows)
-    found = by_price.profile(PackedRows(roles(kept), None, weights(kept)), REMOVALS)
+    found = by_threshold.profile(PackedRows(roles(kept), None, weights(kept)), REMOVALS)
     return [level * THOUSANDTH for level in found]
 
 
@@ -175,12 +175,12 @@ def ranked(rows: Rows, k: int, sign: int) -> Sequence[float | Fraction]:
 
 def covered(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
-    return by_price.profile(PackedValues(roles(kept), coded(kept)[1]), REMOVALS)
+    return by_threshold.profile(PackedValues(roles(kept), coded(kept)[1]), REMOVALS)
 
 
 def frequent(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
-    return by_price.profile(MostFrequent(roles(kept), *coded(kept)[1:]), REMOVALS)
+    return by_threshold.profile(MostFrequent(roles(kept), *coded(kept)[1:]), REMOVALS)
 
 
 ONE_OWNER = {
@@ -189,7 +189,7 @@ ONE_OWNER = {
     "distinct": Statistic(
         dp.DistinctCount("item", search=dp.AboveThreshold),
         lambda rows: len(counts(rows)),
-        lambda rows: by_price.profile(PackedValues(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
+        lambda rows: by_threshold.profile(PackedValues(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
     ),
     "frequency": Statistic(
         dp.MaxFrequency("item", search=dp.AboveThreshold),

@@ -41,10 +41,10 @@ from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.planning.compile import SELECTION
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.search.price_search import PriceSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.tail_quantile import SparseVectorScan
+from beam_dp.mechanisms.search.threshold_search import ThresholdSearch
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import layout
@@ -465,9 +465,9 @@ def _of_candidates(call: Call) -> list[tuple[Hashable, float]]:
     return list(enumerate(chances))
 
 
-def _of_prices(call: Call) -> list[tuple[Hashable, float]]:
+def _of_thresholds(call: Call) -> list[tuple[Hashable, float]]:
     extension, top, usual = (call.given[name] for name in ("extension", "top", "usual"))
-    chances = laws.prices(call.owner, extension, top, top if usual is None else usual)
+    chances = laws.thresholds(call.owner, extension, top, top if usual is None else usual)
     return list(zip([*range(top + 1), None], chances, strict=True))
 
 
@@ -555,11 +555,11 @@ KINDS = [
     ),
     *map(_searched, (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)),
     Kind(
-        PriceSearch,
+        ThresholdSearch,
         "choose",
         weigh_search,
         lambda call: (call.owner, call.given["top"], call.given["usual"]),
-        _of_prices,
+        _of_thresholds,
     ),
     Kind(
         CentralSearch,

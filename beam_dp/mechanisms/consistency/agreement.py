@@ -157,8 +157,8 @@ def _nearest(
     for _ in range(_STEPS):
         for at, (side, total) in enumerate(zip(sides, totals, strict=True)):
             left = values - sum(shifts) + shifts[at]
-            prices = _prices(left, weights, side, total, nonnegative)
-            shifts[at] = prices[side.parents] * weights
+            shifts_of = _shift_of_parents(left, weights, side, total, nonnegative)
+            shifts[at] = shifts_of[side.parents] * weights
         values_now = values - sum(shifts)
         fitted = np.asarray(np.maximum(values_now, 0.0) if nonnegative else values_now)
         if len(sides) < 2:
@@ -169,20 +169,20 @@ def _nearest(
     return fitted
 
 
-def _prices(
+def _shift_of_parents(
     values: np.ndarray, weights: np.ndarray, side: Link, totals: np.ndarray, nonnegative: bool
 ) -> np.ndarray:
     """Return a per parent, by which its rows add up to its total, or to that at most if open."""
-    prices, stays = np.zeros(len(totals)), np.ones(len(values), bool)
+    shifts_of, stays = np.zeros(len(totals)), np.ones(len(values), bool)
     while nonnegative or not side.is_open:
         shares = sums(side.parents, weights * stays, len(totals))
         excess = sums(side.parents, values * stays, len(totals)) - totals
-        prices = np.where(shares > 0, _quotient(excess, shares), prices)
-        stay = stays & (values > prices[side.parents] * weights)
+        shifts_of = np.where(shares > 0, _quotient(excess, shares), shifts_of)
+        stay = stays & (values > shifts_of[side.parents] * weights)
         if not nonnegative or stay.sum() == stays.sum():
             break
         stays = stay
-    return np.maximum(prices, 0.0) if side.is_open else prices
+    return np.maximum(shifts_of, 0.0) if side.is_open else shifts_of
 
 
 def _whole(

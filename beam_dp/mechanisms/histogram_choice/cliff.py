@@ -141,11 +141,11 @@ class CliffChoice(ClipChoice):
             return [(cost, edges, first), *self._whole.histograms(second)]
         return [(cost, edges, first), (self._second.budget, self.thresholds[cells], second)]
 
-    def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
+    def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds`; -1 where nobody is shown."""
         _, second, cells = self._split(noisy)
         if cells is None:
-            found = self._whole.clips(second, price, partitions)
+            found = self._whole.clips(second, scale, partitions)
             return np.where(found < 0, -1, self._octaves[found])
         seen = second[0].max(axis=0) / self._second.scale
         last = max(np.flatnonzero(seen >= _MANY), default=len(seen) - 1)

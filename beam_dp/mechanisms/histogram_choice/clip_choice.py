@@ -160,19 +160,19 @@ class ClipChoice:
         """
         return self._noise.add(people, noise)
 
-    def clips(self, noisy: np.ndarray, price: float, partitions: float = 1.0) -> np.ndarray:
+    def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds` per row; -1 where nobody is shown.
 
         Args:
             noisy: what was drawn.
-            price: b, the scale of the noise of a number for a clip of 1.
+            scale: b, the scale of the noise of a number for a clip of 1.
             partitions: P, how many numbers the clip serves.
         """
         tops = self.highest(noisy)
         below = np.arange(self.buckets)[None, None, :] <= tops[..., None]
         people = np.where(below, np.maximum(noisy, 0), 0).sum(axis=1)
         above = people.sum(axis=1, keepdims=True) - people.cumsum(axis=1)
-        index = (above > partitions * price).sum(axis=1)
+        index = (above > partitions * scale).sum(axis=1)
         return np.where(tops.max(axis=1) < 0, -1, np.minimum(index, len(self.thresholds) - 1))
 
     def best_clips(

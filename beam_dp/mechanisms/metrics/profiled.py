@@ -1,17 +1,19 @@
-"""Metrics that are released by their removal profile: by a search, in two phases, or by a price.
+"""Metrics that are released by their removal profile: by a search, in two phases, or by a
+threshold.
 
 `Profiled.build`, at the end, chooses among the releases, which come first:
 
 * `DirectRelease` searches the removal profile of a statistic, which a `Profiler` computes for each
   partition. That is the shifted inverse mechanism.
-* `TwoPhase` finds a floor by that search, chooses a price, and adds noise of its size.
+* `TwoPhase` finds a floor by that search, chooses a threshold, and adds noise of its size.
 * `TwoPhaseDistinct` does so for the number of different values, without a floor.
-* `Priced` chooses a price for rows with several owners, which pack under it, and adds noise.
+* `ByThreshold` chooses a threshold for rows with several owners, which pack under it, and adds
+  noise.
 
 *Why two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
 people. Where both signs of an error are alike, noise of the worth of one person errs by far less.
-The user does not have to say what that worth (the price) is: `PriceSearch` chooses it, on an
-extension of the statistic (`profiles.lipschitz_extension`).
+The user does not have to say what that worth (the threshold) is: `ThresholdSearch` chooses it, on
+an extension of the statistic (`profiles.lipschitz_extension`).
 """
 
 import dataclasses
@@ -58,22 +60,27 @@ from beam_dp.mechanisms.search.choose import (
     build_search,
     check_search,
 )
-from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, index_of_price, price_at
+from beam_dp.mechanisms.search.threshold_search import (
+    Extension,
+    ThresholdSearch,
+    index_of_threshold,
+    threshold_at,
+)
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _BETA = 0.05  # an interval that fails more often than this is none
 SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-"""The parts of the budget for the floor, the price and the noise."""
+"""The parts of the budget for the floor, the threshold and the noise."""
 COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
 """The parts for a number of values; the first is for the number at D = 1."""
 PER_VALUE = 64
-"""Prices per value: the least price of a number of values is a 64th of one value."""
+"""Thresholds per value: the least threshold of a number of values is a 64th of one value."""
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which is then released."""
-_COVER_TOP = index_of_price(PER_VALUE << 40)  # the largest price is 2^40 items
-_TOP = index_of_price(1 << 52)  # weights are floats up to there (`packed_rows`)
+_COVER_TOP = index_of_threshold(PER_VALUE << 40)  # the largest threshold is 2^40 items
+_TOP = index_of_threshold(1 << 52)  # weights are floats up to there (`packed_rows`)
 
 
 def as_array(values: list[Number]) -> np.ndarray:
@@ -88,9 +95,9 @@ def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> R
     return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
 
 
-def _with_noise(exact: int, price: int, adder: AdditiveNoise, noise: Noise) -> int:
-    """Return a number that a person moves by at most the price, plus noise."""
-    return int(adder.add(np.array([exact], object), price, noise)[0])
+def _with_noise(exact: int, threshold: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return a number that a person moves by at most the threshold, plus noise."""
+    return int(adder.add(np.array([exact], object), threshold, noise)[0])
 
 
 def _scaled(units: int, unit: Fraction) -> Number:
@@ -110,8 +117,8 @@ def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
 def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
     """Return a unit for the values: where candidates are given, up to an eighth of their gap.
 
-    The result is rounded to the candidates anyway, and prices far below the gap would only be
-    chances to stop at a price where nothing but the floor is left.
+    The result is rounded to the candidates anyway, and thresholds far below the gap would only be
+    chances to stop at a threshold where nothing but the floor is left.
     """
     gaps = 0 if given is None else int(given.gap / (8 * unit))
     return unit * (1 << max(0, gaps.bit_length() - 1))
@@ -192,28 +199,28 @@ class DirectRelease(OfProfile):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PricedRelease(Release):
-    """A release whose last steps are a price D, chosen privately, and noise of sensitivity D.
+class ThresholdRelease(Release):
+    """A release whose last steps are a threshold D, chosen privately, and noise of sensitivity D.
 
     Attributes:
-        prices: the search for the price.
+        thresholds: the search for the threshold.
         noise_cost: the cost of the noise.
         alpha: the chance that the noise exceeds its tail bound.
     """
 
-    prices: PriceSearch
+    thresholds: ThresholdSearch
     noise_cost: Budget
     alpha: Fraction = ALPHA
 
     @property
     def first_cost(self) -> tuple[Budget, ...]:
-        """What comes before the price costs."""
+        """What comes before the threshold costs."""
         return ()
 
     @property
     def spends(self) -> tuple[Spending, ...]:
         """All draws together."""
-        return (Spending(cost_of_all([*self.first_cost, self.prices.cost, self.noise_cost])),)
+        return (Spending(cost_of_all([*self.first_cost, self.thresholds.cost, self.noise_cost])),)
 
     def describe(self) -> Description:
         """Describe the noise in clips."""
@@ -222,18 +229,19 @@ class PricedRelease(Release):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoPhase(PricedRelease, OfProfile):
-    """A floor, then a price, then noise.
+class TwoPhase(ThresholdRelease, OfProfile):
+    """A floor, then a threshold, then noise.
 
     1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most K people (`floor_removals`).
-    2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
+    2. `ThresholdSearch` chooses what one person may count, D, on the extension of the profile above
+    L.
     3. The extension at D is released with noise of sensitivity D, cut to the span of the
        candidates, or rounded to the nearest candidate.
 
     L is about the statistic without some hundreds of people: hardly anybody counts for more than
-    that. So the usual prices end at |L|, unless L is 0. Where people are too few for this, the
-    floor is the lowest candidate, or no usual price is good enough. In the second case, and in the
-    first if the lowest candidate stands for nobody (it is far below any data, and the extension
+    that. So the usual thresholds end at |L|, unless L is 0. Where people are too few for this, the
+    floor is the lowest candidate, or no usual threshold is good enough. In the second case, and in
+    the first if the lowest candidate stands for nobody (it is far below any data, and the extension
     would be too), the rest of the budget goes into the one-sided search of `DirectRelease`, which
     needs fewer people.
 
@@ -251,18 +259,18 @@ class TwoPhase(PricedRelease, OfProfile):
     however much of the budget is spent on it. Where people own their rows alone, a clip has an
     estimate instead (`Losses`): from a histogram of what each adds, of which a person moves one
     bucket, and which is assumed to go on falling. With several owners one person may move what
-    everybody adds. What moves little is how many people a price cuts on average up to the next one,
-    (E(2 D) - E(D)) / D, by -1 to 2, as E(2 D) moves by 0 to 2 D, and E(D) by 0 to D. With a part s
-    of epsilon it would be known to 6 / (s epsilon) people, of D each; the noise of the number alone
-    is 5 D / epsilon. So a tenth of the budget for it gives an end 12 times as far away as the
-    noise, which still says nothing of people who count for more than 2 D.
+    everybody adds. What moves little is how many people a threshold cuts on average up to the next
+    one, (E(2 D) - E(D)) / D, by -1 to 2, as E(2 D) moves by 0 to 2 D, and E(D) by 0 to D. With a
+    part s of epsilon it would be known to 6 / (s epsilon) people, of D each; the noise of the
+    number alone is 5 D / epsilon. So a tenth of the budget for it gives an end 12 times as far away
+    as the noise, which still says nothing of people who count for more than 2 D.
 
     *If nobody moves f by more than D*, and so B[k] >= f - k D, no term of E(D) is below f: the last
     one is not, as B[K] <= L but for `FLOOR_BETA`. Then the truth is as near above as below.
 
     Attributes:
         profiler: the statistic.
-        unit: what one unit is worth, which is the least price (`unit_of`); the release is a
+        unit: what one unit is worth, which is the least threshold (`unit_of`); the release is a
             multiple of it, or a candidate.
         search: the search for the floor.
         candidates: for the floor; the release is between the first and the last candidate.
@@ -286,7 +294,7 @@ class TwoPhase(PricedRelease, OfProfile):
     @property
     def shift(self) -> int:
         """How many people may be cut."""
-        return self.prices.shift(self._top(0) + 1)
+        return self.thresholds.shift(self._top(0) + 1)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
@@ -297,13 +305,15 @@ class TwoPhase(PricedRelease, OfProfile):
         """Return the value for one profile, and how far the truth may be beyond it."""
         floor = self.search.choose(profile, self.candidates, noise)
         if floor == self.candidates[0] and self.blank:
-            return self._searched(profile, cost_of_all([self.prices.cost, self.noise_cost]), noise)
+            return self._searched(
+                profile, cost_of_all([self.thresholds.cost, self.noise_cost]), noise
+            )
         extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
         usual = self._top(floor)
-        chosen = self.prices.choose(extension, self._top(0), usual, noise)
+        chosen = self.thresholds.choose(extension, self._top(0), usual, noise)
         if chosen is None or chosen > usual:
             return self._searched(profile, self.noise_cost, noise)
-        value, error = self._noisy(extension, price_at(chosen), noise)
+        value, error = self._noisy(extension, threshold_at(chosen), noise)
         return value * self.profiler.sign + 0, self._below(value, error, floor)  # never -0.0
 
     def _below(self, value: Number, error: float, floor: Number) -> float:
@@ -328,9 +338,9 @@ class TwoPhase(PricedRelease, OfProfile):
         return from_below.draw_one(profile, noise)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
-        """Return the extension at a price with noise, within the candidates, and its error."""
+        """Return the extension at a threshold with noise, within the candidates, and its error."""
         adder = AdditiveNoise(self.noise_cost)
-        # Rounding down keeps the steps, as the price is whole.
+        # Rounding down keeps the steps, as the threshold is whole.
         exact = math.floor(extension(Fraction(most)))
         value = _scaled(_with_noise(exact, most, adder, noise), self.unit)
         low, high = self.candidates[0], self.candidates[-1]
@@ -343,29 +353,30 @@ class TwoPhase(PricedRelease, OfProfile):
         return nearest, float(bound + self.unit / 2 + abs(Fraction(nearest) - Fraction(value)))
 
     def _top(self, floor: Number) -> int:
-        """Return the index of the largest usual price for a floor; for 0, of the largest price."""
+        """Return the index of the largest usual threshold for a floor; for 0, of the largest
+        threshold."""
         ends = self.candidates[0], self.candidates[-1]
         most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
-        return index_of_price(most / self.unit)
+        return index_of_threshold(most / self.unit)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoPhaseDistinct(PricedRelease, OfLines):
+class TwoPhaseDistinct(ThresholdRelease, OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
-    `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
-    when every person covers at most D of their own (`profiles.packed.packed_values`), and not on
-    how many values people have: of the people who have a value, only one must have room for it. D
-    begins at 1 / 64: where every value has hundreds of owners, each covers a little of it, the
-    noise is far below one value, and rounding takes it away. So all is counted in 64ths: prices are
-    whole, and so are E and V, rounded up. (E is a maximum flow of whole numbers.) The usual prices
-    end at a noisy number of values for D = 1, which a person changes by 1: that limits the damage
-    of a rare bad draw.
+    `ThresholdSearch` chooses D on the statistic that is released, the most values that can be
+    covered when every person covers at most D of their own (`profiles.packed.packed_values`), and
+    not on how many values people have: of the people who have a value, only one must have room for
+    it. D begins at 1 / 64: where every value has hundreds of owners, each covers a little of it,
+    the noise is far below one value, and rounding takes it away. So all is counted in 64ths:
+    thresholds are whole, and so are E and V, rounded up. (E is a maximum flow of whole numbers.)
+    The usual thresholds end at a noisy number of values for D = 1, which a person changes by 1:
+    that limits the damage of a rare bad draw.
 
     The lower end of the interval is the number less its noise. But for noise, the number is never
     above f, and below f without its `shift` most important people (removed by parts) by a 32nd of D
-    at most. The lower end is -inf where no price was good enough: perhaps the number for D = 1 was
-    far off. The upper end is always inf (`TwoPhase`).
+    at most. The lower end is -inf where no threshold was good enough: perhaps the number for D = 1
+    was far off. The upper end is always inf (`TwoPhase`).
 
     Attributes:
         size_cost: the cost of the number of values at D = 1.
@@ -380,7 +391,7 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
         return cls(
             relation=relation,
             size_cost=size,
-            prices=PriceSearch(pricing),
+            thresholds=ThresholdSearch(pricing),
             noise_cost=noise,
             alpha=alpha,
         )
@@ -393,7 +404,7 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
     @property
     def shift(self) -> int:
         """How many people may be cut."""
-        return self.prices.shift(_COVER_TOP + 1)
+        return self.thresholds.shift(_COVER_TOP + 1)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
@@ -404,37 +415,42 @@ class TwoPhaseDistinct(PricedRelease, OfLines):
         """Return the number, from V of parts of values, and how far below it the truth may be."""
         size = round(packed(Fraction(PER_VALUE)) / PER_VALUE)
         most = max(1, _with_noise(size, 1, AdditiveNoise(self.size_cost), noise))
-        chosen = self.prices.choose(packed, _COVER_TOP, index_of_price(PER_VALUE * most), noise)
+        chosen = self.thresholds.choose(
+            packed, _COVER_TOP, index_of_threshold(PER_VALUE * most), noise
+        )
         if chosen is None:
             return most, math.inf
-        adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
-        parts = _with_noise(math.ceil(packed(Fraction(price))), price, adder, noise)
+        adder, threshold = AdditiveNoise(self.noise_cost), threshold_at(chosen)
+        parts = _with_noise(math.ceil(packed(Fraction(threshold))), threshold, adder, noise)
         value = round(Fraction(parts, PER_VALUE))
-        bound = Fraction(adder.bound(price, self.alpha), PER_VALUE) + Fraction(1, 2)  # and rounding
+        bound = Fraction(adder.bound(threshold, self.alpha), PER_VALUE) + Fraction(
+            1, 2
+        )  # and rounding
         return value, float(bound)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Priced(PricedRelease, OfProfile):
-    """A price D, then noise of size D: what rows pack when nobody carries more than D.
+class ByThreshold(ThresholdRelease, OfProfile):
+    """A threshold D, then noise of size D: what rows pack when nobody carries more than D.
 
-    1. `PriceSearch` chooses a price on V, which is below the statistic's packing E by less than
-       D / 31 (`profiles.packed.packed_rows`). V rises by 0 to D for a person more.
-    2. V at the price D that is `before` places before the chosen one, D_j, is released with noise
-       of sensitivity D, at least 0. D depends on the data by D_j alone.
+    1. `ThresholdSearch` chooses a threshold on V, which is below the statistic's packing E by less
+       than D / 31 (`profiles.packed.packed_rows`). V rises by 0 to D for a person more.
+    2. V at the threshold D that is `before` places before the chosen one, D_j, is released with
+       noise of sensitivity D, at least 0. D depends on the data by D_j alone.
 
-    *Why a price before.* Where people are alike D_j is up to eight times what one of them has
-    (`PriceSearch`). E is concave, so that the number of people whom D cuts, its slope, is at most
-    (E(D) - E(D_j / 8)) / (D - D_j / 8). One place before D is at least D_j / 2, and that is at most
-    1/3 of what D_j adds to its eighth, in eighths, where `PriceSearch.shift` has 1/7: 7/3 of it are
-    cut at most. Two places before D is at least D_j / 3, and 21/5 of it are. The places, and the
-    share of the budget for the price, were settled on the questions of `benchmarks.statistics`.
+    *Why a threshold before.* Where people are alike D_j is up to eight times what one of them has
+    (`ThresholdSearch`). E is concave, so that the number of people whom D cuts, its slope, is at
+    most (E(D) - E(D_j / 8)) / (D - D_j / 8). One place before D is at least D_j / 2, and that is at
+    most 1/3 of what D_j adds to its eighth, in eighths, where `ThresholdSearch.shift` has 1/7: 7/3
+    of it are cut at most. Two places before D is at least D_j / 3, and 21/5 of it are. The places,
+    and the share of the budget for the threshold, were settled on the questions of
+    `benchmarks.statistics`.
 
     But for the noise the number, V rounded, is at most f, a whole number above V, and so is the
     lower end of the interval. How far f is above is not known: `TwoPhase` has the proof that
-    nothing private can say it. A price far too large is chosen only if rho is large and all prices
-    between are passed: one that is 32 times too large has a chance of about 0.0003. The interval is
-    as wide then.
+    nothing private can say it. A threshold far too large is chosen only if rho is large and all
+    thresholds between are passed: one that is 32 times too large has a chance of about 0.0003. The
+    interval is as wide then.
 
     Attributes:
         profiler: the statistic.
@@ -443,16 +459,18 @@ class Priced(PricedRelease, OfProfile):
     profiler: PackedProfiler
 
     @classmethod
-    def of(cls, profiler: PackedProfiler, budget: Budget, alpha: Fraction) -> "Priced":
+    def of(cls, profiler: PackedProfiler, budget: Budget, alpha: Fraction) -> "ByThreshold":
         """Return the release for a budget."""
-        pricing, noise = budget.split((profiler.price_share, 1 - profiler.price_share))
-        return cls(profiler=profiler, prices=PriceSearch(pricing), noise_cost=noise, alpha=alpha)
+        pricing, noise = budget.split((profiler.threshold_share, 1 - profiler.threshold_share))
+        return cls(
+            profiler=profiler, thresholds=ThresholdSearch(pricing), noise_cost=noise, alpha=alpha
+        )
 
     @property
     def shift(self) -> int:
         """How many people may be cut."""
         lost = Fraction(7, 3) if self.profiler.before == 1 else Fraction(21, 5)
-        return math.ceil(lost * self.prices.shift(_TOP + 1))
+        return math.ceil(lost * self.thresholds.shift(_TOP + 1))
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
@@ -461,13 +479,15 @@ class Priced(PricedRelease, OfProfile):
 
     def draw_one(self, packed: Packed, noise: Noise) -> tuple[Number, float]:
         """Return the number, and how far below the truth may be."""
-        chosen = self.prices.choose(packed, _TOP, noise=noise)
-        price = price_at(max(0, (_TOP if chosen is None else chosen) - self.profiler.before))
+        chosen = self.thresholds.choose(packed, _TOP, noise=noise)
+        threshold = threshold_at(
+            max(0, (_TOP if chosen is None else chosen) - self.profiler.before)
+        )
         adder = AdditiveNoise(self.noise_cost)
-        # Rounding to whole numbers keeps steps of 0 to the price, which is whole.
-        exact = math.floor(packed(Fraction(price)) + Fraction(1, 2))
-        unit, units = self.profiler.unit, max(0, _with_noise(exact, price, adder, noise))
-        return _scaled(units, unit), float(adder.bound(price, self.alpha) * unit)
+        # Rounding to whole numbers keeps steps of 0 to the threshold, which is whole.
+        exact = math.floor(packed(Fraction(threshold)) + Fraction(1, 2))
+        unit, units = self.profiler.unit, max(0, _with_noise(exact, threshold, adder, noise))
+        return _scaled(units, unit), float(adder.bound(threshold, self.alpha) * unit)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -562,13 +582,14 @@ class Profiled(Searched):
         return outputs.mirrored() if self.sign < 0 else outputs
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the release: by packings at a price, in two phases, or by a search from below."""
+        """Return the release: by packings at a threshold, in two phases, or by a search from
+        below."""
         each, candidates = context.each(share), self.grid
         if self.search in NO_SEARCHES:
             if context.several_owners and self.given is None:
                 packed = self.profiler(context, 1)
                 if isinstance(packed, PackedProfiler):
-                    return Priced.of(packed, each, context.alpha)
+                    return ByThreshold.of(packed, each, context.alpha)
             return self._two_phase(context, each)
         search = build_search(self.search, each, float(self.beta), candidates.size)
         if isinstance(search, AboveThreshold):
@@ -587,7 +608,7 @@ class Profiled(Searched):
             profiler=self.profiler(context, removals),
             unit=unit_of(self.exact_unit, self.given),
             search=search,
-            prices=PriceSearch(pricing),
+            thresholds=ThresholdSearch(pricing),
             noise_cost=noise,
             candidates=candidates,
             listed=self.given is not None,

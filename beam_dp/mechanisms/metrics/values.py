@@ -82,9 +82,9 @@ class DistinctCount(Clippable, OfColumn):
     counts only if no T people can remove it.
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
-    value are removed together, by parts of people, at a price per removal (`profiles.packed`).
-    Programs at low prices are hard: the profile, which looks at few and high ones, is released in
-    two phases.
+    value are removed together, by parts of people, at a threshold per removal (`profiles.packed`).
+    Programs at low thresholds are hard: the profile, which looks at few and high ones, is released
+    in two phases.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
@@ -120,8 +120,8 @@ class MaxFrequency(Clippable, OfColumn):
 
     By default a number C of rows per person and value is chosen privately, each person counts for
     at most C rows of a value, and noise of that size is added (`CappedValues`). Of rows with
-    several owners it is what the rows of one value pack when nobody counts for more than a price
-    (`profiles.packed`). A `search` looks at the profile in which people
+    several owners it is what the rows of one value pack when nobody counts for more than a
+    threshold (`profiles.packed`). A `search` looks at the profile in which people
     are removed for each value apart (`profiles.frequency`).
 
     Attributes:

@@ -12,15 +12,15 @@ for g x = y A x + (g - y A) x <= y A x + E - b y = E + y (A x - b) for that best
 computed from integers over 2^bits without any rounding, so that it does not matter where x and y
 come from.
 
-*The lines.* The first are people, each of whom carries a price p at most. A part r_i <= 1 of a
-person may be removed, at p each: y_i = r_i. Behind them are blocks of lines whose best prices
+*The lines.* The first are people, each of whom carries a threshold p at most. A part r_i <= 1 of a
+person may be removed, at p each: y_i = r_i. Behind them are blocks of lines whose best thresholds
 follow from r: each is the least at which no column of the line gains more than it pays. A column is
 in one line of a block at most, with an entry of 1; all other entries of a block are below 0 or in
 blocks before.
 
 *A guess where each row has one owner: a maximum flow.* A unit flows from its person, who has room
-for the price, over a row to its value, which has room for its weight. What flows is packed, and the
-people whom the residual graph does not reach are removed: the others are the source's side of a
+for the threshold, over a row to its value, which has room for its weight. What flows is packed, and
+the people whom the residual graph does not reach are removed: the others are the source's side of a
 minimum cut (Ford and Fulkerson, 1956). Nobody has to trust the solver: the bounds are those of any
 guess, and meet where the flow is a maximum.
 
@@ -33,14 +33,15 @@ walks through millions of vertices there.
 
 *Solutions by HiGHS, each closer than the last.* HiGHS proposes a solution in floats. What this
 still lacks is a program of the same form: its numbers are what is left of each bound and of each
-price, exact integers, multiplied by a scale until floats see them. HiGHS solves that program; its
-solution, divided by the scale, is added, and so on (iterative refinement: Gleixner, Steffy, Wolter,
+threshold, exact integers, multiplied by a scale until floats see them. HiGHS solves that program;
+its solution, divided by the scale, is added, and so on (iterative refinement: Gleixner, Steffy,
+Wolter,
 "Iterative refinement for linear programming", 2016). Where HiGHS ends with the best vertex, a round
 adds some 30 bits and takes no pivot. Nothing depends on time: each round ends after so many pivots
 or steps.
 
-*In which cell of a grid E lies* is certain, whoever made the guess. With s = D / 32 for the price
-D, the cell is the whole number
+*In which cell of a grid E lies* is certain, whoever made the guess. With s = D / 32 for the
+threshold D, the cell is the whole number
 
     q(E) = ceil(E / s - c),    0.4142 < c < 0.4143,
 
@@ -73,12 +74,12 @@ _MOST_BITS = 50  # bits of a guess in floats
 
 
 class PackingBounds(NamedTuple):
-    """Bounds of E / p that a guess proves, and a line above E at all lower prices.
+    """Bounds of E / p that a guess proves, and a line above E at all lower thresholds.
 
     Attributes:
         low: a lower bound.
         high: an upper bound.
-        stays: what a removal leaves. E at a price p' <= p is at most stays + p' removed.
+        stays: what a removal leaves. E at a threshold p' <= p is at most stays + p' removed.
         removed: the sum of r over that removal.
         parts: r.
     """
@@ -95,7 +96,7 @@ class Packing:
     """The program, with one entry of A per place of `columns`, `lines` and `numbers`.
 
     Attributes:
-        price: D; E is counted in its denominator, where the price is its numerator, p.
+        threshold: D; E is counted in its denominator, where the threshold is its numerator, p.
         people: how many lines are people.
         columns: the column of each entry.
         lines: its line.
@@ -111,7 +112,7 @@ class Packing:
         is_flow: whether each column has one person and one line of the only block.
     """
 
-    price: Fraction
+    threshold: Fraction
     people: int
     columns: np.ndarray
     lines: np.ndarray
@@ -146,19 +147,19 @@ class Packing:
         """Return A x."""
         return summed(self.lines, self.numbers * columns[self.columns], len(self.rooms))
 
-    def paid(self, prices: np.ndarray) -> np.ndarray:
+    def paid(self, thresholds: np.ndarray) -> np.ndarray:
         """Return y A."""
-        return summed(self.columns, self.numbers * prices[self.lines], len(self.gains))
+        return summed(self.columns, self.numbers * thresholds[self.lines], len(self.gains))
 
     def bounds(self, columns: np.ndarray, removed: np.ndarray, bits: int) -> PackingBounds:
         """Return what a guess proves: of x, and of r, in integers over 2^bits."""
         exact = self if bits <= self.bits else self.wide
-        kind, one, top = exact.most.dtype, 1 << bits, self.price.numerator
+        kind, one, top = exact.most.dtype, 1 << bits, self.threshold.numerator
         low = Fraction(exact.lower(columns.astype(kind), one), one) + self.known
         parts = np.clip(removed.astype(kind), 0, one)
         left = Fraction(exact.left(parts, one), one) + self.known
         gone = Fraction(int(parts.sum()), one)
-        stays, taken = left / self.price.denominator, np.asarray(parts / one, float)
+        stays, taken = left / self.threshold.denominator, np.asarray(parts / one, float)
         return PackingBounds(low / top, left / top + gone, stays, gone, taken)
 
     def lower(self, columns: np.ndarray, one: int) -> int:
@@ -169,16 +170,16 @@ class Packing:
 
     def left(self, removed: np.ndarray, one: int) -> int:
         """Return what a removal leaves; both over `one`."""
-        prices = np.zeros(len(self.rooms), removed.dtype)
-        prices[: self.people] = removed
+        thresholds = np.zeros(len(self.rooms), removed.dtype)
+        thresholds[: self.people] = removed
         start = self.people
         for end in self.blocks:
-            gains = self.gains * one - self.paid(prices)
+            gains = self.gains * one - self.paid(thresholds)
             own = np.flatnonzero((self.lines >= start) & (self.lines < end) & (self.numbers == 1))
-            np.maximum.at(prices, self.lines[own], gains[self.columns[own]])
+            np.maximum.at(thresholds, self.lines[own], gains[self.columns[own]])
             start = end
-        gains = np.maximum(self.gains * one - self.paid(prices), 0)
-        kept = self.rooms[self.people :] * prices[self.people :]
+        gains = np.maximum(self.gains * one - self.paid(thresholds), 0)
+        kept = self.rooms[self.people :] * thresholds[self.people :]
         return int(kept.sum() + (self.most * gains).sum())
 
 
@@ -190,34 +191,38 @@ def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
 
 
 def of_rows(
-    price: Fraction, owners: np.ndarray, weights: np.ndarray, values: np.ndarray, free: np.ndarray
+    threshold: Fraction,
+    owners: np.ndarray,
+    weights: np.ndarray,
+    values: np.ndarray,
+    free: np.ndarray,
 ) -> Packing:
     """Return the program of the most that rows of one value pack, the value chosen by parts.
 
         max { sum of u_t + sum of f_v l_v : 0 <= u_t <= w_t l_v for each row t of v,
               sum of l_v <= 1, sum of u_t over the rows of i <= D for each person i }.
 
-    Lines are people, rows, and one for all values; the price of the last one is the most that a
+    Lines are people, rows, and one for all values; the threshold of the last one is the most that a
     removal leaves of a value. Of one value alone l is 1, and no line but those of people is needed.
 
     Args:
-        price: D; everything is counted in its denominator.
+        threshold: D; everything is counted in its denominator.
         owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
         weights: w_t, at least 1.
         values: the value of each row.
         free: f_v.
     """
-    top, parts = price.as_integer_ratio()
+    top, parts = threshold.as_integer_ratio()
     factor, rows, size = np.array([parts]), len(values), len(free)
     room, free = integers.product(weights, factor), integers.product(free, factor)
     most = np.minimum(room, top)
     if size == 1:
-        return _packing(price, owners, most, known=int(free[0]))
+        return _packing(threshold, owners, most, known=int(free[0]))
     own, ones = np.arange(rows), np.ones(size, np.int64)
     total = max(integers.add(free, integers.sums_at(values, room, size)).tolist())
     people = int(owners.max(initial=-1)) + 1
     return _packing(
-        price,
+        threshold,
         owners,
         most,
         columns=np.concatenate([own, rows + values, np.arange(rows, rows + size)]),
@@ -234,7 +239,7 @@ def of_rows(
 
 
 def of_values(
-    price: Fraction, owners: np.ndarray, values: np.ndarray, weights: np.ndarray, known: int = 0
+    threshold: Fraction, owners: np.ndarray, values: np.ndarray, weights: np.ndarray, known: int = 0
 ) -> Packing:
     """Return the program of the most that rows pack where those of a value share a room.
 
@@ -242,17 +247,17 @@ def of_values(
                            sum of u_t over the rows of i <= D for each person i }.
 
     Args:
-        price: D; everything is counted in its denominator.
+        threshold: D; everything is counted in its denominator.
         owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
         values: the value of each row, numbered from 0.
         weights: w_v.
         known: what else counts in full.
     """
-    top, parts = price.as_integer_ratio()
+    top, parts = threshold.as_integer_ratio()
     people, size, rows = int(owners.max()) + 1, len(weights), len(values)
     rooms = weights * parts
     return _packing(
-        price,
+        threshold,
         owners,
         np.minimum(rooms[values], top),
         columns=np.arange(rows),
@@ -267,9 +272,9 @@ def of_values(
     )
 
 
-def _packing(price: Fraction, owners: np.ndarray, limit: np.ndarray, **more: Any) -> Packing:
+def _packing(threshold: Fraction, owners: np.ndarray, limit: np.ndarray, **more: Any) -> Packing:
     """Return the program of rows that gain 1 each, with lines for people, and what is behind."""
-    top, rows, people = price.numerator, len(limit), int(owners.max(initial=-1)) + 1
+    top, rows, people = threshold.numerator, len(limit), int(owners.max(initial=-1)) + 1
     row, role = np.nonzero(owners >= 0)
     own = {
         "columns": row,
@@ -285,7 +290,7 @@ def _packing(price: Fraction, owners: np.ndarray, limit: np.ndarray, **more: Any
     joined: dict[str, Any] = {
         name: integers.concatenate([part, more.pop(name, part[:0])]) for name, part in own.items()
     }
-    return Packing(price=price, people=people, **joined, **more)
+    return Packing(threshold=threshold, people=people, **joined, **more)
 
 
 _FLOW_MOST = 1 << 30  # the solver has integers of 32 bits, and adds those of opposite arcs
@@ -333,14 +338,14 @@ class PackingProposals:
 
         self.packing = packing
         columns, lines = packing.column_sizes.astype(float), packing.line_sizes.astype(float)
-        price = float(packing.price.numerator)
+        threshold = float(packing.threshold.numerator)
         entries = packing.numbers.astype(float) * columns[packing.columns] / lines[packing.lines]
         shape = len(lines), len(columns)
         self._matrix = sparse.csr_matrix((entries, (packing.lines, packing.columns)), shape)
         self._turned = self._matrix.T.tocsr()
-        self._gains, self._rooms = packing.gains * columns / price, packing.rooms / lines
+        self._gains, self._rooms = packing.gains * columns / threshold, packing.rooms / lines
         self._most = np.full(len(columns), np.inf) if packing.blocks else packing.most / columns
-        self._worth = packing.worth * lines / price
+        self._worth = packing.worth * lines / threshold
         self._of_column, self._of_line = (
             1 / np.maximum(abs(matrix).sum(axis=1).A1, 1e-9)
             for matrix in (self._turned, self._matrix)
@@ -373,24 +378,24 @@ class PackingProposals:
                 sums, count, first = [np.zeros_like(part) for part in best], 0, gap
             last = gap
 
-    def _step(self, columns: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rise = self._of_column / self._weight * (self._gains - self._turned @ prices)
+    def _step(self, columns: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rise = self._of_column / self._weight * (self._gains - self._turned @ thresholds)
         new = np.clip(columns + rise, 0, self._most)
         spare = self._rooms - self._matrix @ (2 * new - columns)
-        return new, np.clip(prices - self._weight * self._of_line * spare, 0, self._worth)
+        return new, np.clip(thresholds - self._weight * self._of_line * spare, 0, self._worth)
 
     def _reweigh(self, old: tuple[np.ndarray, ...], new: tuple[np.ndarray, ...]) -> None:
         """Balance the steps of both sides by how far they went."""
-        columns, prices = (float(np.linalg.norm(b - a)) for a, b in zip(old, new, strict=True))
-        if columns > 1e-12 and prices > 1e-12:
-            self._weight = math.sqrt(self._weight * prices / columns)
+        columns, thresholds = (float(np.linalg.norm(b - a)) for a, b in zip(old, new, strict=True))
+        if columns > 1e-12 and thresholds > 1e-12:
+            self._weight = math.sqrt(self._weight * thresholds / columns)
 
-    def _proved(self, columns: np.ndarray, prices: np.ndarray) -> PackingBounds:
+    def _proved(self, columns: np.ndarray, thresholds: np.ndarray) -> PackingBounds:
         """Return the bounds of a guess, or of its removal scaled until somebody is removed whole.
 
         So a removal that is too small, but in the right proportions, is mended in one step.
         """
-        packing, removed = self.packing, prices[: self.packing.people]
+        packing, removed = self.packing, thresholds[: self.packing.people]
         bits = max(packing.bits, 0)
         stretched = removed / max(float(removed.max(initial=0)), 1e-300)
         packed = np.floor(np.ldexp(columns * packing.column_sizes, bits)).astype(np.int64)
@@ -424,7 +429,7 @@ class _Refined:
     Attributes:
         columns: x.
         spare: what is left to each line.
-        prices: the price of each line.
+        thresholds: the threshold of each line.
         scale: the numbers of the next program are multiplied by 2^scale.
         bits: the precision.
     """
@@ -435,15 +440,15 @@ class _Refined:
         self._highs: Any = highspy
         self._program = program
         self.columns = np.zeros(len(program.gains), object)
-        self.spare, self.prices = (np.zeros(len(program.rooms), object) for _ in range(2))
+        self.spare, self.thresholds = (np.zeros(len(program.rooms), object) for _ in range(2))
         self.scale, self.bits = 0, _FLOATS
         self._basis: Any = None
 
     def round(self, solver: str, pivots: int) -> bool:
         """Add a solution of what is missing; return whether HiGHS holds it to be the best."""
         more = self.scale + _FLOATS - self.bits
-        self.columns, self.spare, self.prices = (
-            numbers << more for numbers in (self.columns, self.spare, self.prices)
+        self.columns, self.spare, self.thresholds = (
+            numbers << more for numbers in (self.columns, self.spare, self.thresholds)
         )
         self.bits += more
         asked = self._highs.Highs()
@@ -460,16 +465,16 @@ class _Refined:
             columns = _whole(found.col_value)
             self.columns = self.columns + columns[:size] * program.column_sizes
             self.spare = self.spare + columns[size:] * program.line_sizes
-            prices = _whole(found.row_dual) * program.price.numerator
-            self.prices = self.prices - prices // program.line_sizes
+            thresholds = _whole(found.row_dual) * program.threshold.numerator
+            self.thresholds = self.thresholds - thresholds // program.line_sizes
             self._basis = asked.getBasis()
         return bool(asked.getModelStatus() == self._highs.HighsModelStatus.kOptimal)
 
     def _missing(self) -> Any:
         """Return the program of what is missing, for HiGHS."""
-        asked, size, line_count = self._program, len(self.columns), len(self.prices)
+        asked, size, line_count = self._program, len(self.columns), len(self.thresholds)
         columns, lines = asked.column_sizes.astype(float), asked.line_sizes.astype(float)
-        gains = self._seen(asked.gains * (1 << self.bits) - asked.paid(self.prices))
+        gains = self._seen(asked.gains * (1 << self.bits) - asked.paid(self.thresholds))
         most = np.full(size, np.inf)
         if not asked.blocks:
             most = self._seen(asked.most * (1 << self.bits) - self.columns) / columns
@@ -477,8 +482,8 @@ class _Refined:
         sizes = np.append(columns, lines)
         program = self._highs.HighsLp()
         program.num_col_, program.num_row_ = size + line_count, line_count
-        costs = np.append(-gains, self._seen(self.prices))
-        program.col_cost_ = costs * sizes / asked.price.numerator
+        costs = np.append(-gains, self._seen(self.thresholds))
+        program.col_cost_ = costs * sizes / asked.threshold.numerator
         program.col_lower_ = -self._seen(np.append(self.columns, self.spare)) / sizes
         program.col_upper_ = np.append(most, np.full(line_count, np.inf))
         program.row_lower_ = program.row_upper_ = self._seen(left) / lines
@@ -512,7 +517,7 @@ def refined(packing: Packing) -> Iterator[PackingBounds]:
     while True:
         turn, solver = divmod(asked, len(SOLVERS))
         is_best = found.round(SOLVERS[solver], min(_PIVOTS << turn, _MOST_PIVOTS))
-        yield packing.bounds(found.columns, found.prices[: packing.people], found.bits)
+        yield packing.bounds(found.columns, found.thresholds[: packing.people], found.bits)
         found.scale += _MORE if is_best else 0
         asked = 0 if is_best else asked + 1
 
@@ -540,9 +545,9 @@ EDGE = Fraction(4142, 10_000) + Fraction(int(Noise().words(1)[0]), 10_000 << 64)
 """c."""
 
 
-def cell(prices: Fraction) -> int:
-    """Return q of a value that is so many prices."""
-    return math.ceil(prices * PARTS - EDGE)
+def cell(thresholds: Fraction) -> int:
+    """Return q of a value that is so many thresholds."""
+    return math.ceil(thresholds * PARTS - EDGE)
 
 
 class CellSearch:

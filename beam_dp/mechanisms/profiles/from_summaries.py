@@ -17,7 +17,7 @@ import numpy as np
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.profiles import frequency, kth_largest
-from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed import by_threshold
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, Packed, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
@@ -104,36 +104,37 @@ class OwnerProfiler(abc.ABC):
 class DistinctItems(OwnerProfiler):
     """The number of different items, each of which is packed by its rows together.
 
-    Programs at low prices are hard, so that only the profile is used, which looks at high ones.
+    Programs at low thresholds are hard, so that only the profile is used, which looks at high ones.
     """
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        return by_price.profile(PackedValues(lines.owners, lines.items), self.removals)
+        return by_threshold.profile(PackedValues(lines.owners, lines.items), self.removals)
 
 
 class PackedProfiler(OwnerProfiler):
-    """A statistic that is known at every price.
+    """A statistic that is known at every threshold.
 
     Attributes:
-        price_share: the part of a budget that chooses the price (`metrics.profiled.Priced`).
-        before: how many places before the chosen price the released one is.
+        threshold_share: the part of a budget that chooses the threshold
+            (`metrics.profiled.ByThreshold`).
+        before: how many places before the chosen threshold the released one is.
     """
 
-    price_share: ClassVar[Fraction] = Fraction(3, 10)
+    threshold_share: ClassVar[Fraction] = Fraction(3, 10)
     before: ClassVar[int] = 1
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        return by_price.profile(self.packed(lines), self.removals)
+        return by_threshold.profile(self.packed(lines), self.removals)
 
     @abc.abstractmethod
     def packed(self, lines: Lines) -> Packed:
-        """Return the statistic of one partition at every price, in units."""
+        """Return the statistic of one partition at every threshold, in units."""
 
 
 class MostFrequentItem(PackedProfiler):
     """The number of rows of the most frequent item: by `frequency`, or by packings."""
 
-    price_share: ClassVar[Fraction] = Fraction(1, 5)
+    threshold_share: ClassVar[Fraction] = Fraction(1, 5)
     before: ClassVar[int] = 2
 
     def packed(self, lines: Lines) -> Packed:

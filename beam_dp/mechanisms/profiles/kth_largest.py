@@ -12,17 +12,17 @@ removal takes most rows are those with the r largest c_i(y), so
 
 exactly.
 
-*Rows of any number of owners.* Let E(D) be the most that the rows above y pack at a price D
-(`packed.packed_rows`), and R_D below it in steps of D / 32 (`packed.by_price`). Removing r people,
-by parts, leaves at least E(D) - r D of them, so that
+*Rows of any number of owners.* Let E(D) be the most that the rows above y pack at a threshold D
+(`packed.packed_rows`), and R_D below it in steps of D / 32 (`packed.by_threshold`). Removing r
+people, by parts, leaves at least E(D) - r D of them, so that
 
-    loss(y) = max(0, max over prices D of ceil((R_D - (k - 1)) / D))
+    loss(y) = max(0, max over thresholds D of ceil((R_D - (k - 1)) / D))
 
 is at most the exact loss. It falls as y rises, for there are fewer rows, and a person more raises
-it by 0 or 1, as R_D rises by 0 to D. So B interlaces. For k = 1 only the price 1 is used: E(1) is
-the fractional matching of the rows above y, which equals their fractional cover, and every other
-price gives less. For other k the prices are the powers of 2 up to the first above 64 (k - 1), so
-that n people with very many rows each have a loss of n - (k - 1) / D, rounded up.
+it by 0 or 1, as R_D rises by 0 to D. So B interlaces. For k = 1 only the threshold 1 is used: E(1)
+is the fractional matching of the rows above y, which equals their fractional cover, and every other
+threshold gives less. For other k the thresholds are the powers of 2 up to the first above 64 (k -
+1), so that n people with very many rows each have a loss of n - (k - 1) / D, rounded up.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def profile(
     order = kept[np.argsort(-items[kept], kind="stable")]
     owners, items, counts = owners[:, order], items[order], counts[order]
     ends = np.flatnonzero(np.diff(items, append=items[-1:] - 1)) + 1
-    loss = _exact(owners[0], counts, k) if len(owners) == 1 else _by_prices(owners, counts, k)
+    loss = _exact(owners[0], counts, k) if len(owners) == 1 else _by_thresholds(owners, counts, k)
     levels = _levels(loss, ends, k, removals)
     values: list[Number] = [*items[ends - 1].tolist(), -math.inf]
     return [values[level] for level in levels]
@@ -114,10 +114,10 @@ def _exact(people: np.ndarray, counts: np.ndarray, k: int) -> Loss:
     return loss
 
 
-def _by_prices(owners: np.ndarray, counts: np.ndarray, k: int) -> Loss:
+def _by_thresholds(owners: np.ndarray, counts: np.ndarray, k: int) -> Loss:
     """Return the loss of rows of several owners."""
     totals = integers.running_sums(counts)
-    prices = [Fraction(1 << power) for power in range((_FINEST * (k - 1)).bit_length() + 1)]
+    thresholds = [Fraction(1 << power) for power in range((_FINEST * (k - 1)).bit_length() + 1)]
 
     def loss(rows: int, first: int, stop: int) -> int:
         if totals[rows - 1] < k:
@@ -125,9 +125,9 @@ def _by_prices(owners: np.ndarray, counts: np.ndarray, k: int) -> Loss:
         if stop == 1:
             return 1
         packed, best = PackedRows(owners[:, :rows], None, counts[:rows]), max(first, 1)
-        for price in tuple(prices):
-            search, beyond = packed.search(price), (k - 1) / price
-            # A cell q stands for R_D of q - 1 parts of the price.
+        for threshold in tuple(thresholds):
+            search, beyond = packed.search(threshold), (k - 1) / threshold
+            # A cell q stands for R_D of q - 1 parts of the threshold.
             while search.low < search.high and _least(search.low, beyond) < stop:
                 if _least(search.high, beyond) <= best:
                     break
@@ -135,13 +135,13 @@ def _by_prices(owners: np.ndarray, counts: np.ndarray, k: int) -> Loss:
             found = min(_least(search.low, beyond), stop)
             if found > best:
                 best = found
-                prices.remove(price)
-                prices.insert(0, price)
+                thresholds.remove(threshold)
+                thresholds.insert(0, threshold)
         return best
 
     return loss
 
 
 def _least(number: int, beyond: Fraction) -> int:
-    """Return the loss at a price that a cell stands for."""
+    """Return the loss at a threshold that a cell stands for."""
     return math.ceil(Fraction(number - 1, PARTS) - beyond)

@@ -1,10 +1,10 @@
-"""Lipschitz extensions: statistics in which nobody counts for more than a given price.
+"""Lipschitz extensions: statistics in which nobody counts for more than a given threshold.
 
-An extension E of a monotone statistic f is a function of a database and of a price D > 0, in units,
-with `E(D) <= f` and, for x' = x + one person, `0 <= E'(D) - E(D) <= D`: noise of size D hides a
-person in it, however much f may move. It is the function of Cummings and Durfee, "Individual
-Sensitivity Preprocessing for Data Privacy" (SODA 2020), which for a monotone f is the least value
-of f without some people plus D for each of them.
+An extension E of a monotone statistic f is a function of a database and of a threshold D > 0, in
+units, with `E(D) <= f` and, for x' = x + one person, `0 <= E'(D) - E(D) <= D`: noise of size D
+hides a person in it, however much f may move. It is the function of Cummings and Durfee,
+"Individual Sensitivity Preprocessing for Data Privacy" (SODA 2020), which for a monotone f is the
+least value of f without some people plus D for each of them.
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,8 @@ class ProfileExtension:
     last term, and E' <= E.
 
     Numbers are rounded to whole units first, which keeps their order. Where B is convex and L at
-    least B[K], the last term matters only at prices below what one of the first K people counts on
-    average.
+    least B[K], the last term matters only at thresholds below what one of the first K people counts
+    on average.
 
     Attributes:
         levels: B[0..K] in units, from L to U.
@@ -52,15 +52,15 @@ class ProfileExtension:
         clamped = [min(max(value, floor), top) for value in values]
         return cls(tuple(_units(value, unit) for value in clamped), _units(floor, unit))
 
-    def __call__(self, price: Fraction) -> Fraction:
+    def __call__(self, threshold: Fraction) -> Fraction:
         """Return E(D)."""
         # In integers of 1 / denominator, which are faster than fractions.
         step, parts = (
-            integers.narrow(np.array([part], object)) for part in price.as_integer_ratio()
+            integers.narrow(np.array([part], object)) for part in threshold.as_integer_ratio()
         )
         levels, people = self._terms
         sums = integers.add(integers.product(levels, parts), integers.product(people, step))
-        return Fraction(int(sums.min()), price.denominator)
+        return Fraction(int(sums.min()), threshold.denominator)
 
     @cached_property
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:

@@ -82,8 +82,8 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
     )
     noisy[:5] = -3
     tops = choice.highest(noisy)
-    for price, partitions in ((0.0, 1), (1.7, 1), (1.7, 30), (2.5, 1000)):
-        clips = choice.clips(noisy, price, partitions)
+    for scale, partitions in ((0.0, 1), (1.7, 1), (1.7, 30), (2.5, 1000)):
+        clips = choice.clips(noisy, scale, partitions)
         for row, clip in enumerate(clips.tolist()):
             if tops[row].max() < 0:
                 assert clip == -1
@@ -93,7 +93,7 @@ def test_the_clip_is_the_smallest_that_few_enough_people_are_above(sides):
                 np.where(np.arange(choice.buckets) <= top, side, 0)
                 for side, top in zip(noisy[row], tops[row], strict=True)
             ]
-            assert clip == smallest(seen, int(tops[row].max()), price * partitions)
+            assert clip == smallest(seen, int(tops[row].max()), scale * partitions)
     assert (choice.clips(noisy, 0.0)[:5] == -1).all()
 
 
@@ -156,13 +156,13 @@ def test_extreme_budgets_and_numbers_of_people(budget, number):
         people = np.zeros((1, sides, 11), np.int64)
         people[0, 0, 4] = number
         drawn = choice.draw(people, Noise())
-        price = 1.7 / float(budget.amount)
-        clips = choice.clips(drawn, price)
+        scale = 1.7 / float(budget.amount)
+        clips = choice.clips(drawn, scale)
         assert clips.shape == (1,) and -1 <= clips[0] < len(GRID)
         if number > 1 << 40:
             # Noise is taken for people further up with 2.9% at most: in 12 of 20 draws with 1e-13.
             drawn_again = [choice.draw(people, Noise()) for _ in range(20)]
-            found = [choice.clips(again, price)[0] for again in drawn_again]
+            found = [choice.clips(again, scale)[0] for again in drawn_again]
             assert min(found) == 4 and found.count(4) > 8
         for loss in choice.losses(drawn, np.maximum(clips, 0)):
             assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()

@@ -1,8 +1,8 @@
 """Metrics with a removal profile: which outputs, which search, and what is refused.
 
-Extensions, the search for a price, and releases in two phases, against brute force.
+Extensions, the search for a threshold, and releases in two phases, against brute force.
 
-What rows with several owners pack at a price that is chosen privately, with noise.
+What rows with several owners pack at a threshold that is chosen privately, with noise.
 """
 
 import dataclasses
@@ -21,8 +21,8 @@ from beam_dp.mechanisms.metrics import profiled
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import (
     PER_VALUE,
+    ByThreshold,
     DirectRelease,
-    Priced,
     TwoPhase,
     TwoPhaseDistinct,
 )
@@ -30,16 +30,16 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import columns_of
 from beam_dp.mechanisms.profiles.from_summaries import MostFrequentItem, RowsOfSeveralOwners
 from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
-from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed import by_threshold
 from beam_dp.mechanisms.profiles.packed.packed_rows import PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, price_search
-from beam_dp.mechanisms.search.price_search import (
-    PriceSearch,
-    index_of_price,
-    price_at,
+from beam_dp.mechanisms.search import AboveThreshold, threshold_search
+from beam_dp.mechanisms.search.threshold_search import (
+    ThresholdSearch,
+    index_of_threshold,
     query,
+    threshold_at,
 )
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from tests import laws
@@ -77,7 +77,7 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
         assert getattr(release.search, "gate", release.blank) == release.blank
 
 
-PRICES = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
+THRESHOLDS = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
 UNIT = Fraction(1)
 
 
@@ -94,8 +94,8 @@ def max_profile(values, removals):
 
 
 def moves(twin, more):
-    """How much a person raises the twin at each price, in prices."""
-    return [(more(price) - twin(price)) / price for price in PRICES]
+    """How much a person raises the twin at each threshold, in thresholds."""
+    return [(more(threshold) - twin(threshold)) / threshold for threshold in THRESHOLDS]
 
 
 @pytest.mark.sampled(4)
@@ -114,7 +114,7 @@ def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
 
 def values_of_two_owners(first, second, items, removals):
     packed = PackedValues(np.array([first, second]), np.array(items))
-    return by_price.profile(packed, removals)
+    return by_threshold.profile(packed, removals)
 
 
 def cover_pairs(profile, seed):
@@ -153,7 +153,7 @@ def test_without_the_last_term_a_person_moves_it_by_more():
 
     def broken(people):
         values = sum_profile(people, 1)
-        return lambda price: min(value + k * price for k, value in enumerate(values))
+        return lambda threshold: min(value + k * threshold for k, value in enumerate(values))
 
     assert max(moves(broken((9, 9)), broken((9, 9, 9)))) > 1
 
@@ -164,16 +164,16 @@ def test_the_extension_is_the_least_of_its_terms(seed):
     generator = np.random.default_rng(seed)
     levels = tuple(sorted((int(n) for n in generator.integers(5, 60, 12)), reverse=True))
     twin = ProfileExtension(levels, 5)
-    for price in PRICES:
-        terms = [level + k * price for k, level in enumerate((*levels, 5))]
-        assert twin(price) == min(terms)
+    for threshold in THRESHOLDS:
+        terms = [level + k * threshold for k, level in enumerate((*levels, 5))]
+        assert twin(threshold) == min(terms)
 
 
 def cover(rows):
-    """The packing of values in parts, as a function of prices in whole values."""
+    """The packing of values in parts, as a function of thresholds in whole values."""
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     packed = PackedValues(people[None], items, PER_VALUE)
-    return lambda price: packed(price * PER_VALUE) / PER_VALUE
+    return lambda threshold: packed(threshold * PER_VALUE) / PER_VALUE
 
 
 def pairs():
@@ -192,21 +192,21 @@ def pairs():
 
 
 def test_prices_are_doubled_in_two_steps():
-    assert [price_at(j) for j in range(9)] == [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    assert [threshold_at(j) for j in range(9)] == [1, 2, 3, 4, 6, 8, 12, 16, 24]
     for most in (*range(1, 400), 3 << 70, (3 << 70) - 1, Fraction(1, 3), Fraction(11, 2)):
-        j = index_of_price(most)
-        assert j == 0 or price_at(j) <= most
-        assert most < price_at(j + 1)
+        j = index_of_threshold(most)
+        assert j == 0 or threshold_at(j) <= most
+        assert most < threshold_at(j + 1)
 
 
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget(8.0), Budget.zcdp(2.0)])
 def test_the_price_is_private(budget):
     """Exact chances; the bound is on their rounding (1e-13 each)."""
-    search = PriceSearch(budget)
+    search = ThresholdSearch(budget)
     epsilon = math.sqrt(2 * budget.amount) if budget.is_zcdp else float(budget.amount)
     worst = 0.0
     for less, more in pairs():
-        chances = [laws.prices(search, twin, 6, 4) for twin in (less, more)]
+        chances = [laws.thresholds(search, twin, 6, 4) for twin in (less, more)]
         assert all(math.isclose(sum(chance), 1, rel_tol=1e-9) for chance in chances)
         ratios = [abs(math.log(a / b)) for a, b in zip(*chances, strict=True) if min(a, b) > 1e-250]
         worst = max(worst, *ratios)
@@ -217,7 +217,7 @@ def test_the_price_is_private(budget):
 def test_a_price_without_the_mesh_in_its_rates_is_not_private():
     """The broken twin: rates per unit of the query that are four times too high."""
 
-    class Broken(PriceSearch):
+    class Broken(ThresholdSearch):
         @property
         def _rates(self):
             return tuple(4 * rate for rate in super()._rates)
@@ -226,7 +226,7 @@ def test_a_price_without_the_mesh_in_its_rates_is_not_private():
         abs(math.log(a / b))
         for less, more in pairs()
         for a, b in zip(
-            *(laws.prices(Broken(Budget(1.0)), t, 6, 4) for t in (less, more)), strict=True
+            *(laws.thresholds(Broken(Budget(1.0)), t, 6, 4) for t in (less, more)), strict=True
         )
         if min(a, b) > 1e-250
     ]
@@ -234,9 +234,9 @@ def test_a_price_without_the_mesh_in_its_rates_is_not_private():
 
 
 def test_the_draws_follow_the_distribution():
-    search, runs = PriceSearch(Budget(20.0)), 4000
+    search, runs = ThresholdSearch(Budget(20.0)), 4000
     twin = ProfileExtension.of(sum_profile((40, 9, 9, 9, 5, 2, 1), 6), 0, 99, UNIT)
-    wanted = np.array(laws.prices(search, twin, 6, 2))
+    wanted = np.array(laws.thresholds(search, twin, 6, 2))
     drawn = [search.choose(twin, 6, 2) for _ in range(runs)]
     found = np.array([drawn.count(j) for j in (*range(7), None)]) / runs
     # DKW: the cumulative shares differ by more than d with a chance of 2 e^(-2 n d^2) = 1e-10.
@@ -246,13 +246,13 @@ def test_the_draws_follow_the_distribution():
 
 
 def test_no_more_than_the_shift_are_cut_but_for_the_alarm():
-    search = PriceSearch(Budget(1.0))
+    search = ThresholdSearch(Budget(1.0))
     shift = search.shift(11)
     crowd = ProfileExtension.of(sum_profile([1 << 30] * (3 * shift), 2 * shift), 0, 1 << 60, UNIT)
-    # All of them are cut at every price up to 2^10.
-    assert sum(laws.prices(search, crowd, 10, 10)[:-1]) <= 1e-3
+    # All of them are cut at every threshold up to 2^10.
+    assert sum(laws.thresholds(search, crowd, 10, 10)[:-1]) <= 1e-3
     few = ProfileExtension.of(sum_profile([1 << 30] * (shift // 4), 2 * shift), 0, 1 << 60, UNIT)
-    assert sum(laws.prices(search, few, 10, 10)[:-1]) > 0.5
+    assert sum(laws.thresholds(search, few, 10, 10)[:-1]) > 0.5
 
 
 def release_of(metric, budget=None, others=(), partitions=1):
@@ -354,12 +354,12 @@ class _Given(Noise):
 
 @dataclasses.dataclass(frozen=True)
 class _Ends:
-    """A search, or one for a price, that ends at the same place again and again."""
+    """A search, or one for a threshold, that ends at the same place again and again."""
 
     place: int
 
     def choose(self, profile, candidates, *others):
-        """Return the candidate; of prices, the place."""
+        """Return the candidate; of thresholds, the place."""
         return candidates[self.place] if isinstance(candidates, Candidates) else self.place
 
 
@@ -376,7 +376,7 @@ COARSE = [
 
 
 def failures(listed):
-    """Return how many of all cases have an end above f: floors, prices, and noise of the bound.
+    """Return how many of all cases have an end above f: floors, thresholds, and noise of the bound.
 
     The floor is any candidate that is at most f rounded up, as but for 1e-4 it is. Where candidates
     are given, f and they need not be multiples of the unit.
@@ -390,9 +390,11 @@ def failures(listed):
         release = _Unsearched(**vars(release))
         release = dataclasses.replace(release, profiler=_Signed(sign), unit=UNIT, listed=listed)
         profile = Profile([f, f - 1, f - 1, min(0, f - 1) if f < 8 else 7])
-        for floor, price in itertools.product(range(candidates.index(f) + 1), range(3)):
-            ends = dataclasses.replace(release, search=_Ends(floor), prices=_Ends(price))
-            bound = profiled.AdditiveNoise(release.noise_cost).bound(price_at(price), release.alpha)
+        for floor, threshold in itertools.product(range(candidates.index(f) + 1), range(3)):
+            ends = dataclasses.replace(release, search=_Ends(floor), thresholds=_Ends(threshold))
+            bound = profiled.AdditiveNoise(release.noise_cost).bound(
+                threshold_at(threshold), release.alpha
+            )
             for noise in (-bound, -1, 0, 1, bound):
                 value, below = ends.draw_one(profile, _Given(noise))
                 assert below >= 0
@@ -402,7 +404,7 @@ def failures(listed):
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch):
-    """For all floors, prices and noise within its bound, on coarse grids and f between them."""
+    """For all floors, thresholds and noise within its bound, on coarse grids and f between them."""
     assert failures(listed) == 0
     # The broken twin: the noise alone, though the floor may be above f.
     monkeypatch.setattr(TwoPhase, "_below", lambda self, value, error, floor: error)
@@ -421,23 +423,25 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
             spent.append(self.cost.amount)
             return super().choose(*given)
 
-    class Priced(PriceSearch):
+    class ByThreshold(ThresholdSearch):
         def choose(self, *given):
             spent.append(self.cost.amount)
 
     monkeypatch.setattr(profiled, "AboveThreshold", Recorded)
     floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
-    release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
+    release = dataclasses.replace(
+        release, search=floor, thresholds=ByThreshold(release.thresholds.budget)
+    )
     # More people are passed over with a chance below e^-50.
     people = 1 if few else 8 * removals_of(release)
     release.draw_one(Profile([900.0] * people + [-math.inf] * 2000), Noise())
-    # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
+    # Few people: 1/10 and 9/10. No threshold: 1/10, 3/10 and 6/10.
     assert len(spent) == (2 if few else 3)
     assert sum(spent) == cost_of(release).amount
 
 
 def test_given_candidates_are_what_comes_out():
-    """The error has the distance to them, at least an eighth of a step as the least price.
+    """The error has the distance to them, at least an eighth of a step as the least threshold.
 
     A number at or below the floor is proved by the candidate before the floor alone: that is its
     lower end then.
@@ -461,7 +465,7 @@ FREQUENT = MostFrequentItem(Relation(others=(1, 2)), 1)
 
 
 def release(epsilon, unit=Fraction(1)):
-    return Priced.of(dataclasses.replace(COUNTED, unit=unit), Budget(epsilon), ALPHA)
+    return ByThreshold.of(dataclasses.replace(COUNTED, unit=unit), Budget(epsilon), ALPHA)
 
 
 def rows(size=2_000, people=400):
@@ -476,10 +480,10 @@ def released_as(metric, others=("y", "z")):
 @pytest.mark.parametrize("profiler", [COUNTED, FREQUENT])
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
 def test_both_draws_spend_the_whole_budget(profiler, budget):
-    made = Priced.of(profiler, budget, ALPHA)
+    made = ByThreshold.of(profiler, budget, ALPHA)
     [spent] = made.spends
     assert spent.cost.amount == budget.amount and spent.cost.is_zcdp == budget.is_zcdp
-    assert made.prices.cost.amount + made.noise_cost.amount == budget.amount
+    assert made.thresholds.cost.amount + made.noise_cost.amount == budget.amount
 
 
 def test_at_much_epsilon_it_is_the_number_and_its_interval_holds():
@@ -487,21 +491,21 @@ def test_at_much_epsilon_it_is_the_number_and_its_interval_holds():
     owners, weights = rows()
     packed = PackedRows(owners, None, weights)
     value, below = release(10**6, Fraction(1, 10)).draw_one(packed, Noise())
-    # Few people may be cut, by at most a price each, and V is off by a part of it.
+    # Few people may be cut, by at most a threshold each, and V is off by a part of it.
     assert 0 <= packed.total / 10 - value < packed.total / 10 / 50 and below < packed.total
 
 
-@pytest.mark.parametrize(("profiler", "price"), [(COUNTED, 48), (FREQUENT, 32)])
-def test_a_release_takes_a_price_before_the_chosen_one(profiler, price):
-    class Chosen(PriceSearch):
+@pytest.mark.parametrize(("profiler", "threshold"), [(COUNTED, 48), (FREQUENT, 32)])
+def test_a_release_takes_a_price_before_the_chosen_one(profiler, threshold):
+    class Chosen(ThresholdSearch):
         def choose(self, extension, top, usual=None, noise=None):
-            return index_of_price(64)
+            return index_of_threshold(64)
 
     owners, weights = rows()
     packed = PackedRows(owners, None, weights)
-    chosen = Priced(profiler=profiler, prices=Chosen(Budget(1)), noise_cost=Budget(10**9))
+    chosen = ByThreshold(profiler=profiler, thresholds=Chosen(Budget(1)), noise_cost=Budget(10**9))
     value, _ = chosen.draw_one(packed, Noise())
-    assert abs(value - float(packed(Fraction(price)))) <= 1
+    assert abs(value - float(packed(Fraction(threshold)))) <= 1
 
 
 @pytest.mark.sampled(5)
@@ -514,7 +518,7 @@ def test_what_is_known_is_enough_for_every_answer_of_the_search(seed):
         exact = query(PackedRows(owners, None, weights), j)
         for most in (exact - 40, exact - 1, exact, exact + 40):
             packed = PackedRows(owners, None, weights)
-            assert price_search._is_at_most(packed, j, most) == (exact <= most)
+            assert threshold_search._is_at_most(packed, j, most) == (exact <= most)
 
 
 def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
@@ -524,8 +528,8 @@ def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
     weights = np.append(generator.integers(1, 20, 1_000), 1 << 32)
     start = time.process_time()
     packed = PackedRows(owners, None, weights)
-    for price in map(price_at, range(index_of_price(1 << 33))):
-        assert -price / 50 < packed(Fraction(price)) < packed.total
+    for threshold in map(threshold_at, range(index_of_threshold(1 << 33))):
+        assert -threshold / 50 < packed(Fraction(threshold)) < packed.total
     for _ in range(20):
         release(1).draw_one(PackedRows(owners, None, weights), Noise())
     assert time.process_time() - start < 60
@@ -542,4 +546,4 @@ def test_candidates_are_released_in_two_phases_and_distinct_counts_too():
         assert isinstance(released_as(wanted), TwoPhase)
     for metric in (dp.Count(), dp.Sum("v"), dp.MaxFrequency("v")):
         wanted = metric.for_several_owners()
-        assert isinstance(released_as(wanted), Priced)
+        assert isinstance(released_as(wanted), ByThreshold)

@@ -1,1 +1,1 @@
-"""Statistics of rows with any number of owners, by packings at prices."""
+"""Statistics of rows with any number of owners, by packings at thresholds."""

@@ -1,8 +1,9 @@
-"""The most that rows of several owners pack, at any price: counts, sums, the most frequent value.
+"""The most that rows of several owners pack, at any threshold: counts, sums, the most frequent
+value.
 
-A row has an owner or several, a value and a weight. E(D) is the most that rows pack at a price D:
-row t packs u_t >= 0, at most its weight w_t, and the rows of each person pack D at most together.
-The statistics are
+A row has an owner or several, a value and a weight. E(D) is the most that rows pack at a threshold
+D: row t packs u_t >= 0, at most its weight w_t, and the rows of each person pack D at most
+together. The statistics are
 
 * the number of rows, and the sum of their weights: `PackedRows`, all rows of one value;
 * the rows of the most frequent value: `MostFrequent`;
@@ -10,8 +11,8 @@ The statistics are
 
 *A person adds 0 to D.* For x' = x + one person p, 0 <= E'(D) - E(D) <= D: what packs x packs x'
 too, with 0 for the rows of p; and what packs x' packs x without the rows of p, which pack D at
-most. E is 0 at D = 0 and concave (the mean of packings for two prices is one for their mean), never
-above the statistic, and equal to it at a price that pays for all.
+most. E is 0 at D = 0 and concave (the mean of packings for two thresholds is one for their mean),
+never above the statistic, and equal to it at a threshold that pays for all.
 
 *What is released.* E is known in cells: q(E) = ceil(32 E / D - c), 0.4142 < c < 0.4143, which
 integers decide, and which moves by 0 to 32 for a person (`packing_program`). So the function
@@ -30,8 +31,8 @@ frequent value. J(D) - k D is at most what remains of these without any k people
 people for every value. Where all rows have one value, J is what they pack.
 
 The rows of one value may belong to few people. If four suppliers have all 57 order lines of an
-article, they carry 4 at a price of 1. A sixteenth of each of sixteen articles, which have 55 lines
-each and different suppliers, carries nearly 55 at that price.
+article, they carry 4 at a threshold of 1. A sixteenth of each of sixteen articles, which have 55
+lines each and different suppliers, carries nearly 55 at that threshold.
 
 *Whose row is it.* The same person in two roles of a row is one owner. An empty role (-1) is
 nobody's. A row whose roles are all empty is left out, of x and x' alike: it belongs to nobody, so
@@ -94,60 +95,60 @@ def alike(keys: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return rows, kinds
 
 
-def value_at(number: int, price: Fraction) -> Fraction:
+def value_at(number: int, threshold: Fraction) -> Fraction:
     """Return V for a cell."""
-    return price * (5 * number - 3) / (5 * PARTS)
+    return threshold * (5 * number - 3) / (5 * PARTS)
 
 
 class Packed(abc.ABC):
-    """E of one database, at any price of a denominator of at most 2^12.
+    """E of one database, at any threshold of a denominator of at most 2^12.
 
     Attributes:
-        total: the statistic, E at the highest prices.
+        total: the statistic, E at the highest thresholds.
     """
 
     total: int
 
     @functools.cached_property
     def _searches(self) -> dict[Fraction, CellSearch]:
-        """What is known so far, by price."""
+        """What is known so far, by threshold."""
         return {}
 
-    def __call__(self, price: Fraction) -> Fraction:
+    def __call__(self, threshold: Fraction) -> Fraction:
         """Return V(D)."""
-        return value_at(self.search(price).decided(), price)
+        return value_at(self.search(threshold).decided(), threshold)
 
-    def search(self, price: Fraction) -> CellSearch:
+    def search(self, threshold: Fraction) -> CellSearch:
         """Return the search for the cell of E(D), as far as it has come."""
-        if price not in self._searches:
-            known = self._glance(price) if self.total else NOTHING
-            self._searches[price] = CellSearch(known, self.bounds(price))
-        return self._searches[price]
+        if threshold not in self._searches:
+            known = self._glance(threshold) if self.total else NOTHING
+            self._searches[threshold] = CellSearch(known, self.bounds(threshold))
+        return self._searches[threshold]
 
-    def between(self, price: Fraction) -> tuple[Fraction, Fraction]:
+    def between(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
         """Return two numbers between which V(D) is, from what is known."""
-        search = self.search(price)
-        return value_at(search.low, price), value_at(search.high, price)
+        search = self.search(threshold)
+        return value_at(search.low, threshold), value_at(search.high, threshold)
 
-    def closer(self, price: Fraction) -> None:
+    def closer(self, threshold: Fraction) -> None:
         """Take one guess more for E(D), which is not known yet."""
-        self.search(price).step()
+        self.search(threshold).step()
 
     @abc.abstractmethod
     def enough(self) -> Fraction:
-        """Return a price that pays for everything."""
+        """Return a threshold that pays for everything."""
 
     @abc.abstractmethod
-    def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
+    def bounds(self, threshold: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds as close as one likes."""
 
     @abc.abstractmethod
-    def _glance(self, price: Fraction) -> PackingBounds:
+    def _glance(self, threshold: Fraction) -> PackingBounds:
         """Return rough bounds of E / D."""
 
 
 class Glance:
-    """Bounds of E / D of the group that counts most, at all prices at once.
+    """Bounds of E / D of the group that counts most, at all thresholds at once.
 
     Upper bound, for any h: remove all people who have more than h, at D each; what none of them
     owns is left. Lower bound: a share min(1, D / m_t) of the weight of each row, m_t being at least
@@ -174,17 +175,17 @@ class Glance:
         self._stays = np.cumsum(self._table, axis=1).max(axis=0)
         self._gone = len(degrees) - np.searchsorted(np.sort(degrees), self._edges, "right")
 
-    def low(self, price: Fraction) -> Fraction:
+    def low(self, threshold: Fraction) -> Fraction:
         """Return a lower bound of E / D."""
-        packed = self._table @ (1 / np.maximum(self._edges, float(price)))
+        packed = self._table @ (1 / np.maximum(self._edges, float(threshold)))
         return Fraction(float(packed.max()) * (1 - SLACK))
 
-    def high(self, price: Fraction) -> PackingBounds:
+    def high(self, threshold: Fraction) -> PackingBounds:
         """Return an upper bound of E / D; the lower one is 0."""
-        best = int((self._gone + self._stays / float(price)).argmin())
+        best = int((self._gone + self._stays / float(threshold)).argmin())
         stays = Fraction(float(self._stays[best]) * (1 + SLACK))
         gone = Fraction(int(self._gone[best]))
-        return PackingBounds(Fraction(0), stays / price + gone, stays, gone)
+        return PackingBounds(Fraction(0), stays / threshold + gone, stays, gone)
 
 
 class PackedRows(Packed):
@@ -271,11 +272,11 @@ class PackedRows(Packed):
             found.append((codes // size, np.bincount(places, self._weights)))
         return found
 
-    def _by_role(self, price: Fraction) -> np.ndarray:
+    def _by_role(self, threshold: Fraction) -> np.ndarray:
         """Return an upper bound of E / D per value: what people count for if none share a row."""
-        high = self.totals / float(price)
+        high = self.totals / float(threshold)
         for values, owned in self._roles:
-            parts = np.minimum(owned / float(price), 1)
+            parts = np.minimum(owned / float(threshold), 1)
             high = np.minimum(high, np.bincount(values, parts, len(high)))
         return high * (1 + SLACK)
 
@@ -283,28 +284,28 @@ class PackedRows(Packed):
         """Return the most that anybody has of one value, at least 1."""
         return Fraction(max(1, int(self._heaviest.max())))
 
-    def _glance(self, price: Fraction) -> PackingBounds:
-        if price >= self.enough():
+    def _glance(self, threshold: Fraction) -> PackingBounds:
+        if threshold >= self.enough():
             whole = Fraction(self.total)
-            return PackingBounds(whole / price, whole / price, whole, Fraction(0))
-        known = self._by_person.high(price)
-        return known._replace(low=min(self._by_value.low(price), known.high))
+            return PackingBounds(whole / threshold, whole / threshold, whole, Fraction(0))
+        known = self._by_person.high(threshold)
+        return known._replace(low=min(self._by_value.low(threshold), known.high))
 
-    def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
+    def bounds(self, threshold: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds by programs of more and more values."""
-        able = self._heaviest > math.floor(price)
+        able = self._heaviest > math.floor(threshold)
         # So many values, by equal parts, load nobody too much.
         small = int(np.searchsorted(self._ends, _SMALL, "right"))
-        first = max(1, min(small, _FIRST + math.ceil(self.enough() / price)))
+        first = max(1, min(small, _FIRST + math.ceil(self.enough() / threshold)))
         chosen = np.arange(min(first, len(self.totals)))
         while True:
-            people, program = self._program(chosen, able, price)
+            people, program = self._program(chosen, able, threshold)
             for found in packing_program.bounds(program):
                 parts = np.zeros(len(able))
                 parts[people] = found.parts
                 others, left = self._left_above(float(found.stays), chosen, parts)
                 stays = max([found.stays, *map(Fraction, left.tolist())])
-                yield found._replace(high=stays / price + found.removed, stays=stays)
+                yield found._replace(high=stays / threshold + found.removed, stays=stays)
                 if len(others):
                     break
             more = others[np.argsort(-left, kind="stable")[: len(chosen)]]
@@ -325,7 +326,7 @@ class PackedRows(Packed):
         return others, above[others]
 
     def _program(
-        self, chosen: np.ndarray, able: np.ndarray, price: Fraction
+        self, chosen: np.ndarray, able: np.ndarray, threshold: Fraction
     ) -> tuple[np.ndarray, Packing]:
         """Return the program of some values, and who its people are: rows of the same are one."""
         rows = np.flatnonzero(np.isin(self._values, chosen))
@@ -337,7 +338,7 @@ class PackedRows(Packed):
         first, same = alike(values[owned], owners)
         sums = integers.sums_at(same, weights[owned], len(first))
         return people, packing_program.of_rows(
-            price, owners[first], sums, values[owned][first], free
+            threshold, owners[first], sums, values[owned][first], free
         )
 
 
@@ -354,30 +355,30 @@ class MostFrequent(PackedRows):
     low. A value's bound is the least over roles of what the people of that role count for alone.
     """
 
-    def _glance(self, price: Fraction) -> PackingBounds:
+    def _glance(self, threshold: Fraction) -> PackingBounds:
         """Return bounds of J, the lower of which is of one value; or the upper one of roles and M."""
-        known = super()._glance(price)
-        if known.high * price <= _PARTS_UP_TO:
+        known = super()._glance(threshold)
+        if known.high * threshold <= _PARTS_UP_TO:
             return known
-        high = max(_PARTS_UP_TO / price, Fraction(float(self._by_role(price).max())))
-        by_role = PackingBounds(known.low, high, high * price, Fraction(0))
+        high = max(_PARTS_UP_TO / threshold, Fraction(float(self._by_role(threshold).max())))
+        by_role = PackingBounds(known.low, high, high * threshold, Fraction(0))
         return by_role if high < known.high else known
 
-    def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
+    def bounds(self, threshold: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds of J as far as M, then of the values."""
-        low, most = self.search(price).known.low, _PARTS_UP_TO / price
+        low, most = self.search(threshold).known.low, _PARTS_UP_TO / threshold
         if low < most:
-            for found in super().bounds(price):
+            for found in super().bounds(threshold):
                 low = max(low, min(found.low, most))
                 yield found._replace(low=low)
                 if found.low >= most:
                     break
         searches: list[CellSearch] = []
-        most_of = self._by_role(price)
+        most_of = self._by_role(threshold)
         order = np.argsort(-most_of, kind="stable").tolist()
         while True:
             others = Fraction(max(most_of[order[len(searches) :][:1]], default=0))
-            rest = PackingBounds(low, others, others * price, Fraction(0))
+            rest = PackingBounds(low, others, others * threshold, Fraction(0))
             known = [rest, *(search.best for search in searches)]
             low = max([low, *(search.least for search in searches)])
             high = max(low, *(found.high for found in known))
@@ -386,6 +387,6 @@ class MostFrequent(PackedRows):
             left = [search for search in searches if search.low < search.high]
             worst = max(left, key=lambda search: search.best.high, default=None)
             if worst is None or worst.best.high < others:
-                searches.append(self.alone(order[len(searches)]).search(price))
+                searches.append(self.alone(order[len(searches)]).search(threshold))
             else:
                 worst.step()

@@ -1,9 +1,9 @@
-"""The number of distinct values, at any price: the rows of a value share its weight.
+"""The number of distinct values, at any threshold: the rows of a value share its weight.
 
-A value disappears when all of its rows do, and a row disappears with any of its owners. At a price
-D no person i is removed who owns rows of values of a weight d(i) <= D in all: to put back a part
-r_i of them brings back r_i d(i) at most, and saves r_i D. So their name leaves their rows. A value
-counts in full when one of its rows has no name left.
+A value disappears when all of its rows do, and a row disappears with any of its owners. At a
+threshold D no person i is removed who owns rows of values of a weight d(i) <= D in all: to put back
+a part r_i of them brings back r_i d(i) at most, and saves r_i D. So their name leaves their rows. A
+value counts in full when one of its rows has no name left.
 
 Values of one row each, which have the same owners, are one value: of their weights together. What
 the row of the one packs can be shared evenly among theirs. So of a seller of thousands of articles
@@ -76,31 +76,31 @@ class PackedValues(Packed):
         return Glance(np.zeros(size, int), np.full(size, self._each), least, self._degrees)
 
     def enough(self) -> Fraction:
-        """Return a price at which even shares of the rows of values load nobody more."""
+        """Return a threshold at which even shares of the rows of values load nobody more."""
         # Floats err by far less than one part of 2^24 and the 1 / 4096 that are added.
         most = 4096 * float(self._heaviest.max(initial=1)) * (1 + 2.0**-24)
         return Fraction(math.ceil(most) + 1, 4096)
 
-    def _glance(self, price: Fraction) -> PackingBounds:
-        known = self._by_person.high(price)
-        return known._replace(low=min(self._by_shares.low(price), known.high))
+    def _glance(self, threshold: Fraction) -> PackingBounds:
+        known = self._by_person.high(threshold)
+        return known._replace(low=min(self._by_shares.low(threshold), known.high))
 
-    def bounds(self, price: Fraction) -> Iterator[PackingBounds]:
+    def bounds(self, threshold: Fraction) -> Iterator[PackingBounds]:
         """Yield bounds of what the values that count in full, and the program of the others, pack."""
-        able = self._degrees > math.floor(price)
+        able = self._degrees > math.floor(threshold)
         owners = np.where(able[self._owners], self._owners, -1)
         whole = np.zeros(self.total // self._each, np.bool_)
         whole[self._values[(owners < 0).all(axis=1)]] = True
         rows, known = ~whole[self._values], self._each * int(np.count_nonzero(whole))
         if rows.any():
-            packing = _program(price, owners[rows], self._values[rows], self._each, known)
+            packing = _program(threshold, owners[rows], self._values[rows], self._each, known)
             yield from packing_program.bounds(packing)
         else:
-            yield PackingBounds(known / price, known / price, Fraction(known), Fraction(0))
+            yield PackingBounds(known / threshold, known / threshold, Fraction(known), Fraction(0))
 
 
 def _program(
-    price: Fraction, owners: np.ndarray, values: np.ndarray, each: int, known: int
+    threshold: Fraction, owners: np.ndarray, values: np.ndarray, each: int, known: int
 ) -> Packing:
     """Return the program of rows of which each has an owner, who are numbered anew.
 
@@ -114,10 +114,10 @@ def _program(
     rows, kinds = alike(np.where(alone, 0, values + 1), owners)
     rooms = np.where(alone[rows], each * np.bincount(kinds), each)
     first, values = np.unique(values[rows], return_index=True, return_inverse=True)[1:]
-    return of_values(price, owners[rows], values, rooms[first], known)
+    return of_values(threshold, owners[rows], values, rooms[first], known)
 
 
-def covered(owners: np.ndarray, values: np.ndarray, price: int) -> int:
+def covered(owners: np.ndarray, values: np.ndarray, threshold: int) -> int:
     """Return E(D) of the number of values whose rows have one owner each, exactly.
 
     It is whole, as a maximum flow of whole numbers is: so bounds decide it.
@@ -125,9 +125,9 @@ def covered(owners: np.ndarray, values: np.ndarray, price: int) -> int:
     Args:
         owners: the owner of each row, numbers from 0.
         values: any integer codes.
-        price: D, at least 1.
+        threshold: D, at least 1.
     """
-    price = min(price, len(values) + 1)  # which pays for everything too
-    found = PackedValues(owners[None], values).bounds(Fraction(price))
-    ends = ((math.ceil(each.low * price), math.floor(each.high * price)) for each in found)
+    threshold = min(threshold, len(values) + 1)  # which pays for everything too
+    found = PackedValues(owners[None], values).bounds(Fraction(threshold))
+    ends = ((math.ceil(each.low * threshold), math.floor(each.high * threshold)) for each in found)
     return next(low for low, high in ends if low >= high)

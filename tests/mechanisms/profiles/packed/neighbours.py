@@ -17,7 +17,7 @@ import numpy as np
 
 from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles import kth_largest
-from beam_dp.mechanisms.profiles.packed import by_price, packed_rows
+from beam_dp.mechanisms.profiles.packed import by_threshold, packed_rows
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 
@@ -93,22 +93,22 @@ def forced(
 
 
 def _total(rows: Rows) -> Sequence[int]:
-    return by_price.profile(PackedRows(rows.owners, None, rows.weights), REMOVALS)
+    return by_threshold.profile(PackedRows(rows.owners, None, rows.weights), REMOVALS)
 
 
 def _frequent(rows: Rows) -> Sequence[int]:
-    return by_price.profile(MostFrequent(*rows), REMOVALS)
+    return by_threshold.profile(MostFrequent(*rows), REMOVALS)
 
 
 SHARED = {
     "total": Statistic(_total, total),
     "count": Statistic(
-        lambda rows: by_price.profile(PackedRows(rows.owners, None), REMOVALS),
+        lambda rows: by_threshold.profile(PackedRows(rows.owners, None), REMOVALS),
         lambda rows: len(rows.weights),
     ),
     "most frequent": Statistic(_frequent, most_frequent),
     "distinct": Statistic(
-        lambda rows: by_price.profile(PackedValues(rows.owners, rows.items), REMOVALS), distinct
+        lambda rows: by_threshold.profile(PackedValues(rows.owners, rows.items), REMOVALS), distinct
     ),
     "largest": ranked(1),
     "third largest": ranked(3),

@@ -1,4 +1,4 @@
-"""What rows pack at a price: against an independent solver, and moved by a person as proved."""
+"""What rows pack at a threshold: against an independent solver, and moved by a person as proved."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedR
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues, covered
 from tests.sizes import tries as sized
 
-PRICES = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
+THRESHOLDS = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
 KINDS = {
     "count": lambda owners, items, weights: PackedRows(owners, None),
     "sum": lambda owners, items, weights: PackedRows(owners, None, weights),
@@ -40,35 +40,35 @@ def leaving(generator, rows):
         yield rows
 
 
-def packed_exactly(owners, values, room, price):
+def packed_exactly(owners, values, room, threshold):
     """Return E by an independent solver."""
     kept = (owners >= 0).any(axis=0)
     owners, values = owners[:, kept], values[kept]
     if not len(values):
         return 0.0
     lines = [(owners == person).any(axis=0) for person in range(int(owners.max()) + 1)]
-    limits = [float(price)] * len(lines) + [float(room[value]) for value in np.unique(values)]
+    limits = [float(threshold)] * len(lines) + [float(room[value]) for value in np.unique(values)]
     lines += [values == value for value in np.unique(values)]
     return -float(linprog(-np.ones(len(values)), np.array(lines, float), limits).fun)
 
 
-def exactly(kind, rows, price):
+def exactly(kind, rows, threshold):
     owners, items, weights = rows
     each = np.arange(len(items))
     if kind == "count":
-        return packed_exactly(owners, each, np.ones_like(each), price)
+        return packed_exactly(owners, each, np.ones_like(each), threshold)
     if kind == "sum":
-        return packed_exactly(owners, each, weights, price)
+        return packed_exactly(owners, each, weights, threshold)
     if kind in ("distinct", "distinct in parts"):
-        return packed_exactly(owners, items, np.full(4, 5 if "parts" in kind else 1), price)
+        return packed_exactly(owners, items, np.full(4, 5 if "parts" in kind else 1), threshold)
     if kind == "by parts":
-        return by_parts(owners, items, weights, price)
+        return by_parts(owners, items, weights, threshold)
     parts = [items == item for item in range(4)]
-    alone = (exactly("sum", (owners[:, at], items[at], weights[at]), price) for at in parts)
-    return max(*alone, min(by_parts(owners, items, weights, price), packed_rows._PARTS_UP_TO))
+    alone = (exactly("sum", (owners[:, at], items[at], weights[at]), threshold) for at in parts)
+    return max(*alone, min(by_parts(owners, items, weights, threshold), packed_rows._PARTS_UP_TO))
 
 
-def by_parts(owners, items, weights, price):
+def by_parts(owners, items, weights, threshold):
     """Return J by an independent solver."""
     kept = (owners >= 0).any(axis=0)
     owners, items, weights = owners[:, kept], items[kept], weights[kept]
@@ -80,7 +80,7 @@ def by_parts(owners, items, weights, price):
     loads = [np.append((owners == person).any(axis=0), np.zeros(4)) for person in people]
     parts = np.append(np.zeros(len(items)), np.ones(4))
     lines = np.array([*given, *loads, parts], float)
-    limits = [*np.zeros(len(rows)), *[float(price)] * len(loads), 1.0]
+    limits = [*np.zeros(len(rows)), *[float(threshold)] * len(loads), 1.0]
     return -float(linprog(-(1 - parts), lines, limits).fun)
 
 
@@ -97,14 +97,16 @@ def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
     generator = np.random.default_rng(roles)
     for _ in range(tries):
         rows = some_rows(generator, roles)
-        for price in PRICES:
+        for threshold in THRESHOLDS:
             packed = KINDS[kind](*rows)
-            low, high = packed.between(price)
-            parts = 32 * exactly(kind, rows, price) / float(price) - float(packing_program.EDGE)
+            low, high = packed.between(threshold)
+            parts = 32 * exactly(kind, rows, threshold) / float(threshold) - float(
+                packing_program.EDGE
+            )
             assert abs(parts - round(parts)) > 1e-6
-            assert packed(price) == (math.ceil(parts) - Fraction(3, 5)) * price / 32
-            assert low <= packed(price) <= high
-            assert packed.between(price) == (packed(price), packed(price))
+            assert packed(threshold) == (math.ceil(parts) - Fraction(3, 5)) * threshold / 32
+            assert low <= packed(threshold) <= high
+            assert packed.between(threshold) == (packed(threshold), packed(threshold))
 
 
 @pytest.mark.sampled(6)
@@ -122,9 +124,9 @@ def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
     generator = np.random.default_rng(10 + roles)
     for _ in range(tries):
         packings = [KINDS[kind](*rows) for rows in leaving(generator, some_rows(generator, roles))]
-        for price in PRICES:
-            for more, less in itertools.pairwise(packed(price) for packed in packings):
-                assert 0 <= more - less <= price
+        for threshold in THRESHOLDS:
+            for more, less in itertools.pairwise(packed(threshold) for packed in packings):
+                assert 0 <= more - less <= threshold
 
 
 def test_more_work_brings_the_bounds_to_the_value():
@@ -151,16 +153,16 @@ def test_a_price_that_is_enough_pays_for_everything(roles):
 
 
 def test_covered_values_of_one_owner_are_counted_exactly():
-    """By their minimum cut: some people at the price each, and what the others own."""
+    """By their minimum cut: some people at the threshold each, and what the others own."""
     generator = np.random.default_rng(70)
     for _ in range(40):
         size = int(generator.integers(0, 20))
         owners, values = generator.integers(0, 5, size), generator.integers(-3, 6, size)
-        for price in (1, 2, 3, 1 << 80):
+        for threshold in (1, 2, 3, 1 << 80):
             sets = [gone for n in range(6) for gone in itertools.combinations(range(5), n)]
             left = [len(np.unique(values[~np.isin(owners, gone)])) for gone in sets]
-            cuts = [price * len(gone) + rest for gone, rest in zip(sets, left, strict=True)]
-            assert covered(owners, values, price) == min(cuts)
+            cuts = [threshold * len(gone) + rest for gone, rest in zip(sets, left, strict=True)]
+            assert covered(owners, values, threshold) == min(cuts)
 
 
 def test_names_order_and_a_person_in_two_roles_change_nothing():
@@ -173,7 +175,9 @@ def test_names_order_and_a_person_in_two_roles_change_nothing():
         other = made(
             np.where(twice < 0, -1, 7 - twice)[:, order], -3 * items[order], weights[order]
         )
-        assert [packed(price) for price in PRICES] == [other(price) for price in PRICES]
+        assert [packed(threshold) for threshold in THRESHOLDS] == [
+            other(threshold) for threshold in THRESHOLDS
+        ]
 
 
 def test_values_of_few_people_each_are_known_at_low_prices():
@@ -187,14 +191,15 @@ def test_values_of_few_people_each_are_known_at_low_prices():
 def test_values_of_one_row_of_the_same_owners_are_one_row():
     """1,000 values of one seller, who carries 7 of them, and of two buyers."""
     owners = np.stack([np.zeros(1000, int), 1 + np.arange(1000) % 2])
-    price, values = Fraction(7), np.arange(1000)
-    program = packed_values._program(price, owners.T, values, 1, 0)
+    threshold, values = Fraction(7), np.arange(1000)
+    program = packed_values._program(threshold, owners.T, values, 1, 0)
     assert program.most.tolist() == [7, 7] and program.rooms[-2:].tolist() == [500, 500]
-    assert 7 - price / 31 < PackedValues(owners, values)(price) < 7
+    assert 7 - threshold / 31 < PackedValues(owners, values)(threshold) < 7
 
 
 def test_of_values_that_are_nearly_as_frequent_few_programs_are_solved():
-    """500 values of 40 to 60 rows of four sellers and many buyers: one program solves a price."""
+    """500 values of 40 to 60 rows of four sellers and many buyers: one program solves a
+    threshold."""
     generator = np.random.default_rng(50)
     items = np.repeat(np.arange(500), generator.integers(40, 61, 500))
     owners = np.stack(

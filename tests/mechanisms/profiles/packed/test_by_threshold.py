@@ -1,4 +1,5 @@
-"""Profiles of rows of any number of owners by prices: sensitivity exactly 1, for every shape."""
+"""Profiles of rows of any number of owners by thresholds: sensitivity exactly 1, for every
+shape."""
 
 import functools
 import itertools
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.packing import packing_program
-from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed import by_threshold
 from tests.mechanisms.profiles.packed import neighbours
 from tests.mechanisms.profiles.packed.neighbours import REMOVALS, SHARED, STATISTICS, Statistic
 from tests.mechanisms.profiles.packed.test_packings import KINDS, exactly, some_rows
@@ -52,12 +53,12 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries)
         packed = KINDS[kind](*rows)
         best = [packed.total] + [0] * REMOVALS
         enough = functools.partial(operator.ge, packed.total + 1)
-        for at in itertools.takewhile(enough, by_price.PRICES):
+        for at in itertools.takewhile(enough, by_threshold.THRESHOLDS):
             parts = exactly(kind, rows, at) * 32 / float(at) - float(packing_program.EDGE)
             start = (math.ceil(parts - 1e-7) - 1) * at / 32
             for k in range(1, REMOVALS + 1):
                 best[k] = max(best[k], math.ceil(start - k * at))
-        assert by_price.profile(packed, REMOVALS) == best
+        assert by_threshold.profile(packed, REMOVALS) == best
 
 
 """Owners, items, and bounds of B[2] of the number of distinct items, of extreme shapes."""

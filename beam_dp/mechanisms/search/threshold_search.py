@@ -1,4 +1,5 @@
-"""PriceSearch: choose a clip privately, from the statistic f as clipped at each of the prices."""
+"""ThresholdSearch: choose a clip privately, from the statistic f as clipped at each of the
+thresholds."""
 
 import math
 from collections.abc import Callable
@@ -12,33 +13,33 @@ from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
 Extension = Callable[[Fraction], Fraction]
-"""A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
+"""A function of the threshold D > 0: E(D) of one database, see `ThresholdSearch`."""
 
 
 STEP = 8
-"""a in `PriceSearch`: E(D) is compared with E(D / a)."""
+"""a in `ThresholdSearch`: E(D) is compared with E(D / a)."""
 _MESH = 16  # M
 _FIRST = Fraction(3, 5)  # the part of epsilon for rho; the nu get the rest
 ALARM = 1e-3
-"""The chance of a price that clips more people than `PriceSearch.shift`."""
-_MISSED = 0.01  # the chance to pass over a price whose eighth clips nobody
-_RARER = 1e-4  # of that: for prices beyond the usual ones
+"""The chance of a threshold that clips more people than `ThresholdSearch.shift`."""
+_MISSED = 0.01  # the chance to pass over a threshold whose eighth clips nobody
+_RARER = 1e-4  # of that: for thresholds beyond the usual ones
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 
 
 @dataclass(frozen=True)
-class PriceSearch(Paid):
-    """Choose the first of the prices 1, 2, 3, 4, 6, 8, 12, ... that clips few people.
+class ThresholdSearch(Paid):
+    """Choose the first of the thresholds 1, 2, 3, 4, 6, 8, 12, ... that clips few people.
 
-    A price is the most that one person may count. An extension E is any function of a database and
-    a price D with, for x' = x + one person,
+    A threshold is the most that one person may count. An extension E is any function of a database
+    and a threshold D with, for x' = x + one person,
     `0 <= E'(D) - E(D) <= D` (such as `lipschitz_extension.ProfileExtension`). The choice
     is epsilon-DP ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
 
     With the mesh M = 16, a = 8 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j the j-th
-    price (see `price_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r k),
-    k >= 0: for j = 0..top, if `Q_j <= theta_j + nu_j - rho` return j; else return None. theta_j is
-    theta up to j = usual, and theta + extra beyond.
+    threshold (see `threshold_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r
+    k), k >= 0: for j = 0..top, if `Q_j <= theta_j + nu_j - rho` return j; else return None. theta_j
+    is theta up to j = usual, and theta + extra beyond.
 
     *Steps of Q.* E'(D) - E(D) is from 0 to D = a (D / a), E'(D / a) - E(D / a) from 0 to D / a. So
     the quotient moves by -1 to a, and its floor at mesh M, as M is whole, by d_j from -M to a M.
@@ -59,16 +60,17 @@ class PriceSearch(Paid):
 
     *What is chosen.* Where E(D) = min_k (B[k] + k D), E is concave in D. Its slope is the number k
     of people who are clipped, which falls: so (E(D) - E(D / a)) / (D - D / a) is at least the k of
-    D. But for a chance of `ALARM` no price up to the usual one is returned that clips more than
+    D. But for a chance of `ALARM` no threshold up to the usual one is returned that clips more than
     `shift` people: a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s),
-    c = (1 - e^-r1) / (1 - e^-(r1 + r2)), and there are usual + 1 of these prices. With theta the
-    least integer with e^(-r1 (theta + 1)) <= 0.01, a price whose eighth clips nobody is passed
-    over with a chance of at most 0.01 (so where people are alike, D is up to eight times what
-    one of them counts). All later prices are passed over far less often (they share rho, so the
-    chance to pass over m more falls like a power of m), but the error this costs grows as fast as
-    the prices: so beyond `usual`, extra makes that chance 10^4 times smaller; it clips more people.
+    c = (1 - e^-r1) / (1 - e^-(r1 + r2)), and there are usual + 1 of these thresholds. With theta
+    the least integer with e^(-r1 (theta + 1)) <= 0.01, a threshold whose eighth clips nobody is
+    passed over with a chance of at most 0.01 (so where people are alike, D is up to eight times
+    what one of them counts). All later thresholds are passed over far less often (they share rho,
+    so the chance to pass over m more falls like a power of m), but the error this costs grows as
+    fast as the thresholds: so beyond `usual`, extra makes that chance 10^4 times smaller; it clips
+    more people.
 
-    *The constants.* a = 8, prices by halves of a doubling, 0.01 and the 3 : 2 of the rates were
+    *The constants.* a = 8, thresholds by halves of a doubling, 0.01 and the 3 : 2 of the rates were
     settled on the questions of `benchmarks.statistics`: there, a = 4 and whole doublings erred by
     up to a half more in the middle, and many times as much in their means.
 
@@ -79,22 +81,23 @@ class PriceSearch(Paid):
         TypeError: if budget is no Budget.
     """
 
-    def shift(self, prices: int) -> int:
-        """Return how many people the chosen one of `prices` prices may clip, but for `ALARM`."""
+    def shift(self, thresholds: int) -> int:
+        """Return how many people the chosen one of `thresholds` thresholds may clip, but for
+        `ALARM`."""
         first, second = map(float, self._rates)
-        beyond = math.log(prices / ALARM) + log_ratio(first, second)
+        beyond = math.log(thresholds / ALARM) + log_ratio(first, second)
         beyond = beyond / second * (1 + _SLACK)
         return (self._theta(0) + max(0, math.ceil(beyond))) // ((STEP - 1) * _MESH) + 1
 
     def choose(
         self, extension: Extension, top: int, usual: int | None = None, noise: Noise = SYSTEM_NOISE
     ) -> int | None:
-        """Return j for `price_at(j)`, a private draw; None where none of 0..top was chosen.
+        """Return j for `threshold_at(j)`, a private draw; None where none of 0..top was chosen.
 
         Args:
-            extension: E, of one database; it is asked for at most top + 7 prices.
+            extension: E, of one database; it is asked for at most top + 7 thresholds.
             top: public, or released before.
-            usual: public, or released before; larger prices are chosen only for want of others.
+            usual: public, or released before; larger thresholds are chosen only for want of others.
             noise: the randomness.
         """
         first, second = self._rates
@@ -119,23 +122,23 @@ class PriceSearch(Paid):
         return max(0, math.ceil(-math.log(chance) / float(self._rates[0]) * (1 + _SLACK) - 1))
 
 
-def price_at(j: int) -> int:
+def threshold_at(j: int) -> int:
     """Return D_j: 1, 2, 3, 4, 6, 8, 12, 16, ... for j = 0, 1, 2, ...: every 2^i and 3 / 2 of it."""
     doublings, half = divmod(j + 1, 2)
     return 1 if j == 0 else (3 << doublings - 1 if half else 1 << doublings)
 
 
-def index_of_price(most: Fraction | int) -> int:
-    """Return the largest j with `price_at(j)` at most `most`; 0 if none is."""
+def index_of_threshold(most: Fraction | int) -> int:
+    """Return the largest j with `threshold_at(j)` at most `most`; 0 if none is."""
     whole = max(1, int(most))
     doublings = whole.bit_length() - 1
     j = max(0, 2 * doublings - 1)
-    return j + 1 if price_at(j + 1) <= whole else j
+    return j + 1 if threshold_at(j + 1) <= whole else j
 
 
 def query(extension: Extension, j: int) -> int:
     """Return Q_j: E(D) - E(D / 8) in sixteenths of D / 8, rounded down."""
-    whole = Fraction(price_at(j))
+    whole = Fraction(threshold_at(j))
     return _adds(extension(whole) - extension(whole / STEP), whole)
 
 
@@ -147,7 +150,7 @@ def _is_at_most(extension: Extension, j: int, most: int) -> bool:
     """Return whether Q_j is at most a number, without more work than that takes."""
     if not isinstance(extension, Packed):
         return query(extension, j) <= most
-    whole = Fraction(price_at(j))
+    whole = Fraction(threshold_at(j))
     while True:
         (low, high), (less, more) = (extension.between(at) for at in (whole, whole / STEP))
         if _adds(high - less, whole) <= most:
