@@ -39,7 +39,7 @@ def main(given: Sequence[str] | None = None) -> int:
     return int(any(each.refused for each in scans))
 
 
-def scanned(asked: Description) -> list[file_checks.ScanResult]:
+def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
     parsed = None if query is None else dp.Rows(query).parsed
@@ -47,7 +47,7 @@ def scanned(asked: Description) -> list[file_checks.ScanResult]:
         return [file_checks.scan(path, reader, parsed, asked.release) for path in reader.paths()]
 
 
-def text_of(asked: Description, scans: Sequence[file_checks.ScanResult]) -> str:
+def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:
     """Return what is to say of the files."""
     lines = map(messages.flagged, file_checks.lines(scans, asked.release))
     refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}

@@ -258,7 +258,7 @@ def bounds_of(subject: str, given: object) -> ContributionBounds | None:
 
 
 def suppress_of(subject: str, given: object) -> SuppressUnreliable | None:
-    """Return the rule of `reliable`, `{beyond: 0.25, below: {count: 9}}`; None for none."""
+    """Return the rule of `unreliable`, `{beyond: 0.25, below: {count: 9}}`; None for none."""
     if given is None:
         return None
     hint = "Write suppress: unreliable, or suppress: {beyond: 0.25, below: {people_count: 100}}."

@@ -36,7 +36,7 @@ _KEPT, _UNLISTED = "kept", "a key that is not in the list"
 
 
 @dataclasses.dataclass
-class ScanResult:
+class FileScan:
     """What one file holds.
 
     Attributes:
@@ -60,9 +60,9 @@ class ScanResult:
 
 def scan(
     path: str, reader: ReadRows, query: row_queries.Query | None, release: PrivateAggregate
-) -> ScanResult:
+) -> FileScan:
     """Return what a release would find in one of the files of its reader."""
-    found, laid = ScanResult(path), release._laid_out(release._program.columns)
+    found, laid = FileScan(path), release._laid_out(release._program.columns)
     with _refusing(found):
         sniffed = reader.sniff([path])
         if query is None:
@@ -80,7 +80,7 @@ def scan(
 
 
 @contextlib.contextmanager
-def _refusing(found: ScanResult) -> Iterator[None]:
+def _refusing(found: FileScan) -> Iterator[None]:
     """Keep the first reason, and go on."""
     try:
         yield
@@ -185,7 +185,7 @@ def _counted(*columns: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in counts.sort_by(order).columns), strict=True))
 
 
-def lines(scans: Sequence[ScanResult], release: PrivateAggregate) -> Iterator[str]:
+def lines(scans: Sequence[FileScan], release: PrivateAggregate) -> Iterator[str]:
     """Yield what is to say of all files, line by line."""
     facts = pa.concat_tables([each.facts for each in scans])
     kept = facts.filter(pc.equal(facts["why"], _KEPT))
@@ -202,7 +202,7 @@ def lines(scans: Sequence[ScanResult], release: PrivateAggregate) -> Iterator[st
             yield f"{release.period}: {len(periods):,} periods from {periods[0]} to {periods[-1]}"
 
 
-def _dropped(scans: Sequence[ScanResult]) -> Iterator[str]:
+def _dropped(scans: Sequence[FileScan]) -> Iterator[str]:
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for each in scans:
         for reason, number in [*each.left.items(), *_counted(each.facts["why"])]:
@@ -215,7 +215,7 @@ def _dropped(scans: Sequence[ScanResult]) -> Iterator[str]:
             yield f"  {of_files.total():,} dropped: {reason}{where}"
 
 
-def _described(scans: Sequence[ScanResult]) -> Iterator[str]:
+def _described(scans: Sequence[FileScan]) -> Iterator[str]:
     """Yield how each column is written, and the files that write it otherwise than most."""
     for name in dict.fromkeys(name for each in scans for name in each.kinds):
         kinds = {each.path: each.kinds[name] for each in scans if name in each.kinds}

@@ -250,7 +250,7 @@ class Query:
         rule = "not give an expression the name of a column that another one reads"
         _require(not aliases & read, f"{rule}: {checks.listed(sorted(aliases & read))}")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
-        _told_apart(needs)
+        _distinguished(needs)
         _check_patterns(engine, parsed)
         strict = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
         text = sql_of(engine, parsed, **strict)
@@ -320,7 +320,7 @@ def _require(ok: bool, rule: str) -> None:
     checks.require(ok, _SUBJECT, "query", rule, _FORM)
 
 
-def _told_apart(names: Iterable[str]) -> None:
+def _distinguished(names: Iterable[str]) -> None:
     """Refuse columns whose names differ in case alone: SQL would take one for the other."""
     of_lower: dict[str, str] = {}
     for name in names:
@@ -493,7 +493,7 @@ class _Engine:
         for name in names:
             rule = f"stand once in every batch; one of them has {checks.listed(there)}"
             checks.require(there.count(name) == 1, _SUBJECT, f"column {name!r}", rule)
-        _told_apart(names)
+        _distinguished(names)
         # Without columns a batch has no rows: SELECT 1 AS one FROM rows.
         return batch.select(list(names) or there[:1]).replace_schema_metadata()
 

@@ -47,7 +47,7 @@ def test_shares_and_open_sides_of_largest_numbers_have_their_own_measure() -> No
         assert shown(50, 49, None, beyond=beyond).is_doubtful == expected
 
 
-def test_within_and_at_least_are_limits_of_released_numbers() -> None:
+def test_beyond_and_below_are_limits_of_released_numbers() -> None:
     metrics = [dp.PeopleCount(), dp.Median("x"), dp.Ratio("c")]
     people = [np.array([200, 99, 400]), np.array([190.0, 98, 200]), np.array([210.0, 100, 600])]
     median = [np.array([5.0, 6, 7]), np.array([3.0, 2, INF])]
@@ -128,7 +128,7 @@ def test_the_mapping_says_the_same() -> None:
     assert mappings.suppress_of("release", {}) == dp.SuppressUnreliable()
     assert mappings.suppress_of("release", "unreliable") == dp.SuppressUnreliable()
     assert mappings.suppress_of("release", None) is None
-    with pytest.raises(ValueError, match="keep must not have the word 'witin'"):
+    with pytest.raises(ValueError, match="suppress must not have the word 'witin'"):
         mappings.suppress_of("release", {"witin": 1})
     with pytest.raises(
         TypeError, match="suppress must be unreliable, or a mapping, not 'within 25%'"

@@ -43,11 +43,11 @@ class FieldLists:
     def add(self, row: Any) -> bool:
         """Take one row; return whether there are so many that it is time to drain."""
         known = type(row) is dict and len(row) == len(self._keys)
-        fields = row if known and all(map(operator.is_, row, self._keys)) else self._looked_at(row)
+        fields = row if known and all(map(operator.is_, row, self._keys)) else self._seen(row)
         self._cells.extend(map(fields.get, self._names))
         return len(self._cells) >= FULL * len(self._names)
 
-    def _looked_at(self, row: Any) -> dict[Any, object]:
+    def _seen(self, row: Any) -> dict[Any, object]:
         if type(row) is not dict or not _are_text(row):
             return _fields(row)
         self._keys = tuple(row)
