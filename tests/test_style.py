@@ -114,3 +114,57 @@ def test_no_file_knows_where_it_was_written():
         if path.is_file() and not skipped and (len(parts) == 1 or not hidden):
             text = path.read_bytes().decode("utf-8", errors="ignore")
             assert not PLACES.search(text), named(path)
+
+
+PRIVATE_WORDS = {
+    *(
+        "reach",
+        "depth",
+        "told",
+        "foresee",
+        "sight",
+        "sights",
+        "hopeless",
+        "straying",
+        "strays",
+        "stray",
+    ),
+    *("mend", "mended", "price", "prices", "pooled", "walk", "walks", "looks", "looked"),
+}
+"""Words that the glossary has replaced by those of the field."""
+ORDINARY = {("sampling.py", "depth"), ("lazy_names.py", "walk")}
+"""A depth of bits; `ast.walk`."""
+PUBLIC_WORDS = {
+    *("max_partitions", "max_rows_per_partition", "tail_bound", "hint", "subject"),
+    *("ClippingLoss", "JointNoise", "SparseVectorScan", "SuppressUnreliable"),
+}
+"""The terms of papers and of the large libraries that name what this library has, too."""
+
+
+def identifiers(path: Path) -> Iterator[str]:
+    """Return every name of a file: of classes, functions, arguments, variables and attributes."""
+    for node in ast.walk(tree(path)):
+        for part in ("id", "attr", "arg", "name"):
+            if isinstance(name := getattr(node, part, None), str):
+                yield name
+
+
+def private_words(path: Path) -> set[str]:
+    """Return the words of names that are not the field's."""
+    parts = {part for name in identifiers(path) for part in name.lower().split("_")}
+    return {w for w in parts & PRIVATE_WORDS if (path.name, w) not in ORDINARY}
+
+
+def test_names_are_of_the_fields_words(tmp_path):
+    assert faults(private_words) == {}
+    path = tmp_path / "made.py"
+    path.write_text("def f(reach):\n    return reach.most_stray\n")
+    assert private_words(path) == {"reach", "stray"}
+    names = {name for path in SOURCES for name in identifiers(path)}
+    assert names >= PUBLIC_WORDS
+
+
+def test_the_glossary_has_the_words_of_public_names():
+    glossary = text(ROOT / "docs/glossary.md").lower()
+    for word in ("max_partitions", "tail bound", "joint noise", "clipping loss", "suppress"):
+        assert f"### {word}\n" in glossary
