@@ -82,7 +82,7 @@ def check_system(subject: str, name: str, path: str) -> None:
 def matched(pattern: str) -> list[FileMetadata]:
     """Return the files of a pattern: paths and globs with commas between."""
     # Beam finds no file for a local glob without a folder.
-    parts = [os.path.join(".", part) if is_local(part) else part for part in pattern.split(",")]
+    parts = [p if os.path.dirname(p) else os.path.join(".", p) for p in pattern.split(",")]
     found = FileSystems.match(parts)
     return [file for one in found for file in sorted(one.metadata_list, key=lambda file: file.path)]
 

@@ -122,7 +122,7 @@ def tricky(random_: random.Random) -> bytes:
 
 
 @pytest.mark.sampled(5)
-@sized(100, 700)
+@sized(100, 300)
 @pytest.mark.parametrize("quoted", [True, False])
 @pytest.mark.parametrize("names", [b"a", b"a,b", b"a,b,c"])
 @pytest.mark.parametrize("small", [False, True])

@@ -21,7 +21,7 @@ EVERY = [(name, roles) for name, one in STATISTICS.items() for roles in one.owne
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "roles"), EVERY)
-@sized(20, 100)
+@sized(20, 40)
 def test_profiles_of_neighbours_interlace(name, roles, tries):
     """Of 100 pairs the mutant at the end violates a quarter."""
     assert neighbours.violations(STATISTICS[name], roles, tries, 7) == 0

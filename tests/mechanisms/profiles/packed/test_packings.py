@@ -91,7 +91,7 @@ def roles(request):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
-@sized(5, 30)
+@sized(5, 12)
 def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
     """No packing of so few rows is within 1e-6 of a step: of the `EDGE` of tests."""
     generator = np.random.default_rng(roles)
@@ -118,7 +118,7 @@ def test_parts_of_values_count_up_to_a_number_of_rows(most, roles, monkeypatch):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
-@sized(5, 50)
+@sized(5, 20)
 def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
     """So many databases, from each of which its up to 6 people leave one by one."""
     generator = np.random.default_rng(10 + roles)
