@@ -10,6 +10,7 @@ TESTS = [
     "deltalake>=1.1",
     "flask>=3",
     "flask-cors>=5",
+    "google-cloud-storage>=3,<4",
     "hypothesis>=6.100",
     "moto[s3]>=5.1",
     "pandas>=2.2",

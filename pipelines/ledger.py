@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import beam_dp as dp
 from beam_dp.beam_yaml.mappings import number
-from beam_dp.spending import ledger_file, schedule
+from beam_dp.spending import schedule
 from beam_dp.spending.ledger import Balance
 from pipelines import command_line
 
@@ -44,9 +44,10 @@ def balance_of(path: str) -> Balance:
     Raises:
         ValueError: there is none.
     """
-    if ledger_file.text_of(ledger_file.checked(path)) is None:
+    ledger = dp.Ledger(path)
+    if not ledger.exists:
         raise ValueError(f"there is no ledger {path!r}: a job with --ledger starts one")
-    return dp.Ledger(path).balance
+    return ledger.balance
 
 
 def _schedule(words: Sequence[str]) -> int:

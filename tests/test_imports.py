@@ -18,7 +18,10 @@ MAY_IMPORT = {
         *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.transforms"),
         *("apache_beam", "numpy", "pyarrow"),
     },
-    "beam_dp/spending": {"beam_dp.mechanisms", "beam_dp.text", "beam_dp.spending", "filelock"},
+    "beam_dp/spending": {
+        *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.spending"),
+        *("boto3", "botocore", "filelock", "google"),
+    },
     "beam_dp/results": {
         *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.transforms"),
         *("beam_dp.results", "beam_dp.spending"),

@@ -99,8 +99,8 @@ def options_of(subject: str, given: object) -> dict[str, Any]:
 
 def statement_of(subject: str, given: Mapping[str, Any]) -> Statement:
     """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
-    period = [given["period"]] if given.get("period") else []
-    found = Statement.of(given["select"], (*columns_of(given["person"]), *period))
+    people = tuple(columns_of(given["person"]))
+    found = Statement.of(given["select"], people, given.get("period") or "")
     for name in found.mapping:
         hint = "Leave one of the two out."
         checks.require(

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import functools
 import getpass
 import math
 import os
@@ -15,7 +16,7 @@ from beam_dp.mechanisms.accounting import periods
 from beam_dp.mechanisms.accounting.account import counted
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.spending import ledger_file
+from beam_dp.spending import ledger_bucket, ledger_file
 from beam_dp.spending.ledger_file import Charge
 from beam_dp.text.text_tables import text_table
 
@@ -190,7 +191,9 @@ class Ledger:
         forgets what was charged since.
 
     Args:
-        path: the file; it is made with the first charge.
+        path: the file; it is made with the first charge. `s3://bucket/name` and `gs://bucket/name`
+            are changed by conditional writes (see `ledger_bucket`), with the credentials of the
+            environment: every job that reads the same object counts, wherever it runs.
         limit: what all runs together may cost; it may be left out where the file exists. A `Budget`
             counts epsilons; it takes no run in rho. `Budget.zcdp` counts rhos, which grow slowly
             over many runs; a run of (epsilon, delta) counts epsilon^2 / 2 there, and its delta.
@@ -200,8 +203,10 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str], limit: Budget | None = None) -> None:
-        ledger_file.checked(path)
-        self._given = Path(path).absolute()
+        self._given: Any = path
+        if not ledger_bucket.is_bucket(path):
+            ledger_file.checked(path)
+            self._given = Path(path).absolute()
         if limit is not None and type(limit) is not Budget:
             rule = f"be a Budget, not {checks.shown(limit)}"
             raise checks.ParameterTypeError("Ledger", "limit", rule, _START)
@@ -214,7 +219,14 @@ class Ledger:
         Raises:
             ValueError: for a damaged file, and for one that has another limit.
         """
-        return self._read(self._path)[1]
+        store, path = self._stored
+        return self._read(store.text_of(path))[1]
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a file."""
+        store, path = self._stored
+        return store.text_of(path) is not None
 
     def preview(self, cost: Any, label: str, person: str | Sequence[str] | None = None) -> Balance:
         """Return the balance as a charge would leave it, which may be beyond the limit."""
@@ -234,40 +246,46 @@ class Ledger:
                 or the file is damaged; nothing is charged then, and the run must not start.
             OSError: if the file cannot be written.
         """
-        path, made = self._path, _charge(cost, label, person)
-        with ledger_file.locked(path):
-            text, before = self._read(path)
-            after, zcdp = before.with_charge(made), before.limit.is_zcdp
-            each = after.period and f" of one {after.period}"
-            total = _amounts(zcdp, after.amount, after.delta)
-            checks.require(
-                after.is_within,
-                "Ledger",
-                f"the total of {after.path}",
-                f"be at most {_text_of(before.limit)} over all runs{each}, not {total}",
-                f"Left are {_amounts(zcdp, *before.left)}; nothing was charged",
-            )
-            ledger_file.replace(path, ledger_file.with_charge(text, made))
+        made = _charge(cost, label, person)
+        store, path = self._stored
+        after: Balance = store.changed(path, functools.partial(self._with_charge, made))
         return after
 
-    @property
-    def _path(self) -> Path:
-        """The file now: a link may have been put in its place since the last charge."""
-        return ledger_file.checked(self._given)
+    def _with_charge(self, made: Charge, content: str | None) -> tuple[str, Balance]:
+        """Return the text with one more line, and what it says."""
+        text, before = self._read(content)
+        after, zcdp = before.with_charge(made), before.limit.is_zcdp
+        each = after.period and f" of one {after.period}"
+        total = _amounts(zcdp, after.amount, after.delta)
+        checks.require(
+            after.is_within,
+            "Ledger",
+            f"the total of {after.path}",
+            f"be at most {_text_of(before.limit)} over all runs{each}, not {total}",
+            f"Left are {_amounts(zcdp, *before.left)}; nothing was charged",
+        )
+        return ledger_file.with_charge(text, made), after
 
-    def _read(self, path: Path) -> tuple[str, Balance]:
-        """Return the text of the file, and what it says; of none, those of a new one."""
-        text = ledger_file.text_of(path)
+    @property
+    def _stored(self) -> tuple[Any, Any]:
+        """What reads and changes the file, and its path now: a link may have been put in its place."""
+        if isinstance(self._given, str):
+            return ledger_bucket, self._given
+        return ledger_file, ledger_file.checked(self._given)
+
+    def _read(self, text: str | None) -> tuple[str, Balance]:
+        """Return the text of a file, and what it says; of none, those of a new one."""
+        path = str(self._stored[1])
         if text is None:
             if self._limit is None:
-                rule = f"be given for a new ledger: there is no file {str(path)!r}"
+                rule = f"be given for a new ledger: there is no file {path!r}"
                 raise checks.ParameterError("Ledger", "limit", rule, _START)
             text = ledger_file.started(self._limit)
-        limit, charges = ledger_file.read(str(path), text)
+        limit, charges = ledger_file.read(path, text)
         asked = self._limit or limit
         rule = f"be {_text_of(limit)}, which the ledger was started with, not {_text_of(asked)}"
         checks.require(asked == limit, "Ledger", "limit", rule, "Leave it out.")
-        return text, Balance(str(path), limit, charges)
+        return text, Balance(path, limit, charges)
 
 
 def _charge(cost: Any, label: object, person: Any) -> Charge:

@@ -20,15 +20,16 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.text.plan import cost
 
+Made = TypeVar("Made")
 FORMAT = 1
 PATIENCE = 60.0
 """How many seconds a job waits for another one that changes the same ledger."""
@@ -52,7 +53,7 @@ def checked(path: object) -> Path:
             "Ledger", "path", f"be the name of a file, not {checks.shown(path)}", hint
         )
     real = Path(os.path.realpath(text))
-    rule = f"be in a folder of this machine, which can lock it, that exists, not {text!r}"
+    rule = f"be in a folder of this machine that exists, or s3:// or gs://, not {text!r}"
     checks.require(real.parent.is_dir(), "Ledger", "path", rule, "Correct the name.")
     return real
 
@@ -80,6 +81,19 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def changed(path: Path, change: Callable[[str | None], tuple[str, Made]]) -> Made:
+    """Give the file the content that `change` returns for its own, and return what comes with it.
+
+    Raises:
+        ValueError: as `locked`.
+        OSError: as `replace`.
+    """
+    with locked(path):
+        text, made = change(text_of(path))
+        replace(path, text)
+    return made
 
 
 def text_of(path: Path) -> str | None:

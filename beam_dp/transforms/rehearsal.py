@@ -117,14 +117,14 @@ class _Rehearsal:
     def draw(self) -> list[draw_once.Block]:
         """Return what one release draws."""
         made, how, chosen = self.program, self.how, None
-        selected: list[Selected] = []
+        selected: list[Selected] | None = None
         clips: tuple[Any, ...] = ()
         if made.request.chooses:
             _, chosen = draw_once.choose_parameters(b"", self.votes, made, *how)
         if made.selection is not None:
             selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
-            summary, _ = open_bucket(self._summaries(chosen, [])[0], made.measures)
+            summary, _ = open_bucket(self._summaries(chosen, None)[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
         buckets = self._summaries(*choices)
@@ -140,11 +140,11 @@ class _Rehearsal:
         return {key: row for block in whole for key, row in block.rows(self.layout.public)}
 
     def _summaries(
-        self, chosen: Adaptive | None, selected: list[Selected]
+        self, chosen: Adaptive | None, selected: list[Selected] | None
     ) -> dict[int, list[bytes]]:
         """Return the packed summaries of each bucket, as they are for this choice."""
         program = adapted(self.program, chosen, selected)
-        names = [each.identities.tobytes() for each in selected]
+        names = [each.identities.tobytes() for each in selected or ()]
         choice = program.max_partitions, chosen and chosen.centres, program.partitions, *names
         if choice not in self.settled:
             self.settled[choice] = collections.defaultdict(list)

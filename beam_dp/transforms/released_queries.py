@@ -1,8 +1,10 @@
 """SQL on a released table: a function of what was released, so it costs nothing.
 
 DuckDB runs it where the table is written, or handed on, with no file, no network and no setting in
-its reach (Dwork, Roth, 2014, Proposition 2.1: post-processing). Columns that were released keep
-their numbers; the SQL says which rows stay, in which order, and which columns are computed.
+its reach (Dwork, Roth, 2014, Proposition 2.1: post-processing). It names released columns, functions
+of one row that `row_queries` has on its list, aggregates and windows, and no other table: so no
+clock, which would tell when a run ended. Columns that were released keep their numbers; the SQL says
+which rows stay, in which order, and which columns are computed.
 """
 
 import dataclasses
@@ -24,6 +26,17 @@ from beam_dp.transforms.stages import output_names, quick_steps
 _SUBJECT, _NAME = "release", "post_process"
 _FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
 _TABLE, _ROW = "released", "row of the released table"
+_FURTHER = ("where_clause", "modifiers", "qualify")
+_PARTS = {
+    *_FURTHER,
+    "type",
+    "class",
+    "select_list",
+    "from_table",
+    "table_name",
+    *row_queries.PLACES,
+}
+_CLASSES = row_queries.CLASSES | {"WINDOW"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +76,9 @@ class ReleasedQuery:
         Raises:
             ValueError: for SQL that does not fit the columns.
         """
-        row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
+        _, parsed = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
         known, names, problem = [*self.keys, *self.numbers], [], ""
+        _check_parts(parsed["statements"][0]["node"], known)
         try:
             names = self._made(pa.table({name: pa.nulls(0) for name in known})).column_names
         except (row_queries.duckdb().Error, pa.ArrowException) as error:
@@ -112,6 +126,38 @@ class ReleasedQuery:
         kinds = [made.schema.field(name) for name in (*rows, _ROW) if name in made.column_names]
         more = [pa.field(name, pa.float64()) for name in made.column_names[len(kinds) :]]
         return made.cast(pa.schema([*kinds, *more]))
+
+
+def _check_parts(node: Mapping[str, Any], columns: Sequence[str]) -> None:
+    """Refuse what is no function of the released table alone."""
+    table, [star, *items] = node["from_table"], node["select_list"]
+    every = [*node.items(), *table.items(), *star.items()]
+    parts = {name for name, value in every if value not in row_queries.NOTHING}
+    plain = (
+        parts <= _PARTS
+        and star["class"] == "STAR"
+        and table.get("table_name", "").lower() == _TABLE
+    )
+    rule = "be SELECT *, and expressions, of the released table alone"
+    checks.require(plain, _SUBJECT, _NAME, rule, _FORM)
+    known = {name.lower() for name in (*columns, *(item["alias"] for item in items))}
+    for part in row_queries.parts_of([items, *(node[name] for name in _FURTHER)]):
+        kind, call = part.get("class", "CONSTANT"), part.get("function_name", "").lower()
+        rule = f"not have a {kind.lower()}"
+        checks.require(kind in _CLASSES, _SUBJECT, _NAME, rule, _FORM)
+        rule = f"not call {call}: it is not on the list of functions of one row, and no aggregate"
+        checks.require(not call or call in _functions(), _SUBJECT, _NAME, rule)
+        for name in part["column_names"][-1:] if kind == "COLUMN_REF" else ():
+            rule = f"fit the released columns {checks.listed(columns)}, and {name} is none"
+            checks.require(name.lower() in known, _SUBJECT, _NAME, rule, _FORM)
+
+
+@functools.cache
+def _functions() -> frozenset[str]:
+    """Return the names of functions that look at cells, and at nothing else."""
+    asked = "SELECT function_name FROM duckdb_functions() WHERE function_type IN {}"
+    found = row_queries.connected().execute(asked.format(("aggregate", "window"))).fetchall()
+    return frozenset([*row_queries.FUNCTIONS, *(name for [name] in found)])
 
 
 @dataclasses.dataclass(eq=False)

@@ -6,7 +6,7 @@ the rows that come out. It holds because of what a query may be, and of how it i
 
 * DuckDB's own parser gives the tree of a query, and what is not on a list is refused. On the list
   are the columns of one row, literals, casts, CASE, COALESCE, IN, BETWEEN and the functions of
-  `_FUNCTIONS`. Each of these keeps nothing of one row for the next, does work that grows with the
+  `FUNCTIONS`. Each of these keeps nothing of one row for the next, does work that grows with the
   size of its cells and no faster, and has a result that is bounded by the cells and the literals:
   where a pattern or a length decides on that, it must be a literal.
 * DuckDB tells how it would run the query on the types of the columns, and what has another type
@@ -83,7 +83,7 @@ _LITERALS = {  # names of functions: which of their arguments must be literals
     """: slice(1, None),
     "date_part date_trunc date_diff": slice(0, 1),
 }
-_FUNCTIONS = {name: part for names, part in _LITERALS.items() for name in names.split()}
+FUNCTIONS = {name: part for names, part in _LITERALS.items() for name in names.split()}
 _TOO_MUCH = "regexp_.*|.*split.*|.*_normalize|strip_accents|reverse|.*levenshtein|jac?c?ar.*"
 _SEVERAL = "json.*|->>?|variant.*|list_.*|array_.*|map.*|struct_.*|row|unnest|flatten|.*slice"
 _REFUSED = {  # why functions are not on the list, and what to write instead
@@ -102,7 +102,7 @@ _REFUSED = {  # why functions are not on the list, and what to write instead
     ),
     ".*": ("it is not on the list of functions of one row", "docs/how_to/rows.md has that list"),
 }
-_CLASSES = {
+CLASSES = {
     *("COLUMN_REF", "CONSTANT", "CAST", "TYPE", "CASE", "FUNCTION"),
     *("COMPARISON", "CONJUNCTION", "BETWEEN", "OPERATOR"),
 }
@@ -340,7 +340,7 @@ def _columns(tree: Any) -> Iterator[str]:
     for part in parts_of(tree):
         kind = part.get("class", "CONSTANT")
         rule = f"look at one row: it may not have a {kind.lower()}"
-        _require(kind in _CLASSES and part.get("type") != "SELECT_NODE", rule)
+        _require(kind in CLASSES and part.get("type") != "SELECT_NODE", rule)
         if kind == "COLUMN_REF":
             names = part["column_names"]
             yield names[len(names) > 1 and names[0].lower() == _TABLE]
@@ -353,7 +353,7 @@ def _columns(tree: Any) -> Iterator[str]:
 
 def _check_call(tree: Mapping[str, Any]) -> None:
     name = tree["function_name"].lower()
-    if name not in _FUNCTIONS:
+    if name not in FUNCTIONS:
         found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
         raise checks.ParameterError(_SUBJECT, "query", f"not call {name}: {found[0]}", found[1])
     given = [each["expression"] for each in tree["arguments"]]
@@ -361,7 +361,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
     called = "LIKE" if "~~" in name else name
     rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
-    _require(all(map(is_literal, given[_FUNCTIONS[name]])), rule)
+    _require(all(map(is_literal, given[FUNCTIONS[name]])), rule)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
     rule = "have regexp_replace replace one match: the work for all may grow faster than a cell"
     checks.require(not every, _SUBJECT, "query", rule, "Write replace(), or translate()")

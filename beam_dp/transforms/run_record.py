@@ -170,7 +170,7 @@ def _complete(
     blocks: Iterable[Block],
     choices: tuple[np.ndarray, ...] = (),
     chosen: Adaptive | None = None,
-    selected: Sequence[Selected] = (),
+    selected: Sequence[Selected] | None = None,
 ) -> Record:
     """Return the record, with what the run has drawn."""
     taken = adapted(program, chosen, selected)

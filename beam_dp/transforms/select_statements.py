@@ -90,18 +90,19 @@ class Statement:
 
     @classmethod
     @functools.lru_cache(16)
-    def of(cls, text: str, people: tuple[str, ...]) -> "Statement":
+    def of(cls, text: str, people: tuple[str, ...], period: str = "") -> "Statement":
         """Return what a statement asks for.
 
         Args:
             text: the SELECT.
-            people: the column of the person, or those of several owners; then that of the period.
+            people: the column of the person, or those of several owners.
+            period: that of the period, which a statement may compute; "" for none.
 
         Raises:
             ValueError, TypeError: names the part that cannot be said, and says what to write.
         """
         try:
-            return _Reader(text, people).statement()
+            return _Reader(text, people, period).statement()
         except RecursionError:
             rule = "be less deep"
         raise checks.ParameterError(_SUBJECT, _NAME, rule, "Take its parentheses apart.")
@@ -110,7 +111,7 @@ class Statement:
 class _Reader:
     """Reads one statement."""
 
-    def __init__(self, text: str, people: tuple[str, ...]) -> None:
+    def __init__(self, text: str, people: tuple[str, ...], period: str) -> None:
         self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
         node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
         table = node["from_table"]
@@ -124,10 +125,11 @@ class _Reader:
         self._node: Tree = row_queries.rewritten(node, self._unqualified)
         self._items: list[Tree] = self._node["select_list"]
         of_rows = [self._items, self._node["where_clause"]]
-        self._read = {*map(_name_of, row_queries.parts_of(of_rows)), *people}
-        self._people = people
-        self._outputs = {name: _reference(name) for name in people}  # the columns of the query
-        self._text = {*people}  # columns whose cells are needed as they are written
+        units = [*people, *filter(None, [period])]
+        self._read = {*map(_name_of, row_queries.parts_of(of_rows)), *units}
+        self._people, self._period = people, period
+        self._outputs = {name: _reference(name) for name in units}  # the columns of the query
+        self._text = {*units}  # columns whose cells are needed as they are written
         self._numbers: dict[str, None] = {}
         self._keys: dict[str, str] = {}  # by their expressions
         self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
@@ -255,7 +257,7 @@ class _Reader:
             plain and one, f"call {name} plainly", f"Write {name}(x)".replace("_star(x)", "(*)")
         )
         tree = given[0] if given else row_queries.literal("INTEGER", "1")
-        is_person = _name_of(tree) in self._people[:1]
+        is_person = (_name_of(tree),) == self._people  # of several owners any one may be null
         if call["distinct"] and is_person:
             _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
             return "people_count", None, {}
@@ -316,7 +318,7 @@ class _Reader:
 
     def _column(self, name: str, tree: Tree) -> None:
         """Take note of a column that the query must make."""
-        known = tree if name in self._people[1:] else self._outputs.get(name, tree)
+        known = tree if name == self._period else self._outputs.get(name, tree)
         rule, hint = f"mean one thing by {name}", "Give the expression another name after AS"
         _require(_same(known) == _same(tree), rule, hint)
         self._outputs[name] = tree

@@ -164,7 +164,7 @@ def partitions_are_kept_as_rarely_as_delta_says() -> bool:
 def selection_counts_people() -> bool:
     """One person with 1,000 rows is one person, far below the threshold."""
     request = SelectionRequest(Fraction(1), 1)
-    made = compile_program([PeopleCount()], Budget(1.0, 1e-9), 1, selection=request)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-9), 1, bound=1, selection=request)
     rows = [Row((1, 0), (0, 0), (n,)) for n in range(1000)]
     seen = cells(rows, (Measure(WEIGHTS),), fields=())
     return not len(made.select(seen, ZeroNoise()))

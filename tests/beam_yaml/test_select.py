@@ -50,6 +50,7 @@ def exact(statement: str, **options: Any) -> dp.Released:
         return dp.select(statement, rows=ROWS, person="who", budget=dp.Budget(1.0), **options)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("statement", SAME)
 def test_without_noise_a_select_is_that_of_sql(statement: str) -> None:
     by = PARTITIONS if "GROUP BY" in statement else {}

@@ -282,6 +282,7 @@ def _totals_from_unreleased_numbers(levels, links, nonnegative=True):
     return AGREE(levels, links, nonnegative)
 
 
+@pytest.mark.audit
 def test_totals_from_unreleased_numbers_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     UNRELEASED.clear()
     monkeypatch.setattr(AdditiveRelease, "released", _kept_for_later)
@@ -294,6 +295,7 @@ def _whole_budget_again(self, columns, entry, share):
     return FURTHER(self, columns, entry, self.first.budget)
 
 
+@pytest.mark.audit
 def test_a_cost_that_is_counted_once_for_two_tables_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -320,6 +322,7 @@ def check_select(seed: int) -> None:
         check_losses(options["budget"], losses, program)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_select_costs_its_budget(seed: int) -> None:
     """Its filters and expressions look at one row; what is left is a function of the draws."""

@@ -16,9 +16,9 @@ import pytest
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.row_queries import (
-    _FUNCTIONS,
     _LONGEST,
     _OPERATORS,
+    FUNCTIONS,
     Query,
     _Engine,
     _Run,
@@ -121,7 +121,7 @@ def _rows_of(batch: pa.RecordBatch) -> list[pa.Array]:
     return [column.slice(row, 1) for row in range(len(batch)) for column in batch.columns]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(24))
 def test_each_row_alone_gives_what_it_gives_among_others(seed: int) -> None:
     rng = random.Random(seed)
@@ -206,7 +206,7 @@ def columns_of(expression: str) -> list[str]:
     return sorted(Query.of(f"SELECT {expression} AS y FROM rows").needs)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("asked", ASKED)
 def test_every_function_gives_each_row_what_it_gives_it_alone(asked: str) -> None:
     rng = random.Random(asked)
@@ -242,7 +242,7 @@ def test_every_function_of_the_list_is_tried() -> None:
             called |= {part["function_name"]} if "function_name" in part else set()
             forms |= {part["type"]} if part.get("class") == "OPERATOR" else set()
             kinds |= {part["class"]} if "class" in part else set()
-    assert called == set(_FUNCTIONS)
+    assert called == set(FUNCTIONS)
     assert forms == _OPERATORS
     assert {"CASE", "BETWEEN", "CONJUNCTION", "CAST", "COMPARISON"} <= kinds
 
@@ -252,7 +252,7 @@ SECONDS = 1.0
 """Most seconds of one cell: linear work takes some milliseconds, its square seconds to hours."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("asked", [each for each in ASKED if "s" in columns_of(each)])
 def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: str) -> None:
     engine = _Engine(Query.of(f"SELECT {asked} AS y FROM rows"))

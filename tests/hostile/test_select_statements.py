@@ -206,3 +206,25 @@ def test_the_released_table_is_all_that_the_rest_can_reach(tmp_path: object) -> 
             given = {"person": "visitor_id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
             dp.release(rows, post_process=query, **given)
     assert row_queries.tree_of("a", "b", "SELECT 1", "")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT *, epoch(now()) AS ended FROM released",  # when a run ends depends on its data
+        "SELECT * FROM released WHERE current_timestamp > DATE '2026-11-27'",
+        "SELECT * FROM released ORDER BY random()",
+        "SELECT * FROM released USING SAMPLE 1",
+        "SELECT *, (SELECT sum(memory_usage_bytes) FROM duckdb_memory()) AS used FROM released",
+        "SELECT *, current_setting('threads')::INT AS one FROM released",
+        'SELECT * REPLACE (9 AS "row of the released table") FROM released',
+        "SELECT * REPLACE (count + 1 AS count) FROM released",
+        "SELECT * FROM duckdb_settings()",
+        "WITH released AS (SELECT 1 AS count) SELECT * FROM released",
+        "SELECT *",
+    ],
+)
+def test_what_is_no_function_of_the_released_table_is_refused(query: str) -> None:
+    given = {"person": "visitor_id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
+    with pytest.raises(ValueError, match="^release: post_process must "):
+        dp.release(pa.table({"visitor_id": ["a"]}), post_process=query, **given)

@@ -219,7 +219,7 @@ def released(
     return clips, {day: list(made) for (day,), made in by_day}
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.audit
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
 def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
     """Every value added alone; the clips that partitions share are those without it."""

@@ -136,7 +136,7 @@ WRONG = {
         ["--ledger", "nowhere.jsonl"],
         "the limit of the ledger must be given for a new ledger",
     ),
-    "a bucket": (["--ledger", "gs://b/l", *TOTAL], "ledger must be in a folder of this machine"),
+    "a bucket": (["--ledger", "azfs://b/l", *TOTAL], "ledger must be in a folder of this machine"),
     "a template": (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
 }
 

@@ -96,6 +96,7 @@ REFUSED: dict[str, tuple[list[str], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("words", "output", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_there_is_told_before_the_charge(
     words: list[str],
@@ -169,6 +170,7 @@ def test_an_error_publishes_nothing(at: str, store: Store, monkeypatch: pytest.M
     assert store.get_object(Bucket="shop", Key="old.csv")["Body"].read() == b"old"
 
 
+@pytest.mark.audit
 def test_deletes_may_be_forbidden(
     store: Store, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

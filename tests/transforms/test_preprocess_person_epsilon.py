@@ -34,6 +34,7 @@ def near(row, name, truth):
     return abs(row[name] - truth) <= 30 * 32 / 1000 < 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batches", [False, True])
 def test_generous_people_lose_nothing(batches):
     """A sum of at most 19 per person is cut at 32, and at 23 for the smaller epsilon."""

@@ -97,6 +97,7 @@ def test_shares_and_their_intervals_end_at_0_and_1():
 HOSTILE = [1e300, -1e300, 10**30, -(2**63), math.nan, math.inf, None, [1], b"1", {"1": 1}, "", "1"]
 
 
+@pytest.mark.audit
 def test_no_value_decides_whether_a_release_ends():
     """Neither do partitions of nobody; nor is there a warning that quotes a number."""
     kinds = itertools.product([1, "", 1e300, len, str.upper], ["row", "person"])

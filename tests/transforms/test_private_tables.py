@@ -122,6 +122,7 @@ def assert_agree(tables: list[dict[str, Any]], names: list[str]) -> int:
     return checked
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_total_is_the_sum_of_its_parts(shape: str) -> None:
     """Of public partitions with much noise; private ones must be found."""
@@ -199,6 +200,7 @@ def test_where_a_runner_may_compute_again_the_stored_draws_are_read(
     assert assert_agree(tables, ["count", "sum_spent"]) == 4
 
 
+@pytest.mark.audit
 def test_what_leaves_is_decided_after_tables_agree() -> None:
     suppress = dp.SuppressUnreliable(below={"count": 100})
     for table in released("three, private", suppress=suppress, nonnegative=True):

@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
 from beam_dp import testing
-from beam_dp.transforms.row_queries import _FUNCTIONS, Query, _Engine
+from beam_dp.transforms.row_queries import FUNCTIONS, Query, _Engine
 from pipelines import aggregate
 from tests import pages
 from tests.hostile import support
@@ -129,7 +129,7 @@ def test_what_is_no_text_is_refused(query: Any) -> None:
 def test_the_page_has_the_whole_list() -> None:
     table = pages.read("docs/how_to/rows.md").partition("| conditions |")[2].partition("\n\n")[0]
     words = {word for part in re.findall("`([^`]*)`", table) for word in part.split()}
-    assert {name for name in _FUNCTIONS if name.isidentifier()} <= words
+    assert {name for name in FUNCTIONS if name.isidentifier()} <= words
 
 
 EXPRESSIONS = {
@@ -270,6 +270,7 @@ def test_a_row_that_fails_is_dropped_and_no_other(dictionary: bool) -> None:
     assert found == small
 
 
+@pytest.mark.audit
 def test_what_becomes_of_a_row_does_not_depend_on_others() -> None:
     """Each row alone gives what it gives among others, whatever the order of conditions."""
     rng = random.Random(2)
@@ -325,6 +326,7 @@ def test_hostile_rows_without_a_type_never_fail_and_change_no_other(query: str) 
     assert found == run(query, good) and len(found) == 19
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
 @pytest.mark.parametrize("columns", [["v"], ["who"], ["key"], ["who", "key", "v"]])
 def test_rows_without_a_type_fail_no_release_of_them(columns: list[str]) -> None:

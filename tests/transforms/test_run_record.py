@@ -81,6 +81,24 @@ def test_private_partitions_and_no_rows_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "out.jsonl").read_bytes() == b""
 
 
+def test_it_does_not_tell_no_row_from_one(tmp_path: Path) -> None:
+    """The one row's partition is selected with a chance of 1e-13, and the test fails."""
+    budget = dp.Budget(1.0, 1e-13)
+    records = []
+    for rows in [], ROWS[:1]:
+        release = dp.PrivateAggregate("who", [dp.Count(), dp.Median("spent")], budget, ["day"])
+        with beam.Pipeline("FnApiRunner") as p:
+            released = p | beam.Create(rows) | release
+            path = str(tmp_path / f"{len(rows)}.csv")
+            _ = released | dp.WriteRows(path, record=release.record())
+        records.append(json.loads(Path(f"{path}.json").read_text()))
+    for name in "spent", "composition", "partitions_of_one_person":
+        none, one = (record[name] for record in records)
+        assert none == one
+    none, one = ([r["mechanism"] for r in record["releases"]] for record in records)
+    assert none == one
+
+
 def test_a_transform_of_one_metric_has_one() -> None:
     release = dp.ShiftedInverse(dp.Max("spent"), "who", dp.Budget(1.0))
 

@@ -310,8 +310,22 @@ def test_what_each_part_became_is_said_line_by_line() -> None:
 
 
 def test_the_period_goes_with_the_person() -> None:
-    made = Statement.of("SELECT sum(x * 2) AS y FROM rows", ("who", "day")).mapping
+    made = Statement.of("SELECT sum(x * 2) AS y FROM rows", ("who",), "day").mapping
     assert made["query"].startswith('SELECT who, "day", ')
     asked = "SELECT CAST(at_time AS DATE) AS day, count(*) AS n FROM rows GROUP BY day"
-    made = Statement.of(asked, ("who", "day")).mapping
+    made = Statement.of(asked, ("who",), "day").mapping
     assert made["query"].startswith('SELECT who, CAST(at_time AS DATE) AS "day" FROM')
+
+
+@pytest.mark.parametrize("owner", ["buyer", "seller"])
+def test_no_owner_becomes_another_column_by_a_name_in_group_by(owner: str) -> None:
+    asked = f"SELECT order_id AS {owner}, count(*) AS n FROM rows GROUP BY {owner}"
+    with pytest.raises(ValueError, match=f"mean one thing by {owner}"):
+        Statement.of(asked, ("buyer", "seller"))
+
+
+def test_of_several_owners_those_that_are_there_are_counted() -> None:
+    [count] = Statement.of("SELECT count(buyer) AS n FROM rows", ("buyer", "seller")).mapping[
+        "metrics"
+    ]
+    assert count == {"sum": "n", "name": "n"}  # of rows that have one

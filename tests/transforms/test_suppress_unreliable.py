@@ -75,6 +75,7 @@ def test_an_interval_below_0_moves_with_its_number() -> None:
     assert [each.tolist() for each in found] == [[0, 7], [3, INF], [0, 0], [0, 0], [4, INF]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("public", [True, False])
 def test_a_release_leaves_out_what_is_not_reliable_and_says_so(tmp_path: Path, public) -> None:
     keys = np.repeat(["many", "few"], [2000, 2])

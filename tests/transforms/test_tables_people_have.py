@@ -173,6 +173,7 @@ def test_times_of_typed_rows_are_refused_when_the_pipeline_is_built(
 WIDE = (1 << 63) + 5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [pa.uint64(), pa.decimal128(38, 0), None])
 def test_wide_integer_keys_are_their_text(kind: pa.DataType | None) -> None:
     """A thousand people have each key: one is left out with a chance below 1e-12."""

@@ -60,6 +60,8 @@ def compile_program(request: Request) -> Program:
             ladder = (1,)
         else:
             ladder = tuple(itertools.takewhile(is_possible, ladder)) or ladder[:1]
+    for cap in request.caps[:-1]:  # it may be chosen, so it is refused before the run
+        program_at(request, ladder[0], Adaptive(cap=cap))
     return compiled(dataclasses.replace(request, ladder=ladder))
 
 

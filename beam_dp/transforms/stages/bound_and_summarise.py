@@ -109,8 +109,9 @@ class First:
 
     @property
     def sides(self) -> list[Any]:
-        """The side inputs that say what was chosen: `(Adaptive or None, list of Selected)`."""
-        return [self.side, () if self.selected is None else beam.pvalue.AsList(self.selected)]
+        """The side inputs that say what was chosen: `(Adaptive or None, list of Selected or
+        None)`."""
+        return [self.side, None if self.selected is None else beam.pvalue.AsList(self.selected)]
 
     @property
     def side(self) -> Any:
@@ -119,11 +120,14 @@ class First:
 
 
 def adapted(
-    program: Program, chosen: Adaptive | None, selected: Sequence[Selected] = ()
+    program: Program, chosen: Adaptive | None, selected: Sequence[Selected] | None = None
 ) -> Program:
-    """Return the program for what was chosen first, and for the number of partitions selected."""
+    """Return the program for what was chosen first, and for the number of partitions selected.
+
+    That none was is the same whether rows were there or not: no buckets with weights, or some.
+    """
     known = chosen or NOTHING
-    if selected:
+    if selected is not None:
         known = dataclasses.replace(known, partitions=sum(len(each.keys) for each in selected))
     return compiled(program.request, known)
 
@@ -159,7 +163,7 @@ class Summarise(
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)
         people = collected | "GroupByShard" >> beam.GroupByKey()
-        sides, program = [None, ()], None
+        sides, program = [None, None], None
         if self.first is not None:
             program, people = self.first.program, self._choose_parameters(people, self.first)
             sides = self.first.sides
@@ -386,7 +390,7 @@ class Settle(quick_steps.QuickStep):
         self,
         element: tuple[int, Any],
         chosen: Adaptive | None = None,
-        selected: Sequence[Selected] = (),
+        selected: Sequence[Selected] | None = None,
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
@@ -403,7 +407,7 @@ class Settle(quick_steps.QuickStep):
             settled = functools.partial(self._settled, wire.unpack(element[1]))
         yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 
-    def _turn_to(self, program: Program, selected: Sequence[Selected]) -> None:
+    def _turn_to(self, program: Program, selected: Sequence[Selected] | None) -> None:
         """Take the measures, the bound and the partitions that were chosen."""
         self._measures, self._shared = program.measures, program.shared_measures
         self._most, self._begun = program.bounded_partitions, True

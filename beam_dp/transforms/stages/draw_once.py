@@ -134,12 +134,17 @@ class BucketPartitions:
     buckets: int
 
     def cells(
-        self, bucket: int, summary: Summary, lines: Owned | None, selected: Sequence[Selected]
+        self,
+        bucket: int,
+        summary: Summary,
+        lines: Owned | None,
+        selected: Sequence[Selected] | None,
     ) -> tuple[PartitionView, np.ndarray]:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
-            own = next((each for each in selected if each.bucket == bucket), no_partitions(bucket))
+            listed = (each for each in selected or () if each.bucket == bucket)
+            own = next(listed, no_partitions(bucket))
             return PartitionView.of_listed(summary, own.identities, lines), own.keys
         return PartitionView.of_listed(summary, public[None], lines), public.astype(np.int64)
 
@@ -215,7 +220,7 @@ def choose_clips(
     noise: Noise,
     draws: Draws,
     chosen: Adaptive | None = None,
-    selected: Sequence[Selected] = (),
+    selected: Sequence[Selected] | None = None,
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
     """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
     if element[0] != SHARED:
@@ -234,7 +239,7 @@ def draw_bucket(
     draws: Draws,
     clips: tuple[np.ndarray, ...] = (),
     chosen: Adaptive | None = None,
-    selected: Sequence[Selected] = (),
+    selected: Sequence[Selected] | None = None,
 ) -> Iterator[tuple[int, Block]]:
     """Draw the numbers of the partitions of a bucket; yield numbered blocks.
 
@@ -246,7 +251,7 @@ def draw_bucket(
         draws: what keeps the draws of the run.
         clips: those that all partitions share.
         chosen: what was chosen first.
-        selected: the partitions that were selected, of all buckets; none: they are public.
+        selected: the partitions that were selected, of all buckets; None: they are public.
     """
     bucket, packed = element
     if bucket == SHARED:
@@ -418,7 +423,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
     def expand(self, summaries: beam.PCollection[_Bucket]) -> beam.PCollection[Block]:
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         how = self.noise, self.draws
-        first = [None, ()] if self.first is None else self.first.sides
+        first = [None, None] if self.first is None else self.first.sides
         clips: Any = ()
         if self.program.shared_measures:
             choose = quick_steps.flat_mapped(choose_clips, self.program, *how, *first)

@@ -13,6 +13,7 @@ from beam_dp.mechanisms.consistency.agreement import Link
 from beam_dp.mechanisms.consistency.several_metrics import DrawnTable
 from beam_dp.mechanisms.consistency.tables import LAPLACE
 from beam_dp.mechanisms.metrics.released import Released
+from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Adaptive
 
 SUMS = [dp.Count(), dp.Sum("v"), dp.Mean("v")]
@@ -84,7 +85,7 @@ def test_a_parent_that_was_not_selected_is_the_sum_of_its_parts() -> None:
 
 def sums(distances: list[float], counts: list[float], centre: int) -> DrawnTable:
     made = program(SUMS, 20)
-    made = made.at(Adaptive(None, (centre,)))
+    made = compiled(made.request, Adaptive(None, (centre,)))
     columns = {"sum": distances, "number of rows": counts}
     drawn = [
         Released.within(np.array(columns[step.part.word]), np.full(len(counts), 3.0))
@@ -120,7 +121,7 @@ def test_where_a_number_is_missing_and_not_all_is_listed_the_metric_stays_as_dra
 # ---------------------------------------------------------------- mutants
 
 ESTIMATES, NOISE, LEVEL = agreement.estimates, several_metrics.noise_of, tables.ReleasedTable.level
-OTHER, JOINED = several_metrics._other, several_metrics._joined
+OTHER = several_metrics._other
 
 
 def _parents_of_variance_1(levels, links):

@@ -342,7 +342,7 @@ def lognormal(people: int, partitions: int, seed: int, signed: bool = False) -> 
     ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.audit
 @pytest.mark.parametrize("partitions", [1, 5])
 @pytest.mark.parametrize("signed", [False, True])
 def test_the_interval_holds_the_truth_with_95_percent(signed, partitions):
@@ -599,6 +599,7 @@ def keeps_their_mix(budget: Budget, partitions: int) -> None:
     assert True in reached
 
 
+@pytest.mark.sampled(4)
 @BUDGETS
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_both_sides_of_a_person_are_one_vector_of_the_norm_of_the_clip(budget, partitions) -> None:

@@ -233,6 +233,7 @@ def test_a_price_without_the_mesh_in_its_rates_is_not_private():
     assert max(ratios) > 1
 
 
+@pytest.mark.audit
 def test_the_draws_follow_the_distribution():
     search, runs = ThresholdSearch(Budget(20.0)), 4000
     twin = ProfileExtension.of(sum_profile((40, 9, 9, 9, 5, 2, 1), 6), 0, 99, UNIT)
@@ -323,7 +324,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     assert np.median(drawn[:, 1]) <= 3
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.audit
 @pytest.mark.parametrize("people", [2000, 100])
 @pytest.mark.parametrize("metric", [dp.SumOfSquares("x"), dp.Max("x", search="two_phase")])
 def test_the_lower_end_of_the_interval_holds(metric, people):
@@ -402,6 +403,7 @@ def failures(listed):
     return failed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("listed", [True, False])
 def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch):
     """For all floors, thresholds and noise within its bound, on coarse grids and f between them."""
@@ -521,6 +523,7 @@ def test_what_is_known_is_enough_for_every_answer_of_the_search(seed):
             assert threshold_search._is_at_most(packed, j, most) == (exact <= most)
 
 
+@pytest.mark.audit
 def test_one_row_a_million_times_as_large_as_others_ends_in_seconds():
     """Issue: 1,000 rows of 0.001 to 0.019, and one of 5,000,000."""
     generator = np.random.default_rng(2)

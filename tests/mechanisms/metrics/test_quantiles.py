@@ -109,6 +109,7 @@ def test_far_from_the_top_at_most_so_many_rows_of_each_person_count(k):
     assert day[k] <= value <= day[k - 2]
 
 
+@pytest.mark.audit
 def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
     """100 rows each, of which one is large: the 300th largest is among these, and C is 1 or 2."""
     rows = [Row(person, 1, float(value)) for person in range(600) for value in range(99)]

@@ -263,6 +263,7 @@ def test_empty_partitions_are_released_like_others(metric: Any) -> None:
     assert {len(column) for column in nothing.columns} == {0}
 
 
+@pytest.mark.audit
 def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
     """Without noise, for every clip; and one person moves it by 0 to the clip."""
     statistic = Statistic(dp.DistinctCount("item"), len)

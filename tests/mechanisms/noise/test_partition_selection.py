@@ -352,6 +352,7 @@ def test_the_vote_follows_what_each_cap_needs() -> None:
     assert wins == [1] * 3 + [MOST] * (MOST - 3)
 
 
+@pytest.mark.audit
 def test_the_vote_has_the_noise_of_its_budget() -> None:
     """The chance that a lead of 50 people is outvoted: Hoeffding, off by 0.06 below 10^-12."""
     choice, half = CAPS[0], np.array([50])

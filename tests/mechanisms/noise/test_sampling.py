@@ -80,6 +80,7 @@ class TestDistributions:
     def test_discrete_gaussian(self, variance):
         assert follows(Noise().discrete_gaussian(variance, N), gaussian_cdf(variance))
 
+    @pytest.mark.audit
     def test_wide_values_follow_the_same_laws(self):
         noise = Noise()
         assert follows(noise.geometric(WIDE, 30_000), geometric_cdf(WIDE))
@@ -104,7 +105,7 @@ class TestDistributions:
         assert follows(draws[:N] + draws[N:], cdf)
         assert not follows(2 * draws[::2], cdf)  # broken twin: one value used twice
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.audit
     @pytest.mark.parametrize("sure", [True, False])
     def test_first_success(self, sure, monkeypatch):
         # By the quick answer for runs that are passed, and by the exact one alone.

@@ -267,6 +267,13 @@ def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
         compile_program(asked, budget, 10, selection=selection)
 
 
+def test_each_cap_that_may_be_chosen_is_compiled_before_the_run():
+    budget, private = Budget(1e-5, 1e-9), dp.PrivatePartitions()
+    dp.PrivateAggregate("who", [sums.Count()], budget, ["day"], dp.ContributionBounds(64))
+    with pytest.raises(ValueError, match=r"the probabilities must settle within 2\^20 people"):
+        dp.PrivateAggregate("who", [sums.Count()], budget, ["day"], partitions=private)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_program_survives_pickling(name):
     program = compile_program(METRICS[name], Budget(1.0, 1e-6), 3, selection=SELECTIONS[1])

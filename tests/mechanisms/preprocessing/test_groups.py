@@ -48,6 +48,7 @@ def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):
     assert wrong(name, tries, 1) == 0
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["mean", "median", "trimmed_mean", "maximum"])
 def test_g_of_longer_databases_is_that_of_all_windows(name):
     for statistic, generator in releases(name, 2):
@@ -80,7 +81,7 @@ def test_the_search_for_the_best_window_misses_none():
         assert variances.least(whole, n, max(1, price), resolution) == best
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.audit
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_one_person_moves_each_of_thousands_of_neighbours_by_at_most_delta(name):
     for statistic, generator in releases(name, 4):

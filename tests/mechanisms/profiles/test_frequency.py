@@ -61,7 +61,7 @@ def marginals(matrix: np.ndarray, removals: int) -> list[int]:
     return [max(0, int(squares(matrix) - cut)) for cut in largest[: removals + 1]]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.audit
 @pytest.mark.parametrize("profile", [frequency.squares_profile, frequency.max_profile])
 def test_one_person_more_interlaces(profile):
     # 10,000 neighbours.

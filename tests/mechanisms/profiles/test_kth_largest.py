@@ -118,7 +118,7 @@ def of_shared(owners, items, k, removals, counts=None):
     return kth_profiles.profile(owners, items, ones, k, removals)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.audit
 def test_it_is_the_cover_of_the_rows_above_by_an_independent_solver():
     generator = np.random.default_rng(1)
     for _ in range(20):

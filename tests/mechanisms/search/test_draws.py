@@ -39,6 +39,7 @@ def run_chances(rate: float) -> list[float]:
     return [weight / math.fsum(weights) for weight in weights]
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("band", [exponential._FINE, 2.0])
 def test_runs_follow_their_weights_by_floats_and_by_exact_intervals(band, monkeypatch):
     # A band as wide as the whole leaves everything to the exact intervals.

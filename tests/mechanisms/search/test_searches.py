@@ -85,7 +85,7 @@ DRAWN = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("search", DRAWN)
 def test_choose_follows_the_distribution(search):
     shift = search.shift(12)

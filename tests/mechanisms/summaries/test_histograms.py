@@ -211,7 +211,7 @@ def of_all_partitions(numbers: list[int], norm: int) -> int:
     return -size if sum(numbers) < 0 else size
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("norm", [0, 1, 2])
 @pytest.mark.parametrize("source", [0, ROWS])
 @pytest.mark.parametrize("sign", [0, 1])

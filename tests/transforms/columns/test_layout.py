@@ -69,6 +69,7 @@ VALUES = st.integers(-5, 5) | st.sampled_from([1.5, None, "x", float("nan"), Dec
 ROWS = st.lists(st.tuples(PEOPLE, DAYS, VALUES), max_size=12)
 
 
+@pytest.mark.audit
 @given(ROWS)
 def test_forms_agree_and_rows_are_independent(rows: list[tuple[Any, Any, Any]]) -> None:
     found = layout()

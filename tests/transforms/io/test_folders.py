@@ -60,6 +60,7 @@ def test_each_row_has_the_column_of_its_folder(
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     "days", [DAYS[:2], [datetime.date(2026, 11, 24), datetime.date(2026, 11, 25)]]

@@ -145,6 +145,7 @@ def run(
     return sorted(seen("rows"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("repeats", [0, 2])
 def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     rows = visits()

@@ -39,6 +39,7 @@ def black_box(function=np.mean, budget=MANY, shards=64, **options):
     )
 
 
+@pytest.mark.audit
 def test_the_median_of_the_blocks_comes_out():
     """About 100 people a block: their mean strays from everybody's by less than 2 (10 deviations)."""
     found = released(black_box(np.mean, blocks=10))
@@ -88,6 +89,7 @@ def remembering(values, seen=SEEN, *, more=MORE):
     return float(len(seen) + len(more))
 
 
+@pytest.mark.audit
 def test_default_arguments_of_a_function_of_a_module_are_new_for_each_block():
     content = pickler.dumps(remembering)
     assert [fresh_functions.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3

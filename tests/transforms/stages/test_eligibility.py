@@ -89,6 +89,7 @@ def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_co
     assert losses([*of_three, call(nobody, nobody, nobody)], dp.Count(), THREE)[:2] == [4.0, 0.0]
 
 
+@pytest.mark.audit
 def test_one_person_in_several_of_many_roles_is_one_owner() -> None:
     """A row of 1 and 2 alone is that row, whichever roles are empty or filled twice."""
     forms = [call(1, 2, 2), call(1, 1, "2"), call(2, 1, None), call(None, 2, 1), call("1", 2, 1)]

@@ -28,6 +28,7 @@ def test_fields_are_kept(name: str) -> None:
     assert output_names.field_names(made.partition, made.metrics) == kept
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_names_become_fields_of_rows_and_are_kept_in_batches(name: str) -> None:
     made = release(name, dp.Sum(name))

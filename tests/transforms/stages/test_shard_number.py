@@ -87,6 +87,7 @@ class Seeded(Noise):
         return self._drawn.integers(0, 1 << 64, size, np.uint64)
 
 
+@pytest.mark.audit
 def test_the_same_randomness_releases_the_same_bits_for_every_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

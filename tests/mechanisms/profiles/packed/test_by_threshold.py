@@ -19,7 +19,7 @@ from tests.sizes import tries as sized
 EVERY = [(name, roles) for name, one in STATISTICS.items() for roles in one.owners]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "roles"), EVERY)
 @sized(20, 100)
 def test_profiles_of_neighbours_interlace(name, roles, tries):
@@ -27,6 +27,7 @@ def test_profiles_of_neighbours_interlace(name, roles, tries):
     assert neighbours.violations(STATISTICS[name], roles, tries, 7) == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
 @sized(3, 10)
 def test_it_is_exact_for_nobody_and_at_most_the_exact_profile(name, tries):

@@ -48,6 +48,7 @@ def test_the_distribution_is_the_formula(p, epsilon, size):
     assert found == pytest.approx(formula(values, points, [1] * 7, p, epsilon), rel=1e-9)
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     ("candidates", "p"),
     [

@@ -39,6 +39,7 @@ def test_one_share_is_the_search_itself():
     assert list(found) == [*((i,) for i in range(9)), (None,)]
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     "shares",
     [
