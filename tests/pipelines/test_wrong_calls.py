@@ -75,7 +75,7 @@ AGGREGATE = {
     "a workbook as output": (written("out.xlsx"), "not 'out.xlsx'. Spreadsheets open .csv."),
     "an output where no file can be made": (written("/proc/o.csv"), "output must be one that can be written, not '/proc"),
     "a bucket without its package": (
-        ["--input", "gs://a/b.csv", *FILES[2:], *command("--count")], 'not \'gs://a/b.csv\'. Write: pip install ".[gcp]", in'
+        ["--input", "azfs://a/b/c.csv", *FILES[2:], *command("--count")], 'pip install "apache-beam[azure]"'
     ),
     "a store that Beam would miss in the run": (written("azfs://a/b/o.csv"), 'pip install "apache-beam[azure]".'),
     "keys in a file that is not there": (

@@ -44,9 +44,9 @@ def test_it_is_the_definition_for_functions_without_structure():
 
 
 def test_a_delta_that_is_too_large_by_a_little_is_noticed(monkeypatch):
-    true = few_people._cut
+    true = few_people._clamped
     monkeypatch.setattr(
-        few_people, "_cut", lambda values, deltas: true(values, [each + 1 for each in deltas])
+        few_people, "_clamped", lambda values, deltas: true(values, [each + 1 for each in deltas])
     )
     assert wrong(1) > 0
 
