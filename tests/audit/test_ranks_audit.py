@@ -163,7 +163,7 @@ TAILS = [
 
 @pytest.mark.audit
 @pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
-@pytest.mark.parametrize("stray", [0.9, 0.02])
+@pytest.mark.parametrize("false_stop", [0.9, 0.02])
 def test_tail_search_spends_at_most_epsilon(share, rank, upper, false_stop, small_steps):
     search = TailSearch(Budget(2), share, rank, upper, false_stop, D)
     part = TAILS.index((share, rank, upper)) + (false_stop > 0.5)
