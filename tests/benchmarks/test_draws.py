@@ -88,14 +88,14 @@ def test_without_a_known_bound_one_is_chosen() -> None:
 
 
 def test_selected_partitions_alone_are_released() -> None:
-    """Of 3 people's partition nothing is said; those of 200 are there, but for e^-100."""
-    person = np.append(np.arange(400), [0, 1, 2])
-    partition = np.append(np.arange(400) % 2, [2, 2, 2])
-    rows = Rows(person, partition, {"v": np.ones(403)}, 3, None, selected=True)
+    """Of one person's partition nothing is said but for 10^-8; those of 200 are there."""
+    person = np.append(np.arange(400), [0])
+    partition = np.append(np.arange(400) % 2, [2])
+    rows = Rows(person, partition, {"v": np.ones(401)}, 3, None, selected=True)
     [count] = draws.summarise(rows, [dp.Count()], dp.Budget(1000, 1e-9)).draws(10)
     assert count.absent.tolist() == [[False, False, True]] * 10
     assert np.isnan(count.value[:, 2]).sum() == 0 and count.empty[:, 2].all()
-    assert (abs(count.value[:, :2] - 200) < 1).all()
+    assert (abs(count.value[:, :2] - 200) < 2).all()
 
 
 def years(people: int) -> Rows:

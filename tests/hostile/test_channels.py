@@ -66,6 +66,9 @@ ARRAYS: list[Callable[[str], pa.Array]] = [
 ]  # fmt: skip
 
 
+TEXTS = pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())
+
+
 def bad_rows(secrets: list[str]) -> Iterator[object]:
     """Yield rows with a secret of every kind in every field, in every form."""
 
@@ -82,7 +85,7 @@ def bad_rows(secrets: list[str]) -> Iterator[object]:
     for array, place in itertools.product(ARRAYS, range(2)):
         cells: list[Any] = ["person", "day", 1.0]
         cells[place] = array(fresh())
-        if not (place and pa.types.is_decimal(cells[1].type)):  # refused where keys are text
+        if place == 0 or cells[1].type in TEXTS:  # others are refused where keys are text
             yield as_batch(cells)
     yield as_batch(("person", "day", pa.array([Decimal(fresh())], pa.decimal256(60, 0))))
     for kind in KINDS:
