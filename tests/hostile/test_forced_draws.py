@@ -31,9 +31,9 @@ from beam_dp.transforms import row_queries
 from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
 from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
-CASES, PARTS = 48, 12
+CASES, PARTS = 24, 12
 NEIGHBOURS = 4
-"""Of each case's database, with one person more: 192 pairs in the audit."""
+"""Of each case's database, with one person more: 96 pairs in the audit."""
 GRID = dp.Candidates.of([-20, -5, 0, 1, 2, 3, 5, 8, 12, 20, 40, 100, 1000])
 SEARCHES = "two_phase", "above_threshold", "exponential_mechanism", "noisy_binary_search"
 NUMBERS = dp.Candidates.of([0, 1, 2, 3, 5, 8, 12, 20, 40, 100, 1000])
