@@ -95,7 +95,7 @@ def test_selected_partitions_alone_are_released() -> None:
     [count] = draws.summarise(rows, [dp.Count()], dp.Budget(1000, 1e-9)).draws(10)
     assert count.absent.tolist() == [[False, False, True]] * 10
     assert np.isnan(count.value[:, 2]).sum() == 0 and count.empty[:, 2].all()
-    assert (abs(count.value[:, :2] - 200) < 2).all()
+    assert (abs(count.value[:, :2] - 200) < 1).all()
 
 
 def years(people: int) -> Rows:
@@ -106,11 +106,15 @@ def years(people: int) -> Rows:
 
 def test_a_mean_far_from_zero_errs_by_the_spread_of_its_values() -> None:
     """Noise for a clip of 2,048 would stray by 3 years. Hoeffding over 200 draws allows 1e-10 for
-    0.24: of errors that are below a year with 98%, and intervals that hold with 95%."""
+    0.24: of errors that are below a year with 98%, and intervals that hold with 95%. Nearly all of
+    these are below a year. With public ends people are taken to show up to the widest value: 65%
+    are below those 3 years on each side.
+    """
     rows = years(2000)
     truth = rows.columns["v"].mean()
-    for metric in (dp.Mean("v"), dp.Mean("v", low=1900, high=2100)):
+    free, ends = dp.Mean("v"), dp.Mean("v", low=1900, high=2100)
+    for metric, width, share in ((free, 1, 0.98), (ends, 6, 0.65)):
         [drawn] = draws.summarise(rows, [metric], dp.Budget(1)).draws(200)
         assert (abs(drawn.value - truth) < 1).mean() > 0.98 - 0.24
         assert ((drawn.low <= truth) & (truth <= drawn.high)).mean() > 0.95 - 0.24
-        assert np.median(drawn.high - drawn.low) < 4
+        assert (drawn.high - drawn.low < width).mean() > share - 0.24

@@ -68,7 +68,7 @@ def released(pattern: str, transform: beam.PTransform) -> dict[Any, Any]:
     "extension",
     [
         pytest.param(name, marks=[] if name == "csv" else pytest.mark.audit)
-        for name in folders.FORMATS[::2]
+        for name in folders.FORMATS
     ],
 )
 @pytest.mark.parametrize("option", OPTIONS)
