@@ -9,6 +9,7 @@ each released table; ledger: {path: FILE, limit: {epsilon: 3}} who pays. select:
 says metrics, partition and others of these.
 """
 
+import itertools
 import os
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -222,7 +223,8 @@ class Description:
         if type(made.runner).__name__ in guards.LOCAL:
             for pattern in self.input.split(","):
                 open_files.answer(pattern, read_rows.matched_files)
-            for path in (*self.files("output"), *self.files("report")):
+            outputs = (*self.files("output"), *self.files("report"))
+            for path in itertools.filterfalse(open_files.is_local, outputs):  # those were checked
                 open_files.answer(path, whole_files.try_out)
 
 
