@@ -321,8 +321,10 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     if norm == 1:
         return sums
     shift = np.maximum(_bits(sums) - _NORM_BITS, 0)
-    lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
-    coarse = (-(-sizes >> lines)).astype(np.int64)
+    coarse = sizes
+    if shift.any():
+        lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
+        coarse = (-(-sizes >> lines)).astype(np.int64)
     squares = np.add.reduceat(coarse * coarse, starts)
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     roots -= roots * roots > squares
@@ -330,7 +332,7 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     return integers.narrow(np.minimum(roots.astype(sums.dtype) << shift, sums))
 
 
-def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
+def shares(numbers: np.ndarray, whole: np.ndarray, lengths: np.ndarray, steps: int) -> np.ndarray:
     """Return numbers over their norms in so many steps, rounded towards 0.
 
     So the norm of the shares of a person is at most `steps`: each is at most `steps` |a| / T. Of
@@ -338,14 +340,21 @@ def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
 
     Args:
         numbers: what a person has in each partition; the part of it, for a `Part`.
-        whole: T, at least 1.
+        whole: T of each person, at least 1.
+        lengths: in how many partitions each person has something.
         steps: a power of two.
     """
-    sizes = abs(numbers)
+    sizes, wholes = abs(numbers), np.repeat(whole, lengths)
     shift = np.maximum(_bits(whole) + (steps.bit_length() - 1) - _WORD_BITS, 0)
-    found = (sizes >> shift) * steps // ((whole >> shift) + (shift > 0))
-    found = np.where(np.asarray(sizes == whole, bool), steps, found).astype(np.int64)
-    return np.asarray(np.where(np.asarray(numbers < 0, bool), -found, found))
+    if shift.any():
+        lines = np.repeat(shift, lengths)
+        found = (sizes >> lines) * steps // ((wholes >> lines) + (lines > 0))
+        found = np.where(np.asarray(sizes == wholes, bool), steps, found)
+    else:
+        found = sizes * steps // wholes
+    found = np.asarray(found, np.int64)
+    below = np.asarray(numbers < 0, bool)
+    return np.asarray(np.where(below, -found, found)) if below.any() else found
 
 
 def _bits(numbers: np.ndarray) -> np.ndarray:
@@ -363,20 +372,20 @@ def _lines(table: Table, measure: Measure, index: int) -> Summary:
     total = numbers if measure.additive else np.zeros(len(present), np.int64)
     if measure.part is not None:
         total = measure.part.of(table, present, numbers // measure.fine) * measure.fine
-    counted = measure
-    bucket, people = measure.buckets(numbers), None
+    counted, people, bucket = measure, None, None
     if isinstance(measure, PersonBins):  # those who have a number are those who have a value
-        counted = measure.people
+        counted, bucket = measure.people, measure.buckets(numbers)
         _, numbers = counted.of(table)
         total = numbers
     if counted.norm and len(present):
         starts = _starts(table, present)
         found = norms(numbers, starts, counted.norm)
-        numbers = np.repeat(found, np.diff(starts, append=len(present)))
-        people = shares(total, numbers, counted.steps)
-        inside = counted.buckets(numbers)
-        several = len(counted.thresholds) + 1
-        bucket = inside if counted is measure else bucket * several + inside
+        lengths = np.diff(starts, append=len(present))
+        people = shares(total, found, lengths, counted.steps)
+        inside = np.repeat(counted.buckets(found), lengths)
+        bucket = inside if bucket is None else bucket * (len(counted.thresholds) + 1) + inside
+    elif bucket is None:
+        bucket = measure.buckets(numbers)
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     return dataclasses.replace(
@@ -408,7 +417,7 @@ def _summary(
     people = np.ones(len(bucket), np.int64) if people is None else people
     if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
         rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
-        if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
+        if rows * width <= max(len(bucket), _DENSE) and integers.sums_within(total, integers.WIDE):
             cell = partition[0].astype(np.int64) * width + bucket
             return _dense(cell, width, index, people, total)
     return Summary(partition, np.full(len(bucket), index), bucket, people, total)
