@@ -118,16 +118,19 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
+        of_template = beam_options.view_as(GoogleCloudOptions).template_location
+        if asked.ledger is not None and of_template:
+            raise ValueError(TEMPLATE)
         running.check(made)
         asked.check_reachable(made)
         if asked.ledger is not None:
-            if beam_options.view_as(GoogleCloudOptions).template_location:
-                raise ValueError(TEMPLATE)
             balance = asked.ledger.charge(asked.release, name)
     outputs = asked.files("output")
     stopping.cleanings += [functools.partial(whole_files.remove_unfinished, o) for o in outputs]
     running.run(made, "Reading and bounding", options.show_errors, options.quiet)
-    if not FileSystems.exists(asked.output):  # a template was written, no job has run
+    if of_template or not FileSystems.exists(
+        asked.output
+    ):  # no job has run; there may be an old file
         sys.stdout.write(f"{plans}{balance_line(balance)}")
         return 0
     found = show(outputs, asked.files("report"), asked.page)
