@@ -24,6 +24,7 @@ COMMANDS = {
     "card": ("card", "write the deployment card of a release, of its record"),
     "check": ("check", "look at your own files before a budget is spent: NOT PRIVATE"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
+    "serve": ("expansion_service", "offer a release to pipelines in Java, Go and TypeScript"),
 }
 """The module of each command, and what it does."""
 
