@@ -53,15 +53,8 @@ _REFUSED = {
 }
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
-    *(
-        "BASE_TABLE",
-        "having",
-        "modifiers",
-        "aggregate_handling",
-        "table_name",
-        "alias",
-        *row_queries.PLACES,
-    ),
+    *("having", "modifiers", "aggregate_handling", "BASE_TABLE", "table_name", "alias"),
+    *row_queries.PLACES,
 }
 _LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
 _TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
@@ -130,6 +123,7 @@ class _Reader:
         self._people, self._period = people, period
         self._outputs = {name: _reference(name) for name in units}  # the columns of the query
         self._text = {*units}  # columns whose cells are needed as they are written
+        self._added: set[str] = set()  # columns of the query whose cells are numbers
         self._numbers: dict[str, None] = {}
         self._keys: dict[str, str] = {}  # by their expressions
         self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
@@ -229,7 +223,8 @@ class _Reader:
             named = self._sql(tree) if alias in self._read else alias
             column = plain or next(known, named)
             self._column(column, tree)
-            self._text |= {plain} if word in ("distinct_count", "ratio") else set()
+            as_text = word in ("distinct_count", "ratio")
+            (self._text if as_text else self._added).add(plain if as_text else column)
         name = alias or "_".join(filter(None, [word, column]))
         self._metrics[asked] = name, {word: column, **options, "name": name}
         self._say("", call, f"{name}, the metric {word}{f' of {column}' if column else ''}")
@@ -295,9 +290,10 @@ class _Reader:
         if not further and having is None and not last:
             return ""
         star = row_queries.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")[1]
-        columns = [*star["statements"][0]["node"]["select_list"], *further]
         where, last = self._on_released(having), self._on_released(last)
-        parts = {"select_list": columns, "where_clause": where, "modifiers": last}
+        parts = {"select_list": further, "where_clause": where, "modifiers": last}
+        parts = row_queries.rewritten(parts, self._of_keys)
+        parts["select_list"] = [*star["statements"][0]["node"]["select_list"], *parts["select_list"]]
         return row_queries.sql_of(self._engine, star, **parts)
 
     def _on_released(self, tree: Any) -> Any:
@@ -325,24 +321,34 @@ class _Reader:
 
     def _query(self, where: Tree | None) -> str:
         """Return the SQL that makes the rows."""
-        items = [
-            {**row_queries.rewritten(tree, self._typed), "alias": name * (_name_of(tree) != name)}
-            for name, tree in self._outputs.items()
-        ]
+        items = []
+        for name, tree in self._outputs.items():
+            made = row_queries.rewritten(tree, self._typed)
+            added = name in self._added and not _name_of(tree)
+            for column in filter(_name_of, _values(made) if added else ()):
+                self._take(column, "DOUBLE")
+            items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
         return row_queries.sql_of(self._engine, self._plain, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
         """Return an expression that takes columns of text as what they are compared with."""
-        operands = list(_operands(tree))
-        kind = "DOUBLE" if _called(tree, _ARITHMETIC) and not _called(tree, "[-+]") else ""
-        kind = "TIMESTAMP" if _called(tree, _PARTS_OF_TIMES) else kind
-        kind = max([kind, *map(_kind, operands)])  # a time before a number
-        for operand in filter(_name_of, operands if kind else ()):
-            if kind == "DOUBLE" and _name_of(operand) not in self._text:
-                self._numbers[_name_of(operand)] = None
-            else:  # the tree is a copy
-                operand |= _cast(dict(operand), kind)
+        for column, kind in _taken(tree):
+            self._take(column, kind)
+        return tree
+
+    def _take(self, column: Tree, kind: str) -> None:
+        """Make a column of text a number, or a time."""
+        if kind == "DOUBLE" and _name_of(column) not in self._text:
+            self._numbers[_name_of(column)] = None
+        else:  # the tree is a copy
+            column |= _cast(dict(column), kind)
+
+    def _of_keys(self, tree: Tree) -> Tree:
+        """Return an expression of the released table that takes keys as what they are compared with."""
+        for column, kind in _taken(tree):
+            if _name_of(column) in self._keys.values():
+                column |= _cast(dict(column), kind)
         return tree
 
 
@@ -401,7 +407,7 @@ def _where(condition: Tree | None, tree: Tree, other: Tree | None = None) -> Tre
 def _cast(tree: Tree, kind: str) -> Tree:
     made = {"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "child": {**tree, "alias": ""}}
     named = {"class": "TYPE", "type": "TYPE", "alias": "", "type_name": kind, "children": []}
-    return {**made, "type_expr": named, "try_cast": False}
+    return {**made, "type_expr": named, "try_cast": True}
 
 
 def _is_condition(tree: Tree) -> bool:
@@ -411,6 +417,30 @@ def _is_condition(tree: Tree) -> bool:
     if tree["class"] == "OPERATOR":
         return bool(tree["type"] != "OPERATOR_COALESCE")
     return tree["class"] in ("COMPARISON", "CONJUNCTION", "BETWEEN") or _called(tree, _TESTS)
+
+
+def _taken(tree: Tree) -> Iterator[tuple[Tree, str]]:
+    """Yield the columns that an expression takes as numbers, or as times, and as which of the two."""
+    operands = list(_operands(tree))
+    kind = "DOUBLE" * _called(tree, _ARITHMETIC) or "TIMESTAMP" * _called(tree, _PARTS_OF_TIMES)
+    kind = max([kind, *map(_kind, operands)])  # a time before a number
+    for operand in operands if kind else ():
+        yield from ((value, kind) for value in _values(operand) if _name_of(value))
+
+
+def _values(tree: Tree) -> Iterator[Tree]:
+    """Yield the expressions of which one is the value of an expression."""
+    parts: list[Tree] = []
+    if tree["class"] == "CASE":
+        parts = [*(each["then_expr"] for each in tree["case_checks"]), tree["else_expr"]]
+    elif tree["type"] == "OPERATOR_COALESCE":
+        parts = tree["children"]
+    elif _called(tree, "if|greatest|least|nullif"):
+        parts = [each["expression"] for each in tree["arguments"]][_called(tree, "if") :]
+    for part in parts:
+        yield from _values(part)
+    if not parts:
+        yield tree
 
 
 def _operands(tree: Tree) -> Iterator[Tree]:
