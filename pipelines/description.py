@@ -1,7 +1,7 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files; title and number_style how the page is written; quotes, delimiter, decimal,
+which files; title and number_style how the page is written; quotes, decimal,
 thousands and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
 also_by: [store, total] which further tables, totals: apart whether they agree; post_process: SQL on
@@ -34,7 +34,7 @@ from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 from pipelines.tables import tables_of
 
-DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")
+DIALECT = ("quotes", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
 FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
 TABLES = ("also_by", "totals", "top_partitions", "post_process")
@@ -139,8 +139,6 @@ class Description:
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
-        if self.dialect.get("delimiter") in ("tab", r"\t"):
-            self.dialect["delimiter"] = "\t"
         self.query: str | None = given.get("query")
         self.numbers = mappings.columns_of(given.get("numbers"))
         self.output: str = given.get("output", "")

@@ -149,7 +149,8 @@ def plans_of(asked: Description) -> str:
         texts = [f"{t.title}:\n{text}\n" for t, text in zip(asked.tables, texts, strict=True)]
         unusual = [f"Warning: {line}" for line in cautions(asked.release.budget)]
         texts += [wrapped(line, columns) for line in (asked.together, *unusual)]
-    texts += [wrapped(line, columns) for line in asked.became]
+    taken = reader_of(asked).taken() if asked.input else []
+    texts += [wrapped(line, columns) for line in (*asked.became, *taken)]
     return "".join(f"{text}\n" for text in texts)
 
 

@@ -145,7 +145,6 @@ def release(
     query: str | None = None,
     numbers: Sequence[str] = (),
     quotes: bool = True,
-    delimiter: str | None = None,
     decimal: str = ".",
     thousands: str | None = None,
     encoding: str = "utf-8",
@@ -180,7 +179,7 @@ def release(
         ledger: is charged before the run: a run that would pass its limit is refused.
         query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.
         numbers: columns of CSV files that the query takes as numbers; others are text for it.
-        quotes, delimiter, decimal, thousands, encoding: how the cells of CSV files are written, as
+        quotes, decimal, thousands, encoding: how the cells of CSV files are written, as
             in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
         also_by, totals: further tables of the same budget, as in `PrivateTables`; they are the
@@ -226,7 +225,6 @@ def release(
                 parsed,
                 numbers,
                 quotes=quotes,
-                delimiter=delimiter,
                 decimal=decimal,
                 thousands=thousands,
                 encoding=encoding,
