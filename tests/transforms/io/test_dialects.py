@@ -99,7 +99,7 @@ def test_a_job_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     words += ["--encoding", "latin-1", "--runner", "FnApiRunner"]
     with pytest.raises(SystemExit):
         aggregate.main(words)
-    assert "Write decimal" in capfd.readouterr().err
+    assert 'Write --decimal ","' in capfd.readouterr().err
     assert aggregate.main([*words, "--decimal", ",", "--plan"]) == 0
     said = " ".join(capfd.readouterr().out.split())
     assert f"{source}: ';' between cells, as its header has it" in said
