@@ -103,7 +103,9 @@ def without_folders(given: Any, is_path: bool = False) -> Any:
         return {name: without_folders(part, name in _PATHS) for name, part in given.items()}
     if isinstance(given, list):
         return [without_folders(part, is_path) for part in given]
-    return run_record.file_names(given) if is_path and isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    return run_record.file_names(given) if is_path else run_record.sql_text(given)
 
 
 class Description:

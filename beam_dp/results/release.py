@@ -244,7 +244,7 @@ def release(
             ledger.charge(aggregate, label("dp.release", pattern))
         name = pattern or type(data).__name__
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
-        job |= {} if query is None else {"query": query}
+        job |= {} if query is None else {"query": run_record.sql_text(query)}
         job |= {} if after is None else {"post_process": after.text}
         job |= {"tables": tables.summary} if tables.summary else {}
         for part, table, path in zip(released, tables.tables, paths, strict=True):

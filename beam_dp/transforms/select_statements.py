@@ -46,7 +46,6 @@ _REFUSED = {
     "cte_map": ("not have WITH", "Compute its rows before, and name their file in FROM"),
     "qualify": ("not have QUALIFY", "Write HAVING, or ORDER BY and LIMIT"),
     "sample": ("not have a sample", "Leave it out: intervals say how sure numbers are"),
-    "JOIN": ("not have JOIN", "Join before: a row must have its columns already"),
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
     "TABLE_FUNCTION": ("call no function in FROM", "Write FROM 'visits.csv'"),
     "EMPTY": ("have FROM", "Write FROM 'visits.csv'"),
@@ -107,14 +106,14 @@ class _Reader:
     def __init__(self, text: str, people: tuple[str, ...], period: str) -> None:
         self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
         node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
-        table = node["from_table"]
+        table, self._public = row_queries.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
         for name in [name for name, value in parts if value not in row_queries.NOTHING]:
             refused = _REFUSED.get(name, (f"have no {name.replace('_', ' ')}", _FORM))
             _require(name in _PARTS or name in _LAST, *refused)
         self._input: str = table["table_name"]
-        self._tables = {self._input.lower(), table["alias"].lower()}
+        self._tables = row_queries.names_of(table)
         self._node: Tree = row_queries.rewritten(node, self._unqualified)
         self._items: list[Tree] = self._node["select_list"]
         of_rows = [self._items, self._node["where_clause"]]
@@ -133,6 +132,8 @@ class _Reader:
         """Return what the statement asks for."""
         is_file = any(self._input.endswith(end) for end in formats.READ)
         where = self._node["where_clause"]
+        for each in self._public:
+            self._became.append(f"{each.sql()}: a PUBLIC table: nobody in it is protected")
         self._say("WHERE", where, "which rows count, each by itself")
         by, *also = self._tables_by()
         for item in filter(_aggregate, self._items):
@@ -142,7 +143,8 @@ class _Reader:
         as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
         parts = {"input": self._input if is_file else "", "partition": by, "also_by": also}
         parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
-        parts["query"] = "" if as_they_are and where is None else self._query(where)
+        as_they_are = as_they_are and where is None and not self._public
+        parts["query"] = "" if as_they_are else self._query(where)
         parts |= {"numbers": [*self._numbers], "post_process": after}
         if self._numbers:
             self._became.append(f"{', '.join(self._numbers)}: read as numbers where cells are text")
@@ -161,9 +163,14 @@ class _Reader:
         made = {name: part for name, part in tree.items() if name not in row_queries.PLACES}
         if made.get("class") == "COLUMN_REF":
             names = made["column_names"]
-            made["column_names"] = names[len(names) > 1 and names[0].lower() in self._tables :]
+            for each in self._public if len(names) == 1 else ():
+                if names[0] in each.cells.column_names and names[0] not in dict(each.on).values():
+                    names = [each.name, *names]
+            names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
-            _require(len(made["column_names"]) == 1, rule, "Write spent, or rows.spent")
+            is_public = any(each.has(names) for each in self._public)
+            _require(len(names) == 1 or is_public, rule, "Write spent, or rows.spent")
+            made["column_names"] = names
         return made
 
     def _tables_by(self) -> list[Any]:
@@ -185,10 +192,11 @@ class _Reader:
         """Return the name of a column of GROUP BY: that of SELECT, where it stands there too."""
         tree = self._item(tree)
         alias = next((item["alias"] for item in self._items if _same(item) == _same(tree)), "")
-        name: str = tree["alias"] or alias or _name_of(tree)
+        name: str = tree["alias"] or alias or (tree.get("column_names") or [""])[-1]
         hint = f"Write SELECT {self._sql(tree)} AS day, ... GROUP BY day"
         _require(bool(name), "name each expression of GROUP BY", hint)
-        read = {*map(_name_of, row_queries.parts_of(tree))}
+        is_public = "column_names" in tree and not _name_of(tree)
+        read = self._read if is_public else {*map(_name_of, row_queries.parts_of(tree))}
         rule = f"give {self._sql(tree)} another name than {name}, which it reads"
         _require(_name_of(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
@@ -219,12 +227,13 @@ class _Reader:
         _require(bool(alias or plain) or tree is None, rule, hint)
         column = None
         if tree is not None:
-            known = (made for made, other in self._outputs.items() if _same(other) == _same(tree))
+            alike = self._text if word in ("distinct_count", "ratio") else self._added
+            outputs = {made: other for made, other in self._outputs.items() if made in alike}
+            known = (made for made, other in outputs.items() if _same(other) == _same(tree))
             named = self._sql(tree) if alias in self._read else alias
             column = plain or next(known, named)
             self._column(column, tree)
-            as_text = word in ("distinct_count", "ratio")
-            (self._text if as_text else self._added).add(plain if as_text else column)
+            alike.add(column)
         name = alias or "_".join(filter(None, [word, column]))
         self._metrics[asked] = name, {word: column, **options, "name": name}
         self._say("", call, f"{name}, the metric {word}{f' of {column}' if column else ''}")
@@ -325,10 +334,12 @@ class _Reader:
         for name, tree in self._outputs.items():
             made = row_queries.rewritten(tree, self._typed)
             added = name in self._added and not _name_of(tree)
-            for column in filter(_name_of, _values(made) if added else ()):
-                self._take(column, "DOUBLE")
+            for column in _values(made) if added else ():
+                if "column_names" in column:
+                    self._take(column, "DOUBLE")
             items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
+        parts["from_table"] = row_queries.from_of(each.sql() for each in self._public)
         return row_queries.sql_of(self._engine, self._plain, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
@@ -339,7 +350,7 @@ class _Reader:
 
     def _take(self, column: Tree, kind: str) -> None:
         """Make a column of text a number, or a time."""
-        if kind == "DOUBLE" and _name_of(column) not in self._text:
+        if kind == "DOUBLE" and _name_of(column) not in {"", *self._text}:
             self._numbers[_name_of(column)] = None
         else:  # the tree is a copy
             column |= _cast(dict(column), kind)
@@ -382,8 +393,9 @@ def _same(tree: Tree) -> str:
 
 
 def _name_of(tree: Tree) -> str:
-    """Return the name of the column that an expression is; "" for others."""
-    return tree["column_names"][0] if tree.get("class") == "COLUMN_REF" else ""
+    """Return the name of the column of rows that an expression is; "" for others."""
+    [*table, name] = tree.get("column_names") or [""]
+    return "" if table else name
 
 
 def _reference(name: str) -> Tree:
@@ -425,7 +437,7 @@ def _taken(tree: Tree) -> Iterator[tuple[Tree, str]]:
     kind = "DOUBLE" * _called(tree, _ARITHMETIC) or "TIMESTAMP" * _called(tree, _PARTS_OF_TIMES)
     kind = max([kind, *map(_kind, operands)])  # a time before a number
     for operand in operands if kind else ():
-        yield from ((value, kind) for value in _values(operand) if _name_of(value))
+        yield from ((value, kind) for value in _values(operand) if "column_names" in value)
 
 
 def _values(tree: Tree) -> Iterator[Tree]:

@@ -56,9 +56,9 @@ def with_column(name: str, change: Callable[[Any], Any], only: int | None = None
     ]
 
 
-def as_csv(rows: Rows, delimiter: str = ",") -> str:
+def as_csv(rows: Rows) -> str:
     made = io.StringIO()
-    writer = csv.DictWriter(made, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer = csv.DictWriter(made, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return made.getvalue()
