@@ -28,7 +28,15 @@ _SUBJECT, _NAME = "release", "post_process"
 _FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
 _TABLE, _ROW = "released", "row of the released table"
 _FURTHER = ("where_clause", "modifiers", "qualify")
-_PARTS = {*_FURTHER, *row_queries.PLACES, "type", "class", "select_list", "from_table", "table_name"}
+_PARTS = {
+    *_FURTHER,
+    *row_queries.PLACES,
+    "type",
+    "class",
+    "select_list",
+    "from_table",
+    "table_name",
+}
 _CLASSES = row_queries.CLASSES | {"WINDOW"}
 
 

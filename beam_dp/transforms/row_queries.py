@@ -267,8 +267,9 @@ class PublicTable:
         """Return what stands in FROM for it, as it is written or as it runs."""
         source = self.name if runs else f"{quoted(self.path)} AS {self.name}"
         side = "CAST({}.{} AS VARCHAR)" if runs else "{}.{}"
-        equal = "{} = {}".format(side, side)
-        on = (equal.format(_TABLE, quoted(a), self.name, quoted(b)) for a, b in self.on)
+        on = (
+            f"{side} = {side}".format(_TABLE, quoted(a), self.name, quoted(b)) for a, b in self.on
+        )
         return f"{self.kind} JOIN {source} ON {' AND '.join(on)}"
 
 
@@ -355,7 +356,10 @@ class Query:
         named: dict[str, str | None] = {}
         computed: dict[str, str] = {}
         mixed: set[str] = set()
-        used = [*_columns(node["where_clause"], public), *(of for each in public for of, _ in each.on)]
+        used = [
+            *_columns(node["where_clause"], public),
+            *(of for each in public for of, _ in each.on),
+        ]
         aliases: set[str] = set()
         read: set[str] = set()
         for item in items:

@@ -302,7 +302,10 @@ class _Reader:
         where, last = self._on_released(having), self._on_released(last)
         parts = {"select_list": further, "where_clause": where, "modifiers": last}
         parts = row_queries.rewritten(parts, self._of_keys)
-        parts["select_list"] = [*star["statements"][0]["node"]["select_list"], *parts["select_list"]]
+        parts["select_list"] = [
+            *star["statements"][0]["node"]["select_list"],
+            *parts["select_list"],
+        ]
         return row_queries.sql_of(self._engine, star, **parts)
 
     def _on_released(self, tree: Any) -> Any:

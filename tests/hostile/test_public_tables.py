@@ -135,8 +135,8 @@ ROWS = pa.table({
 })  # fmt: skip
 SAME = [
     "SELECT region, sum(n) AS s FROM rows JOIN '{}' USING (store) GROUP BY region ORDER BY region",
-    "SELECT s.region AS region, sum(n * CAST(s.zone AS INT)) AS s FROM rows LEFT JOIN '{}' AS s "
-    "ON rows.store = s.store WHERE s.zone::INT < 3 GROUP BY s.region ORDER BY region",
+    """SELECT s.region AS region, sum(n * CAST(s.zone AS INT)) AS s FROM rows LEFT JOIN '{}' AS s
+    ON rows.store = s.store WHERE s.zone::INT < 3 GROUP BY s.region ORDER BY region""",
 ]
 
 
@@ -152,7 +152,9 @@ def test_a_select_with_a_public_table_is_that_of_sql(stores: str, asked: str) ->
 
 
 def test_numbers_of_a_public_table_are_read_as_numbers(stores: str) -> None:
-    asked = f"SELECT sum(n * s.zone) AS a FROM rows JOIN '{stores}' AS s USING (store) WHERE s.zone > 1"
+    asked = (
+        f"SELECT sum(n * s.zone) AS a FROM rows JOIN '{stores}' AS s USING (store) WHERE s.zone > 1"
+    )
     with pytest.warns(), without_noise():
         [total] = select(asked).table["a"].to_pylist()
     expected = sum(row % 5 * 2 for row in range(300) if row % 4 == 1)
@@ -203,7 +205,9 @@ def check(stores: str, kind: str, seed: int) -> None:
     asked = f"""SELECT region, count(*) AS c, sum(n + CAST(zone AS BIGINT)) AS s FROM rows
         {kind} '{stores}' USING (store) GROUP BY region ORDER BY s"""
     budget, keys = dp.Budget(6), dp.PublicPartitions(["north", "south"])
-    less, *more = (pa.table(list(zip(*rows, strict=True)), ["who", "store", "n"]) for rows in databases(seed))
+    less, *more = (
+        pa.table(list(zip(*rows, strict=True)), ["who", "store", "n"]) for rows in databases(seed)
+    )
     release = functools.partial(
         dp.select, asked, person="who", budget=budget, partitions=keys, show_errors=True
     )

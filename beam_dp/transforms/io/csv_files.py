@@ -201,9 +201,12 @@ def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBat
 def _delimiter(start: bytes, wanted: Wanted, usual: str) -> str:
     """Return between what the header at the start of a file has the wanted columns."""
     text = start.decode(wanted.dialect.encoding, "replace").lstrip("\ufeff")
-    quoting = csv.QUOTE_MINIMAL if wanted.dialect.quotes else csv.QUOTE_NONE
     for delimiter in (usual, *DELIMITERS):
-        lines = csv.reader(io.StringIO(text, ""), delimiter=delimiter, quoting=quoting)
+        lines = csv.reader(
+            io.StringIO(text, ""),
+            delimiter=delimiter,
+            quoting=csv.QUOTE_MINIMAL if wanted.dialect.quotes else csv.QUOTE_NONE,
+        )
         with contextlib.suppress(csv.Error):
             if {*wanted.columns} <= {*next(filter(None, lines), [])}:
                 return delimiter
@@ -398,9 +401,7 @@ def _translated(column: pa.BinaryArray, places: bytes) -> pa.BinaryArray:
     return pa.Array.from_buffers(column.type, len(column), [valid, offsets, content])
 
 
-def _texts(
-    rows: bytes, header: _Header, wanted: Wanted
-) -> dict[str, pa.StringArray]:
+def _texts(rows: bytes, header: _Header, wanted: Wanted) -> dict[str, pa.StringArray]:
     """Return the wanted cells of some rows as text, by column."""
     if not rows:
         return {column: pa.array([], pa.string()) for column in wanted.columns}
