@@ -157,6 +157,10 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression that has
     no meaning for them drops their row. Integers come out with 64 bits, times without a zone.
 
+    `JOIN 'stores.csv' AS s ON rows.store = s.store`, or LEFT JOIN, looks up columns of a public file
+    (CSV, Parquet), as `s.region`. It is read when the query is; nobody in it is protected. A key
+    that it has twice is refused.
+
     Args:
         query: the SQL.
 
@@ -356,19 +360,20 @@ class Query:
         named: dict[str, str | None] = {}
         computed: dict[str, str] = {}
         mixed: set[str] = set()
-        used = [
-            *_columns(node["where_clause"], public),
-            *(of for each in public for of, _ in each.on),
-        ]
         aliases: set[str] = set()
-        read: set[str] = set()
+        read = {of for each in public for of, _ in each.on}
+        used = [*_columns(node["where_clause"], public), *sorted(read)]
+        theirs = {name.lower() for each in public for name in each.cells.column_names}
         for item in items:
             found = list(_columns(item, public))
             own = len(found) == len(list(_columns(item)))  # nothing of a public table
             read |= {*found} - aliases
-            plain = item.get("column_names", [""])[-1] in found
+            column = item.get("column_names", [""])[-1]
+            plain = column in found
             name = item["alias"] or (found[0] if plain else "")
             _require(bool(name), "name each expression, as in spent * 1.2 AS spent")
+            other = plain or column == name or name.lower() not in theirs
+            _require(other, f"not name an expression {name!r}, as a column of a public table")
             unlike = name.lower() not in map(str.lower, named)
             _require(unlike, f"give its columns different names, and {name!r} stands twice")
             named[name] = found[0] if plain else None
@@ -390,8 +395,8 @@ class Query:
             parts = rewritten(parts, lambda tree: _of_rows(tree, needs))
             parts["from_table"] = from_of(each.sql(runs=True) for each in public)
         text = sql_of(engine, parsed, **parts)
-        mixed_up = frozenset(mixed)
-        return cls(text, needs, bool(stars), named, computed, mixed_up, tuple(public))
+        made = bool(stars), named, computed, frozenset(mixed), tuple(public)
+        return cls(text, needs, *made)
 
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""

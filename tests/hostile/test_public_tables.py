@@ -70,9 +70,9 @@ def test_keys_match_by_their_text(stores: str, tmp_path: Path) -> None:
     rows = [{"who": "p", "store": "a", "n": n} for n in (7, 8)]
     assert [row["region"] for row in made(_Engine(Query.of(query)), rows)] == ["north", None]
     pq.write_table(pa.table({"id": [7, 8], "x": [1.5, 2.5]}), tmp_path / "numbers.parquet")
-    query = f"SELECT t.x * 2 AS x FROM rows JOIN '{tmp_path}/numbers.parquet' AS t ON store = t.id"
+    query = f"SELECT t.x * 2 AS y FROM rows JOIN '{tmp_path}/numbers.parquet' AS t ON store = t.id"
     engine = _Engine(Query.of(query))
-    assert made(engine, [{"who": "p", "store": "7", "n": 1}]) == [{"x": 3.0}]
+    assert made(engine, [{"who": "p", "store": "7", "n": 1}]) == [{"y": 3.0}]
 
 
 def test_two_public_tables(stores: str, tmp_path: Path) -> None:
@@ -166,6 +166,9 @@ def test_numbers_of_a_public_table_are_read_as_numbers(stores: str) -> None:
     [
         ("SELECT count(*) FROM rows JOIN '{}' AS s ON who = s.store", "the person: a table of people"),
         ("SELECT s.store AS who FROM rows JOIN '{}' AS s USING (store)", "the person, of one column"),
+        ("SELECT who, 1 AS n FROM rows JOIN '{}' AS s ON n = s.store", "of a column that another one reads"),
+        ("SELECT who, upper(store) AS region FROM rows JOIN '{}' AS s USING (store)", "not name an"),
+        ("SELECT who, s.zone AS region FROM rows JOIN '{}' AS s USING (store)", "not name an"),
         ("SELECT *, s.zone AS z FROM rows JOIN '{}' AS s USING (store)", "name its columns"),
         ("SELECT who, s.regio AS r FROM rows JOIN '{}' AS s USING (store)", "Did you mean region?"),
     ],
