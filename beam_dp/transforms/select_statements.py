@@ -287,6 +287,10 @@ class _Reader:
         further: list[Tree] = []
         released = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
         for item in self._items:
+            if self._period and item["alias"] == self._period not in released:
+                self._column(self._period, item)
+                self._say("", item, f"{self._period}, the period, which is not released")
+                continue
             made, name = self._on_released(item), item["alias"] or _name_of(item)
             name = name or _name_of(made)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")

@@ -340,6 +340,13 @@ def test_what_each_part_became_is_said_line_by_line() -> None:
 def test_the_period_goes_with_the_person() -> None:
     made = Statement.of("SELECT sum(x * 2) AS y FROM rows", ("who",), "day").mapping
     assert made["query"].startswith('SELECT who, "day", ')
+    asked = "SELECT CAST(at_time AS DATE) AS day, store, sum(x) AS s FROM rows GROUP BY store"
+    found = Statement.of(asked, ("who",), "day")
+    assert found.mapping["query"] == (
+        'SELECT who, CAST(at_time AS DATE) AS "day", store, x FROM "rows"'
+    )
+    assert "post_process" not in found.mapping and found.mapping["partition"] == ["store"]
+    assert "CAST(at_time AS DATE): day, the period, which is not released" in found.became
     asked = "SELECT CAST(at_time AS DATE) AS day, count(*) AS n FROM rows GROUP BY day"
     made = Statement.of(asked, ("who",), "day").mapping
     assert made["query"].startswith('SELECT who, CAST(at_time AS DATE) AS "day" FROM')
