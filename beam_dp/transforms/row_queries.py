@@ -267,6 +267,10 @@ class PublicTable:
         checks.require(known, _SUBJECT, "query", rule, checks.near(names[1], there))
         return True
 
+    def adds(self, name: str) -> bool:
+        """Return whether a column is one of this table alone, and not of its key."""
+        return name in self.cells.column_names and name not in dict(self.on).values()
+
     def sql(self, runs: bool = False) -> str:
         """Return what stands in FROM for it, as it is written or as it runs."""
         source = self.name if runs else f"{quoted(self.path)} AS {self.name}"

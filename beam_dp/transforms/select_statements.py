@@ -163,9 +163,8 @@ class _Reader:
         made = {name: part for name, part in tree.items() if name not in row_queries.PLACES}
         if made.get("class") == "COLUMN_REF":
             names = made["column_names"]
-            for each in self._public if len(names) == 1 else ():
-                if names[0] in each.cells.column_names and names[0] not in dict(each.on).values():
-                    names = [each.name, *names]
+            if len(names) == 1:  # of two public tables it is refused below
+                names = [*(each.name for each in self._public if each.adds(*names)), *names]
             names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
             is_public = any(each.has(names) for each in self._public)
@@ -303,13 +302,10 @@ class _Reader:
         if not further and having is None and not last:
             return ""
         star = row_queries.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")[1]
+        columns = [*star["statements"][0]["node"]["select_list"], *further]
         where, last = self._on_released(having), self._on_released(last)
-        parts = {"select_list": further, "where_clause": where, "modifiers": last}
+        parts = {"select_list": columns, "where_clause": where, "modifiers": last}
         parts = row_queries.rewritten(parts, self._of_keys)
-        parts["select_list"] = [
-            *star["statements"][0]["node"]["select_list"],
-            *parts["select_list"],
-        ]
         return row_queries.sql_of(self._engine, star, **parts)
 
     def _on_released(self, tree: Any) -> Any:
@@ -342,8 +338,7 @@ class _Reader:
             made = row_queries.rewritten(tree, self._typed)
             added = name in self._added and not _name_of(tree)
             for column in _values(made) if added else ():
-                if "column_names" in column:
-                    self._take(column, "DOUBLE")
+                self._take(column, "DOUBLE")
             items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
         parts["from_table"] = row_queries.from_of(each.sql() for each in self._public)
@@ -444,11 +439,11 @@ def _taken(tree: Tree) -> Iterator[tuple[Tree, str]]:
     kind = "DOUBLE" * _called(tree, _ARITHMETIC) or "TIMESTAMP" * _called(tree, _PARTS_OF_TIMES)
     kind = max([kind, *map(_kind, operands)])  # a time before a number
     for operand in operands if kind else ():
-        yield from ((value, kind) for value in _values(operand) if "column_names" in value)
+        yield from ((column, kind) for column in _values(operand))
 
 
 def _values(tree: Tree) -> Iterator[Tree]:
-    """Yield the expressions of which one is the value of an expression."""
+    """Yield the columns of which one may be the value of an expression."""
     parts: list[Tree] = []
     if tree["class"] == "CASE":
         parts = [*(each["then_expr"] for each in tree["case_checks"]), tree["else_expr"]]
@@ -458,7 +453,7 @@ def _values(tree: Tree) -> Iterator[Tree]:
         parts = [each["expression"] for each in tree["arguments"]][_called(tree, "if") :]
     for part in parts:
         yield from _values(part)
-    if not parts:
+    if "column_names" in tree:
         yield tree
 
 

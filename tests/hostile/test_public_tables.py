@@ -86,6 +86,12 @@ def test_two_public_tables(stores: str, tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_of_two_public_tables_is_refused(stores: str) -> None:
+    asked = f"SELECT sum(zone) AS z FROM rows JOIN '{stores}' USING (store) JOIN '{stores}' AS t USING (store)"
+    with pytest.raises(ValueError, match="name columns of its rows, and stores.t.zone is none"):
+        select(asked)
+
+
 REFUSED = {
     "FROM rows, '{0}' AS s": "have JOIN, or LEFT JOIN, with a public file",
     "FROM rows CROSS JOIN '{0}' AS s": "have JOIN, or LEFT JOIN, with a public file",
