@@ -199,18 +199,20 @@ def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBat
 
 
 def _delimiter(start: bytes, wanted: Wanted, usual: str) -> str:
-    """Return between what the header at the start of a file has the wanted columns."""
+    """Return between what the header at the start of a file has most of the wanted columns."""
     text = start.decode(wanted.dialect.encoding, "replace").lstrip("\ufeff")
-    for delimiter in (usual, *DELIMITERS):
+
+    def there(delimiter: str) -> int:
         lines = csv.reader(
             io.StringIO(text, ""),
             delimiter=delimiter,
             quoting=csv.QUOTE_MINIMAL if wanted.dialect.quotes else csv.QUOTE_NONE,
         )
         with contextlib.suppress(csv.Error):
-            if {*wanted.columns} <= {*next(filter(None, lines), [])}:
-                return delimiter
-    return usual
+            return len({*wanted.columns}.intersection(next(filter(None, lines), [])))
+        return 0
+
+    return max((usual, *DELIMITERS), key=there)
 
 
 def _pieces(path: str, wanted: Wanted, delimiter: str) -> Iterator[tuple[_Header, records.Piece]]:

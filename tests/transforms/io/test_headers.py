@@ -63,6 +63,11 @@ def test_the_delimiter_is_that_of_the_header(tmp_path: Path, mark: str) -> None:
         assert asked.taken() == [f"{tmp_path}/in.csv: {mark!r} between cells, as its header has it"]
 
 
+def test_a_misspelt_name_between_other_delimiters_has_neighbours(tmp_path: Path) -> None:
+    said = refusal(tmp_path / "in.csv", f"who;spend;day\n{SECRET};2;3\n".encode())
+    assert said.endswith("; it has 'who', 'spend', 'day'. Did you mean spend?")
+
+
 @pytest.mark.parametrize("rows", [b"a;b,c;d", b"1,5;2,5", b"x\ty;z", b""])
 def test_no_row_says_what_the_delimiter_is(tmp_path: Path, rows: bytes) -> None:
     """With any rows below it, a header is read in one way."""
