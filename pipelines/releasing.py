@@ -58,7 +58,7 @@ def pipeline(
     guards.warn_of_unusual("PrivateAggregate", asked.release.budget)
     job = {"program": program, **without_folders({**given, "input": asked.input})}
     if "select" in given and given.get("input"):  # its text names the files too
-        job["select"] = given["select"].replace(given["input"], job["input"])
+        job["select"] = job["select"].replace(given["input"], job["input"])
     if asked.together:
         job["tables"] = asked.together
     rows, ready = rows_of(asked, made), []

@@ -1,8 +1,10 @@
-"""One SELECT is a whole release: the mapping that it stands for, a function of its text alone.
+"""One SELECT is a whole release: the mapping that it stands for.
+
+It is a function of the statement's text, and of the columns of public files that it joins.
 
 Each part of a statement goes to one of three places, and none of them is new:
 
-* WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query` of the
+* JOIN, WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query` of the
   mapping, and `row_queries` has the list of what may stand there.
 * Aggregates become metrics, ROLLUP, CUBE and GROUPING SETS become `also_by`. Only they cost.
 * HAVING, expressions of aggregates, ORDER BY and LIMIT become `post_process`: DuckDB runs them on
@@ -11,7 +13,8 @@ Each part of a statement goes to one of three places, and none of them is new:
 What the mapping cannot say is refused, with one line that names the part and what to write.
 
 *Cells of text.* A column that is compared with a number, or computed with, becomes one of `numbers`:
-in CSV it is read as a number. Where its text is needed too (of a key, of values that are counted),
+in CSV it is read as a number. So does one that a sum, or another metric of numbers, may take as it
+is, as in CASE. Where its text is needed too (of a key, of values that are counted),
 the expression casts it. A column that is compared with a date or a time, or given to a function of
 times, is cast to TIMESTAMP.
 """
