@@ -157,9 +157,9 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression that has
     no meaning for them drops their row. Integers come out with 64 bits, times without a zone.
 
-    `JOIN 'stores.csv' AS s ON rows.store = s.store`, or LEFT JOIN, looks up columns of a public file
-    (CSV, Parquet), as `s.region`. It is read when the query is; nobody in it is protected. A key
-    that it has twice is refused.
+    `JOIN 'stores.csv' AS s ON rows.store = s.store`, or LEFT JOIN, looks up columns of a public
+    file (CSV, Parquet), as `s.region`. It is read when the query is; nobody in it is protected. A
+    key that it has twice is refused.
 
     Args:
         query: the SQL.

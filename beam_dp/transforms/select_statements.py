@@ -361,7 +361,7 @@ class _Reader:
             column |= _cast(dict(column), kind)
 
     def _of_keys(self, tree: Tree) -> Tree:
-        """Return an expression of the released table that takes keys as what they are compared with."""
+        """Return an expression of released columns that takes keys as what they are compared with."""
         for column, kind in _taken(tree):
             if _name_of(column) in self._keys.values():
                 column |= _cast(dict(column), kind)
@@ -437,7 +437,7 @@ def _is_condition(tree: Tree) -> bool:
 
 
 def _taken(tree: Tree) -> Iterator[tuple[Tree, str]]:
-    """Yield the columns that an expression takes as numbers, or as times, and as which of the two."""
+    """Yield the columns that an expression takes as numbers or times, and as which of the two."""
     operands = list(_operands(tree))
     kind = "DOUBLE" * _called(tree, _ARITHMETIC) or "TIMESTAMP" * _called(tree, _PARTS_OF_TIMES)
     kind = max([kind, *map(_kind, operands)])  # a time before a number

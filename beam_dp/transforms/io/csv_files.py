@@ -45,9 +45,9 @@ _RULE = (
 class Csv(Format):
     """Files of cells with a delimiter between them, with a header.
 
-    Below, a comma stands for the delimiter, and UTF-8 for the encoding, of the `Dialect`. The
-    delimiter is the one of `, ; |` and tab between which the header has the wanted columns. A header
-    belongs to the table and not to one of its rows, so what is taken from it tells of nobody.
+    Below, a comma stands for the delimiter, and UTF-8 for the encoding of the `Dialect`. The
+    delimiter is the one of `, ; |` and tab between which the header has most wanted columns. A
+    header belongs to the table and to none of its rows, so what is taken from it tells of nobody.
 
     Columns in `numbers` are float64, all others text; nothing is inferred from the data, so the
     type of a cell depends on its column alone, and its value on its own text alone.
