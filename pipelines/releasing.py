@@ -58,7 +58,7 @@ def pipeline(
     guards.warn_of_unusual("PrivateAggregate", asked.release.budget)
     job = {"program": program, **without_folders({**given, "input": asked.input})}
     if "select" in given and given.get("input"):  # its text names the files too
-        job["select"] = given["select"].replace(given["input"], job["input"])
+        job["select"] = job["select"].replace(given["input"], job["input"])
     if asked.together:
         job["tables"] = asked.together
     rows, ready = rows_of(asked, made), []
@@ -152,7 +152,8 @@ def plans_of(asked: Description) -> str:
         texts = [f"{t.title}:\n{text}\n" for t, text in zip(asked.tables, texts, strict=True)]
         unusual = [f"Warning: {line}" for line in cautions(asked.release.budget)]
         texts += [wrapped(line, columns) for line in (asked.together, *unusual)]
-    texts += [wrapped(line, columns) for line in asked.became]
+    taken = reader_of(asked).taken() if asked.input else []
+    texts += [wrapped(line, columns) for line in (*asked.became, *taken)]
     return "".join(f"{text}\n" for text in texts)
 
 
