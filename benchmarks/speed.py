@@ -29,7 +29,7 @@ from benchmarks.tables import say
 MILLION = 10**6
 PEERS = {"DuckDB": ["duckdb_bounded"], "PipelineDP on Beam": ["pipelinedp_beam"]} | {
     f"Polars ({way})": ["polars_bounded", "--way", way]
-    for way in ("aggregate", "window", "threshold")
+    for way in ("aggregate", "window", "threshold", "rank")
 }
 """Modules of `benchmarks.peers` with their options, by the name of the line."""
 POLARS = [name for name in PEERS if name.startswith("Polars")]
@@ -81,7 +81,8 @@ def sizes(millions: Sequence[int]) -> Iterator[Table]:
         lines = [Line(peer, million, data) for peer in (*POLARS, DUCKDB, *slow)]
         first = len(POLARS) + 1
         title = f"{million:,} million rows, {shape}"
-        yield Table(title, [*lines, ours(million, data=data)], first)
+        default = ours(million, "beam_dp, no bounds", data, ["--max_partitions", "auto"])
+        yield Table(title, [*lines, ours(million, data=data), default], first)
 
 
 def metrics() -> Iterator[Table]:
