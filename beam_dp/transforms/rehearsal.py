@@ -122,7 +122,8 @@ class _Rehearsal:
         if made.request.chooses:
             _, chosen = draw_once.choose_parameters(b"", self.votes, made, *how)
         if made.selection is not None:
-            selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
+            parts = draw_once.select_partitions((0, self.weights), made, *how, chosen)
+            selected = [part for _, (_, part) in parts]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
             summary, _ = open_bucket(self._summaries(chosen, None)[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]

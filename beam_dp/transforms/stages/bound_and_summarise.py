@@ -60,7 +60,7 @@ VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 WEIGHED: Literal["weights"] = "weights"
 """The tag of the weights in partitions."""
-_BLOB_LINES, _PIECE_LINES, _SUMMARY_LINES = 1 << 15, 1 << 18, 1 << 20
+_PIECE_LINES, _SUMMARY_LINES = 1 << 18, 1 << 20
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
 Summarised = tuple[Summary, Summary | None, Owned | None]
@@ -75,7 +75,7 @@ Reduced: TypeAlias = (
 
 @dataclasses.dataclass(frozen=True)
 class Selected:
-    """The partitions of a bucket that were selected: released.
+    """Some of the partitions of a bucket that were selected: released.
 
     Attributes:
         bucket: the bucket.
@@ -86,6 +86,13 @@ class Selected:
     bucket: int
     identities: np.ndarray
     keys: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, index: slice) -> "Selected":
+        """Return some of them."""
+        return Selected(self.bucket, self.identities[:, index], self.keys[index])
 
 
 @dataclasses.dataclass(eq=False)
@@ -128,7 +135,7 @@ def adapted(
     """
     known = chosen or NOTHING
     if selected is not None:
-        known = dataclasses.replace(known, partitions=sum(len(each.keys) for each in selected))
+        known = dataclasses.replace(known, partitions=sum(map(len, selected)))
     return compiled(program.request, known)
 
 
@@ -262,9 +269,9 @@ class Collect(quick_steps.QuickStep):
             table, shard = table.take(order), shard[order]
         edges = np.searchsorted(shard, np.arange(self._shards + 1)).tolist()
         for number, (start, end) in enumerate(itertools.pairwise(edges)):
-            for low in range(start, end, _BLOB_LINES):
-                part = table.take(slice(low, min(low + _BLOB_LINES, end)))
-                yield number, wire.pack(part)
+            if end > start:
+                for blob in wire.blobs(table.take(slice(start, end))):
+                    yield number, blob
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
@@ -283,6 +290,19 @@ def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
     """Return the bucket of each partition, by a keyed hash."""
     hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
     return (hashes % np.uint64(buckets)).astype(np.int64)
+
+
+def people_blobs(reduced: Table, lines: int) -> Iterator[bytes]:
+    """Yield a reduced table packed, in parts of about so many lines and at most `wire.MOST_BYTES`.
+
+    None cuts a person, so that one person with more than that makes a larger one.
+    """
+    for piece in pieces(reduced, lines):
+        blob = wire.pack(piece)
+        if len(blob) > wire.MOST_BYTES and lines > 1:
+            yield from people_blobs(piece, lines // 4)
+        else:
+            yield blob
 
 
 def pieces(table: Table, lines: int) -> Iterator[Table]:
@@ -332,22 +352,21 @@ class ReduceShards(quick_steps.QuickStep):
         if sum(map(len, self._weights)) >= _SUMMARY_LINES:
             yield from (TaggedOutput(WEIGHED, each) for each in self._weighed())
         if self._metrics:
-            for piece in pieces(table, _PIECE_LINES):
-                yield element[0], wire.pack(piece)
+            for blob in people_blobs(table, _PIECE_LINES):
+                yield element[0], blob
 
     def _weighed(self) -> Iterator[tuple[int, bytes]]:
         """Yield the weights that are held, by bucket."""
         summaries, self._weights = self._weights, []
         if summaries:
             summary = merge(summaries, self._measures)
-            for bucket, index in split(summary.partition, self._buckets, self._bounder.key):
-                yield bucket, wire.pack(summary.take(index))
+            yield from split(summary, self._buckets, self._bounder.key)
 
     def finish_bundle(self) -> Iterator[TaggedOutput[Any, WindowedValue]]:
         """Yield the votes and weights of the bundle."""
         if self._counted:
-            counted = wire.pack(self._votes.merged(self._counted))
-            yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
+            for blob in wire.blobs(self._votes.merged(self._counted)):
+                yield TaggedOutput(VOTES, GlobalWindows.windowed_value(blob))
         for each in self._weighed():
             yield TaggedOutput(WEIGHED, GlobalWindows.windowed_value(each))
         threads_and_memory.give_back()
@@ -455,34 +474,35 @@ class Settle(quick_steps.QuickStep):
         people, self._people = self._people, []
         lines, self._owned = self._owned, []
         if partitions:
-            summary = merge(partitions, self._measures)
-            for bucket, index in self._split(summary.partition):
-                yield bucket, wire.pack(summary.take(index))
+            yield from self._split(merge(partitions, self._measures))
         if lines:
-            merged = owner_lines.merge(lines)
-            for bucket, index in self._split(merged.partition):
-                yield bucket, wire.pack(merged.take(index))
+            yield from self._split(owner_lines.merge(lines))
         if people:
-            yield SHARED, wire.pack(merge(people, self._shared))
+            for blob in wire.blobs(merge(people, self._shared)):
+                yield SHARED, blob
 
-    def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-        return split(partition, self._buckets, self._bounder.key)
+    def _split(self, lines: Summary | Owned) -> Iterator[tuple[int, bytes]]:
+        return split(lines, self._buckets, self._bounder.key)
 
 
-def split(
-    partition: np.ndarray, buckets: int, key: bytes
-) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Yield each bucket with the indexes of its lines, by their partitions."""
-    if buckets == 1:
-        yield 0, slice(None)
-        return
-    places = bucket_of(partition, buckets, key)
-    for bucket in np.unique(places).tolist():
-        yield bucket, np.flatnonzero(places == bucket)
+def split(lines: Summary | Owned, buckets: int, key: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines packed, with the buckets of their partitions."""
+    edges = [0, len(lines)]
+    if buckets > 1:
+        places = bucket_of(lines.partition, buckets, key).astype(np.uint16)
+        order = np.argsort(places, kind="stable")  # of 16 bits: without comparisons
+        lines = lines.take(order)
+        edges = np.searchsorted(places[order], np.arange(buckets + 1)).tolist()
+    for bucket, (start, end) in enumerate(itertools.pairwise(edges)):
+        if end > start:
+            for blob in wire.blobs(lines.take(slice(start, end))):
+                yield bucket, blob
 
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
-    """Return the reduced union of summaries."""
+    """Return the reduced union of reduced summaries."""
+    if len(summaries) == 1:
+        return summaries[0]
     return histograms.reduce(table.concatenate(summaries), measures)
 
 
