@@ -60,6 +60,8 @@ VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 WEIGHED: Literal["weights"] = "weights"
 """The tag of the weights in partitions."""
+LARGE: Literal["large"] = "large"
+"""The tag of the lines of people who have too many for one element."""
 _PIECE_LINES, _SUMMARY_LINES = 1 << 18, 1 << 20
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
@@ -69,8 +71,10 @@ Reduced: TypeAlias = (
     tuple[int, bytes]
     | TaggedOutput[Literal["votes"], bytes]
     | TaggedOutput[Literal["weights"], tuple[int, bytes]]
+    | TaggedOutput[Literal["large"], tuple[int, int, bytes]]
 )
-"""The output of a shard: (shard, lines of whole people); or, tagged, votes, or weights by bucket."""
+"""The output of a shard: (shard, lines of whole people); or, tagged, votes, weights by bucket, or
+(shard, place, lines): a part of what (shard, nothing) stands for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,30 +174,29 @@ class Summarise(
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)
         people = collected | "GroupByShard" >> beam.GroupByKey()
-        sides, program = [None, None], None
+        sides, program = [None, None, ()], None
         if self.first is not None:
-            program, people = self.first.program, self._choose_parameters(people, self.first)
-            sides = self.first.sides
+            program, reduced = self.first.program, self._choose_parameters(people, self.first)
+            people = reduced.lines
+            sides = [*self.first.sides, beam.pvalue.AsIter(reduced[LARGE])]
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets, program)
         typed = beam.ParDo(settle, *sides).with_output_types(_BYTES)
         settled = people | "SettleBounds" >> typed
         shared = [SHARED] if self.shared else []
         return by_bucket(settled, [*range(self.buckets), *shared])
 
-    def _choose_parameters(
-        self, people: beam.PCollection[Any], first: First
-    ) -> beam.PCollection[Any]:
-        """Return the lines of whole people; the choices are applied to their votes and weights."""
+    def _choose_parameters(self, people: beam.PCollection[Any], first: First) -> Any:
+        """Return the output of the shards; the choices are applied to the votes and weights."""
         reduce = beam.ParDo(ReduceShards(self.bounder, first.program, self.buckets))
         typed = reduce.with_output_types(_BYTES)
-        reduced = people | "ReduceShards" >> typed.with_outputs(VOTES, WEIGHED, main="lines")
+        reduced = people | "ReduceShards" >> typed.with_outputs(VOTES, WEIGHED, LARGE, main="lines")
         if first.program.request.chooses:
             first.chosen = reduced[VOTES] | "First" >> first.choose
         if first.select is not None:
             # Not flattened with empty ones: on some runners that shows elements in logs for debugging.
             grouped = reduced[WEIGHED] | "GroupByWeights" >> beam.GroupByKey()
             first.selected = grouped | "Select" >> first.select(first.side)
-        return reduced.lines
+        return reduced
 
 
 def by_bucket(
@@ -292,17 +295,15 @@ def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
 
-def people_blobs(reduced: Table, lines: int) -> Iterator[bytes]:
-    """Yield a reduced table packed, in parts of about so many lines and at most `wire.MOST_BYTES`.
-
-    None cuts a person, so that one person with more than that makes a larger one.
-    """
+def packed_pieces(reduced: Table, lines: int) -> Iterator[tuple[Table, bytes]]:
+    """Yield pieces of a reduced table and their bytes: more than `wire.MOST_BYTES` only of one
+    person."""
     for piece in pieces(reduced, lines):
         blob = wire.pack(piece)
         if len(blob) > wire.MOST_BYTES and lines > 1:
-            yield from people_blobs(piece, lines // 4)
+            yield from packed_pieces(piece, lines // 4)
         else:
-            yield blob
+            yield piece, blob
 
 
 def pieces(table: Table, lines: int) -> Iterator[Table]:
@@ -352,8 +353,20 @@ class ReduceShards(quick_steps.QuickStep):
         if sum(map(len, self._weights)) >= _SUMMARY_LINES:
             yield from (TaggedOutput(WEIGHED, each) for each in self._weighed())
         if self._metrics:
-            for blob in people_blobs(table, _PIECE_LINES):
-                yield element[0], blob
+            yield from self._packed(element[0], table)
+
+    def _packed(self, shard: int, reduced: Table) -> Iterator[Reduced]:
+        """Yield the lines of whole people; those of people with too many are parted, and tagged."""
+        large = []
+        for piece, blob in packed_pieces(reduced, _PIECE_LINES):
+            if len(blob) <= wire.MOST_BYTES:
+                yield shard, blob
+            else:
+                large.append(piece)
+        if large:
+            yield shard, b""
+            for place, blob in enumerate(wire.blobs(table.concatenate(large))):
+                yield TaggedOutput(LARGE, (shard, place, blob))
 
     def _weighed(self) -> Iterator[tuple[int, bytes]]:
         """Yield the weights that are held, by bucket."""
@@ -410,6 +423,7 @@ class Settle(quick_steps.QuickStep):
         element: tuple[int, Any],
         chosen: Adaptive | None = None,
         selected: Sequence[Selected] | None = None,
+        large: Iterable[tuple[int, int, bytes]] = (),
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
@@ -423,7 +437,9 @@ class Settle(quick_steps.QuickStep):
         else:
             if not self._begun:  # what was chosen is the same for all elements
                 self._turn_to(adapted(self._program, chosen, selected), selected)
-            settled = functools.partial(self._settled, wire.unpack(element[1]))
+            blobs = [element[1]] if element[1] else parted(element[0], large)
+            lines = table.concatenate(list(map(wire.unpack, blobs)))
+            settled = functools.partial(self._settled, lines)
         yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 
     def _turn_to(self, program: Program, selected: Sequence[Selected] | None) -> None:
@@ -466,8 +482,10 @@ class Settle(quick_steps.QuickStep):
             self._partitions.append(summary)
             self._people += [people] if people is not None else []
             self._owned += [lines] if lines is not None else []
-        if sum(map(len, self._partitions)) + sum(map(len, self._owned)) >= _SUMMARY_LINES:
-            yield from self._flush()
+            # Large summaries have other partitions, mostly: merging them would not pay.
+            held = sum(map(len, self._partitions)) + sum(map(len, self._owned))
+            if held >= _SUMMARY_LINES or len(summary) >= _SUMMARY_LINES // 2:
+                yield from self._flush()
 
     def _flush(self) -> Iterator[tuple[int, bytes]]:
         partitions, self._partitions = self._partitions, []
@@ -483,6 +501,11 @@ class Settle(quick_steps.QuickStep):
 
     def _split(self, lines: Summary | Owned) -> Iterator[tuple[int, bytes]]:
         return split(lines, self._buckets, self._bounder.key)
+
+
+def parted(shard: int, large: Iterable[tuple[int, int, bytes]]) -> list[bytes]:
+    """Return the parts of a shard, in their order."""
+    return [blob for _, blob in sorted(each[1:] for each in large if each[0] == shard)]
 
 
 def split(lines: Summary | Owned, buckets: int, key: bytes) -> Iterator[tuple[int, bytes]]:

@@ -513,8 +513,12 @@ def named(
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
-        step = quick_steps.mapped(
-            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, suppress
+        step = quick_steps.flat_mapped(
+            as_batches,
+            output_names.output_names(partition, metrics),
+            wholes,
+            layout.public,
+            suppress,
         )
         return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
     step = quick_steps.flat_mapped(
@@ -535,6 +539,12 @@ def as_rows(
     """Yield each row of a block under its names."""
     for key, numbers in _typed(block, wholes, suppress).rows(public):
         yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
+
+
+def as_batches(block: Block, *how: Any) -> Iterator[pa.RecordBatch]:
+    """Yield a block as batches, more than one where keys are long; the rest is as of `as_batch`."""
+    for part, _ in wire.parts(block, lambda part: pickle.dumps(as_batch(part, *how))):
+        yield as_batch(part, *how)
 
 
 def as_batch(
