@@ -14,7 +14,8 @@ and SettleBounds: centres, private partitions, or a bound on partitions.
         ChooseParameters      of the votes: the centres, and the bound that one noisy histogram
         shows SelectFirst      of the weights, by bucket, for the chosen cap: which partitions are
         released Store...         what was drawn is never drawn again
-      SettleBounds       the lines of the selected partitions; the choices are side inputs
+      SettleBounds       the lines of the selected partitions; the choices are side inputs, and so
+        are the lines of people who have too many for one element
 
 Only the choices (`Adaptive`, `Selected`) are released of that. As always, the keyed hash of the run
 decides which pairs of a person stay: those that a given bound of the same size would keep.
@@ -296,8 +297,8 @@ def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
 
 
 def packed_pieces(reduced: Table, lines: int) -> Iterator[tuple[Table, bytes]]:
-    """Yield pieces of a reduced table and their bytes: more than `wire.MOST_BYTES` only of one
-    person."""
+    """Yield pieces of a reduced table and their bytes: more than `wire.MOST_BYTES` only where one
+    person has as much."""
     for piece in pieces(reduced, lines):
         blob = wire.pack(piece)
         if len(blob) > wire.MOST_BYTES and lines > 1:

@@ -127,9 +127,10 @@ def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
     """
     if not layout.partition:
         return 1
-    if keep_rows:
-        return _MANY if layout.public is None else min(_MANY, len(layout.public))
-    return 8 if layout.public is None else min(_MOST, -(-len(layout.public) // BLOCK_ROWS))
+    if layout.public is None:
+        return _MANY if keep_rows else 8
+    keys = len(layout.public)
+    return min(_MOST, max(-(-keys // BLOCK_ROWS), min(_MANY, keys) if keep_rows else 1))
 
 
 @dataclasses.dataclass(frozen=True)
