@@ -5,6 +5,7 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 import pytest
 from apache_beam.coders.coder_impl import create_InputStream
 from apache_beam.runners.portability.fn_api_runner import execution
@@ -56,16 +57,11 @@ def largest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     yield sizes
 
 
-Rows = Sequence[dict[str, Any]]
-
-
-def rows(people: int, each: int, names: Sequence[object]) -> Rows:
+def rows(people: int, each: int, names: Sequence[object]) -> pa.Table:
     """Return so many rows of each person, in partitions from all over the list."""
-    return [
-        {"person": person, "key": names[(person * 7919 + place * 613) % len(names)], "value": place}
-        for person in range(people)
-        for place in range(each)
-    ]
+    person, place = (part.ravel() for part in np.indices((people, each)))
+    key = [names[at] for at in (person * 7919 + place * 613) % len(names)]
+    return pa.table({"person": person, "key": key, "value": place})
 
 
 def public(metrics: Sequence[Any], **options: Any) -> dp.PrivateAggregate:
@@ -82,7 +78,7 @@ def private(metrics: Sequence[Any], **options: Any) -> dp.PrivateAggregate:
 ADDED = [dp.Count(), dp.Sum("value")]
 OF_ALL = range(KEYS)
 THREE = dp.ContributionBounds(3)
-JOBS: dict[str, Callable[[], tuple[beam.PTransform, Rows]]] = {
+JOBS: dict[str, Callable[[], tuple[beam.PTransform, pa.Table]]] = {
     "many public partitions": lambda: (
         public(ADDED, bounds=THREE, batches=True),
         rows(1000, 5, OF_ALL),
@@ -99,7 +95,7 @@ JOBS: dict[str, Callable[[], tuple[beam.PTransform, Rows]]] = {
     "one person with many rows": lambda: (public(ADDED), rows(1, 5000, range(7))),
     "one person everywhere": lambda: (
         private(ADDED),
-        [*rows(1, 1500, NAMES), *rows(600, 10, NAMES)],
+        pa.concat_tables([rows(1, 1500, NAMES), rows(600, 10, NAMES)]),
     ),
     "rows stay rows": lambda: (
         dp.BoundContributions("person", ["key"], THREE, values=["value"]),
@@ -111,7 +107,7 @@ JOBS: dict[str, Callable[[], tuple[beam.PTransform, Rows]]] = {
 def run(job: str) -> None:
     transform, given = JOBS[job]()
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = pipeline | beam.Create(given, reshuffle=False) | transform
+        found = pipeline | beam.Create([given], reshuffle=False) | transform
         _ = found | beam.Map(lambda _: (0, b"")) | beam.GroupByKey()
 
 
@@ -152,10 +148,10 @@ def test_the_limit_finds_every_mutant(
     assert max(largest) > 2 * (MOST + AROUND)
 
 
-def released(metrics: Sequence[Any], given: Rows) -> dict[str, Any]:
+def released(metrics: Sequence[Any], given: pa.Table) -> dict[str, Any]:
     SEEN.clear()
     with dp.testing.without_noise(), beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = pipeline | beam.Create(given, reshuffle=False) | private(metrics)
+        found = pipeline | beam.Create([given], reshuffle=False) | private(metrics)
         _ = found | beam.Map(see)
     return {key: numbers for key, *numbers in SEEN}
 
