@@ -110,16 +110,22 @@ def test_nothing_of_the_data_is_said(
         assert CANARY not in text and WORD not in text
 
 
-def test_an_output_that_exists_is_kept_unless_told(
+def test_an_output_or_a_page_that_exists_is_kept_unless_told(
     visits: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
-    out = tmp_path / "out.csv"
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    page.write_text("mine")
+    files = ["--input", visits, "--output", str(out), "--report", str(page)]
+    words = command(*files, "--count", *RUN)
+    said = refused(aggregate, *words)
+    assert f"report must name a new file, not '{page}': name another, or overwrite it" in said
+    assert not out.exists()
     out.write_text("mine")
-    words = command("--input", visits, "--output", str(out), "--count", *RUN)
-    refused(aggregate, *words)
-    assert out.read_text() == "mine"
+    refused(aggregate, *words[: words.index("--report")], "--count", *RUN)
+    assert out.read_text() == page.read_text() == "mine"
     assert aggregate.main([*words, "--overwrite"]) == 0
     assert out.read_text().startswith("day,count,count_low,count_high")
+    assert "<html" in page.read_text(encoding="utf-8")
 
 
 def made(words: list[str]) -> dp.PrivateAggregate:

@@ -207,14 +207,3 @@ def test_draws_of_several_tables_agree(held: list[dict[str, object]]) -> None:
         whole = [numbers[()][0] for numbers in drawn[1]]
         assert (sums == whole) == (totals == "agree"), "apart, noise of 20 draws is not the same"
         assert len({*whole}) > 5
-
-
-def test_tables_of_one_run_are_rehearsed_together(
-    rows: list[dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write(tmp_path / "rows.jsonl", rows)
-    words = ["--input", path, *ASKED, "--partition", "day", "--delta", "1e-6", "--quiet"]
-    assert rehearse.main([*words, "--also_by", "total"]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"^ *1 +100% +200 ±[\d.]+ \(\d+% hold\)", said, re.MULTILINE), said
-    assert re.search(r"^600 ±[\d.]+ \(\d+% hold\)", said, re.MULTILINE), said

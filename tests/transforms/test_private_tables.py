@@ -179,7 +179,7 @@ def test_a_job_writes_files_that_add_up_and_says_so(
 
 def test_a_total_of_some_rows_has_an_interval() -> None:
     """The noises are independent: it is less wide than all intervals together."""
-    made = released("five", [dp.Count()], epsilon=8)[0]
+    made = released("two", [dp.Count()], epsilon=8)[0]
     table = made.table.to_pylist()
     places = list(range(0, len(table), 2))
     number, low, high = made.total(places)["count"]

@@ -40,13 +40,7 @@ WORDS = (
         b"\x1a",
     ),
     *("\u2028".encode(), "\u2029".encode(), "\x85".encode(), b"\x0b", b"\x0c", b"\x1c", b"\x1e"),
-    *(
-        "é".encode(),
-        "e\u0301".encode(),
-        "\U0001f600".encode(),
-        "\ufdd0".encode(),
-        "\u200f".encode(),
-    ),
+    *(text.encode() for text in ("é", "e\u0301", "\U0001f600", "\ufdd0", "\u200f")),
     *(b"=1+1", b"@a", b"\\", b"\\N", b"\\n", b'\\"', b"'", b"`", b";", b"#", b"//", b"NULL", b"NA"),
     *(b"who", b"who,what,much", b"base-1", b"p1", b"true", b"2020-01-01", b"{}", b"[]", b"{"),
 )
