@@ -316,18 +316,6 @@ def test_a_second_run_of_one_pipeline_is_refused(repeats: int) -> None:
     assert "Running a job twice spends twice" in " ".join((dp.__doc__ or "").split())
 
 
-def test_a_second_run_that_is_not_seen_is_a_second_release() -> None:
-    """Why `run` is refused: a copy of the pipeline draws again."""
-    pipeline = beam.Pipeline(runner="FnApiRunner")
-    _ = pipeline | beam.Create(ROWS) | aggregate() | "See" >> beam.Map(see, "runs")
-    for _ in range(2):
-        proto = pipeline.to_runner_api()
-        copy = beam.Pipeline.from_runner_api(proto, pipeline.runner, pipeline.options)
-        copy.run().wait_until_finish()
-    first, second = release_of(SEEN["runs"])
-    assert first != second
-
-
 def test_a_second_run_with_a_folder_reads_the_draws_of_the_first(tmp_path: Path) -> None:
     run_twice(f"--draws_folder={tmp_path}")
     first, second = release_of(SEEN["runs"])
