@@ -1,10 +1,12 @@
 """Files in an object store: a server on loopback that speaks S3, with faults of its own."""
 
+import functools
 import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import boto3
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from apache_beam.io.aws.clients.s3 import boto3_client, messages
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
+from botocore.loaders import JSONFileLoader
 from moto.server import ThreadedMotoServer
 
 import beam_dp as dp
@@ -29,10 +32,16 @@ Store = Any
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    made = ThreadedMotoServer(port=0, verbose=False)
+    """A server; what its some hundred clients read of files of boto3 is parsed once."""
+    made, parsed = ThreadedMotoServer(port=0, verbose=False), functools.cache(_parsed)
     made.start()
-    yield "http://{}:{}".format(*made.get_host_and_port())
+    with mock.patch.object(JSONFileLoader, "load_file", lambda _, path: parsed(path)):
+        yield "http://{}:{}".format(*made.get_host_and_port())
     made.stop()
+
+
+def _parsed(path: str, load: Callable[..., Any] = JSONFileLoader.load_file) -> Any:
+    return load(JSONFileLoader(), path)
 
 
 @pytest.fixture
