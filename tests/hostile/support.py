@@ -7,7 +7,7 @@ on lone surrogates and on objects without a pickle before any transform sees the
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -109,17 +109,6 @@ def as_dict(row: Sequence[object]) -> dict[str, object]:
 
 def as_row(row: Sequence[object]) -> beam.Row:
     return beam.Row(**as_dict(row))
-
-
-def as_named_tuple(row: Sequence[object]) -> Visit:
-    return Visit(*row)
-
-
-FORMS: dict[str, Callable[[Sequence[object]], object]] = {
-    "dict": as_dict,
-    "Row": as_row,
-    "NamedTuple": as_named_tuple,
-}
 
 
 def as_batch(row: Sequence[object], types: Mapping[str, pa.DataType] = {}) -> pa.RecordBatch:

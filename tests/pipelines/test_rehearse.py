@@ -149,10 +149,11 @@ def test_private_partitions_say_how_often_they_are_named(
     """200 people are nearly always enough, one person never is (a chance of 1e-6 in each draw)."""
     path = write(tmp_path / "rows.jsonl", [*rows, {"visitor": "one", "day": 9, "spent": 1.0}])
     words = ["--input", path, *ASKED, "--partition", "day", "--delta", "1e-6", "--quiet"]
-    assert rehearse.main([*words, "--bounds", "partitions=3"]) == 0
+    assert rehearse.main([*words, "--also_by", "total"]) == 0
     said = capsys.readouterr()
     assert said.err == ""
     assert re.search(r"^ *1 +100% +200", said.out, re.MULTILINE)
+    assert re.search(r"^601 ±[\d.]+ \(\d+% hold\)", said.out, re.MULTILINE), said.out
     assert re.search(r"^ *9 +0% +1\*? \(no number\)", said.out, re.MULTILINE), said.out
 
 

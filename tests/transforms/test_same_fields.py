@@ -27,6 +27,7 @@ METRICS = (
 )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("budget", [Budget(1, 1e-6), Budget.zcdp(0.5, 1e-6)], ids=str)
 @pytest.mark.parametrize("first", range(len(METRICS)))
 def test_every_number_of_selected_partitions_reads_the_same(first, budget) -> None:

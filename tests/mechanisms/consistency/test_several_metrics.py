@@ -120,7 +120,7 @@ def test_where_a_number_is_missing_and_not_all_is_listed_the_metric_stays_as_dra
 
 # ---------------------------------------------------------------- mutants
 
-ESTIMATES, NOISE, LEVEL = agreement.estimates, several_metrics.noise_of, tables.ReleasedTable.level
+ESTIMATES, NOISE = agreement.estimates, several_metrics.noise_of
 OTHER = several_metrics._other
 
 

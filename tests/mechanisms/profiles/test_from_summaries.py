@@ -88,7 +88,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
         assert max(reached.values()) > 2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]

@@ -80,7 +80,7 @@ def random_rows(generator: random.Random, people: int, partitions: int = 2) -> l
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
     generator = random.Random(2)
-    for _ in range(40):
+    for _ in range(15):
         rows = random_rows(generator, 30, 3)
         full = profiles(rows, compile_loss(statistic, 40))
         for removals in (0, 1, 3, 10):
@@ -164,7 +164,7 @@ def of_all_partitions(numbers: list[int], norm: int) -> int:
 def test_each_person_counts_once_with_their_norm_or_largest_number(norm, source, sign):
     measure = Measure(source, sign, GRID, norm=norm)
     generator = random.Random(6)
-    for _ in range(60):
+    for _ in range(25):
         rows = random_rows(generator, 12, 5)
         largest: dict = {}
         for person in range(12):

@@ -64,7 +64,6 @@ def collected(rows: Sequence[object], found: Layout) -> list[Table]:
 PEOPLE = st.integers(-3, 3) | st.sampled_from(["1", "a", "\ud800", None, 1.0, True, b"1"])
 DAYS = st.integers(0, 3) | st.sampled_from(["1", "a", None, True, "\ud800", 1.0, (1,)])
 DAYS |= st.just(datetime.date(2020, 1, 1))
-VALUES = st.integers(-5, 5) | st.sampled_from([1.5, None, "x", float("nan"), Decimal("0.1"), True])
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("ab"),

@@ -154,7 +154,7 @@ def test_a_retried_consumer_sees_the_same_numbers() -> None:
     assert [row for row in SEEN["at last"] if row[0] == PUBLIC[0]] == attempts[:1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("day", ["day 0", "day 7", "nowhere"])
 def test_both_barriers_release_the_same(day: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At epsilon 10^9 the noise is 0, and all who are there are kept, but for e^-900."""
