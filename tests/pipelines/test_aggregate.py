@@ -142,14 +142,8 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
-    limits += [
-        "--suppress",
-        "beyond 25%",
-        "--suppress",
-        "sum_spent_low < 100",
-        "--suppress",
-        "sum_spent<1.5",
-    ]
+    for rule in ("beyond 25%", "sum_spent_low < 100", "sum_spent<1.5"):
+        limits += ["--suppress", rule]
     options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
     by_flags = command_line.described(options)
     written = tmp_path / "release.yaml"

@@ -140,15 +140,8 @@ def test_an_output_that_must_not_be_written_is_told_before_the_charge(
 ) -> None:
     monkeypatch.setattr(boto3_client.Client, "create_multipart_upload", fail)
     ledger = tmp_path / "l.jsonl"
-    words = [
-        "--input",
-        "s3://shop/in/*.csv",
-        "--output",
-        "s3://shop/o.csv",
-        *ASKED,
-        "--delta",
-        "1e-6",
-    ]
+    words = ["--input", "s3://shop/in/*.csv", "--output", "s3://shop/o.csv", *ASKED]
+    words += ["--delta", "1e-6"]
     charged = ["--ledger", str(ledger), "--total_epsilon", "3", *RUN, f"--s3_endpoint_url={server}"]
     assert "read or written: An error occurred (AccessDenied)" in refused(
         aggregate, *words, *charged, *KEYS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.consistency import agreement, several_metrics, tables
+from beam_dp.mechanisms.consistency import agreement, several_metrics
 from beam_dp.mechanisms.consistency.agreement import Link
 from beam_dp.mechanisms.consistency.several_metrics import DrawnTable
 from beam_dp.mechanisms.consistency.tables import LAPLACE
