@@ -393,6 +393,12 @@ def by_day(rows: Rows) -> dict[int, list[Row]]:
     return found
 
 
+def unnumbered(name: str, rows: Rows) -> set[int]:
+    """Return the days where nobody has a number, of which a statistic of numbers has no line."""
+    numbers = {"sum": sum_above_0, "max": values, "min": values}.get(name, len)
+    return {day for day, kept in by_day(rows).items() if not numbers(kept)}
+
+
 def brute(rows: Rows, f: Callable[[Rows], float]) -> list[float]:
     """Return the exact B[0..REMOVALS], by trying every set of people."""
     people = set[int]().union(*(row.owners for row in rows))
