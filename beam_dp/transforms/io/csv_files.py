@@ -33,10 +33,6 @@ NUMBER_LIMIT = 1_000
 _DIGIT = r"^[^#]*\p{Nd}"
 _OTHER_CELLS = "more or fewer cells than the header"
 _SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
-_OTHER_CELLS = "more or fewer cells than the header"
-_SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
-_OTHER_CELLS = "more or fewer cells than the header"
-_SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
 _NO_HEADER = "none of the wanted columns in its first line, which must be a header with {!r}"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
@@ -129,24 +125,6 @@ class Csv(Format):
         """
         delimiter = wanted.dialect.delimiter or self.delimiter
         return _guarded(_batches(part, wanted, delimiter), part, wanted)
-
-    def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
-        """Return how many records are dropped, by the reason."""
-        other, spoiled = 0, 0
-        delimiter = wanted.dialect.delimiter or self.delimiter
-        for header, piece in _guarded(_pieces(part, wanted, delimiter), part, wanted):
-            other += int((_filled(piece) & piece.good & (piece.cells != len(header))).sum())
-            spoiled += int((_filled(piece) & ~piece.good).sum())
-        return {_OTHER_CELLS: other, _SPOILED: spoiled}
-
-    def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
-        """Return how many records are dropped, by the reason."""
-        other, spoiled = 0, 0
-        delimiter = wanted.dialect.delimiter or self.delimiter
-        for header, piece in _guarded(_pieces(part, wanted, delimiter), part, wanted):
-            other += int((_filled(piece) & piece.good & (piece.cells != len(header))).sum())
-            spoiled += int((_filled(piece) & ~piece.good).sum())
-        return {_OTHER_CELLS: other, _SPOILED: spoiled}
 
     def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
         """Return how many records are dropped, by the reason."""
