@@ -20,13 +20,6 @@ from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import draw_once, output_names
 from beam_dp.transforms.stages.draw_once import Block, cut, typed
 
-SEEN: list[Any] = []
-
-
-def see(element: Any) -> None:
-    SEEN.append(element)
-
-
 NAMES = ("day", "place", "count", "count_low", "sum", "sum_low")
 KEYS = PublicKeys(((1, "a"), (2, "b"), (3, "c")))
 NUMBERS = (
