@@ -177,8 +177,8 @@ class _WithCommas(io.BufferedIOBase):
     def read(self, size: int | None = -1) -> bytes:
         """Return about so many bytes; those that the encoding lacks are no UTF-8 in their cell."""
         size = sys.maxsize if size is None or size < 0 else size
-        read, self._start = self._start[:size], self._start[size:]
-        read += self._file.read(size - len(read))
+        start, self._start = self._start[:size], self._start[size:]
+        read: bytes = start + self._file.read(size - len(start))
         if not self._dialect.is_utf8:
             text = read.decode(self._dialect.encoding, "surrogateescape")
             read = text.encode(UTF_8, "surrogateescape")
