@@ -439,8 +439,9 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
     """Merge equal lines and keep the top K, in the order of partition, measure and bucket."""
     if not len(summary):
         return summary
-    summary = summary.take(_order(summary))
-    summary = _merge_equal(summary)
+    summary = _merge_equal(summary, *_order(summary))
+    if not any(measure.keep for measure in measures):
+        return summary
     keep = np.array([measure.keep for measure in measures], np.int64)[summary.measure]
     starts = np.flatnonzero(_new_cell(summary))
     sizes = np.diff(starts, append=len(summary))
@@ -454,19 +455,30 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
         bucket=np.where(dropped, RESIDUAL, summary.bucket),
         people=np.where(dropped, 0, summary.people),
     )
-    return _merge_equal(summary)
+    return _merge_equal(summary, np.arange(len(summary)), _new_lines(summary))
 
 
-def _order(summary: Summary) -> np.ndarray:
-    """Return the order by partition, measure, bucket; it sorts one packed word where that fits."""
+def _order(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order by partition, measure, bucket, and where a line differs from that before it.
+
+    It sorts one packed word where that fits. It takes a quarter of the time to sort words that end
+    in the index of the line.
+    """
     codes = summary.partition[0]
     if summary.partition.shape[0] == 1 and int(codes.max()) < 1 << 40:
         spans = int(summary.measure.max()) + 1, int(summary.bucket.max()) + 1
         small = int(summary.bucket.min()) >= 0
         if small and int(codes.max() + np.uint64(1)) * spans[0] * spans[1] < 1 << 62:
             packed = (codes.astype(np.int64) * spans[0] + summary.measure) * spans[1]
-            return np.argsort(packed + summary.bucket)
-    return np.lexsort((summary.bucket, summary.measure, *summary.partition))
+            packed += summary.bucket
+            bits = len(summary).bit_length()
+            if int(packed.max()) < 1 << 62 - bits:
+                packed <<= bits
+                packed |= np.arange(len(summary))
+                packed.sort()
+                return packed & (1 << bits) - 1, changes(packed[None] >> bits)
+    order = np.lexsort((summary.bucket, summary.measure, *summary.partition))
+    return order, _new_lines(summary.take(order))
 
 
 def _new_cell(summary: Summary) -> np.ndarray:
@@ -474,12 +486,20 @@ def _new_cell(summary: Summary) -> np.ndarray:
     return np.asarray(changes(summary.partition) | changes(summary.measure[None]))
 
 
-def _merge_equal(summary: Summary) -> Summary:
-    starts = np.flatnonzero(_new_cell(summary) | changes(summary.bucket[None]))
-    merged = summary.take(starts)
-    merged.people = np.add.reduceat(summary.people, starts)
-    merged.total = integers.segment_sums(summary.total, starts)
-    return merged
+def _new_lines(summary: Summary) -> np.ndarray:
+    """Return where a line differs from the line before it, but for its people and total."""
+    return np.asarray(_new_cell(summary) | changes(summary.bucket[None]))
+
+
+def _merge_equal(summary: Summary, order: np.ndarray, new: np.ndarray) -> Summary:
+    """Return lines in an order in which equal ones stand together, each of these merged."""
+    starts = np.flatnonzero(new)
+    heads = order[starts]
+    people, total = summary.people[order], summary.total[order]
+    if len(heads) < len(order):
+        people, total = (integers.segment_sums(column, starts) for column in (people, total))
+    partition, measure = pick(summary.partition, heads), summary.measure[heads]
+    return Summary(partition, measure, summary.bucket[heads], people, total, summary.names)
 
 
 def partitions(summary: Summary) -> np.ndarray:
