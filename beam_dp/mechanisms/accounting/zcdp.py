@@ -45,7 +45,7 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
     """
     log_target = _ln_below(delta)
-    floats = _approximate(epsilon), float(log_target)
+    floats = float(min(epsilon, Fraction(2**500))), float(log_target)
 
     def slope(b: float) -> float:
         rho = (floats[0] + math.log1p(1 / b)) / (1 + 2 * b)
@@ -69,10 +69,6 @@ def _zero(increasing: Callable[[float], float]) -> Fraction:
 
 def _ln_below(value: Fraction) -> Fraction:
     return log_interval(value, _LOG_BITS)[0]
-
-
-def _approximate(value: Fraction) -> float:
-    return float(min(value, Fraction(2**500)))
 
 
 def _round_down(value: Fraction) -> Fraction:
