@@ -243,9 +243,7 @@ def _corners(sides: Sequence[Link], missing: Sequence[np.ndarray]) -> np.ndarray
     cuts = np.union1d(*ends)
     row, column = (np.searchsorted(end, cuts) for end in ends)
     cell = np.lexsort((sides[1].parents, sides[0].parents))[row * len(missing[1]) + column]
-    more = np.zeros(len(sides[0].parents), np.int64)
-    np.add.at(more, cell, np.diff(cuts, prepend=0))
-    return more
+    return integers.sums_at(cell, np.diff(cuts, prepend=0), len(sides[0].parents))
 
 
 def sums(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
