@@ -25,10 +25,10 @@ from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import compile as compiling
-from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms
+from beam_dp.testing.forced_draws import compared, share_spent
+from beam_dp.testing.losses.draw_costs import Fault, hull_levels
 from beam_dp.transforms import row_queries
-from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
 from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
 CASES, PARTS = 24, 12
@@ -203,29 +203,8 @@ def case_of(seed: int, families: list[Any] | None = None) -> Case:
 def check(case: Case) -> None:
     """Raise `Fault` where the release of a case is not private."""
     release = functools.partial(dp.release, show_errors=True, **case.options)
-    for losses, program in losses_between(release, case.less, case.more, case.seed, case.lean):
-        check_losses(case.options["budget"], losses, program)
-
-
-def check_losses(budget: Budget, losses: dict[str, Loss], program: Program) -> None:
-    """Raise `Fault` where the losses of one pair exceed the budget."""
-    whole, delta = sum(losses.values(), Loss()), budget.delta
-    chosen = Loss() if program.request.whole.is_zcdp else losses.get("first", Loss())
-    spent, most = abs(whole.pure), budget.amount
-    if budget.is_zcdp:
-        spent = whole.rho
-    elif program.composed.is_zcdp or whole.normal:
-        # Half of delta is for the selection. What costs epsilon is paid first.
-        before, spent = chosen.pure, whole.rho - chosen.rho
-        if not program.composed.is_zcdp:
-            before, spent = whole.pure, whole.normal
-        delta /= 1 + (program.selection is not None)
-        left = budget.amount - abs(before)
-        most = dp.Budget(left, delta).to_zcdp().amount if left > 0 else Fraction(0)
-    if spent > most + whole.rounded * ROUNDING:
-        raise Fault(f"{float(spent):.6f} of {float(most):.6f} are spent")
-    if whole.delta > delta:
-        raise Fault(f"{float(whole.delta):.6f} of delta {float(delta):.6f} are spent")
+    for run in compared(release, case.less, case.more, case.seed, case.lean):
+        share_spent(run)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -317,9 +296,8 @@ def check_select(seed: int) -> None:
     options["partitions"] = dp.PublicPartitions.product(**keys)
     less, more = data(chance, 4, 1)
     release = functools.partial(dp.select, asked, show_errors=True, **options)
-    drawn = losses_between(lambda rows: release(rows=rows), less, more, seed, chance.number(-2, 2))
-    for losses, program in drawn:
-        check_losses(options["budget"], losses, program)
+    for run in compared(lambda rows: release(rows=rows), less, more, seed, chance.number(-2, 2)):
+        share_spent(run)
 
 
 @pytest.mark.sampled(2)
