@@ -14,7 +14,6 @@ What draws and how it is weighed is in `draw_costs.KINDS`. A method that reads e
 entry fails the run.
 """
 
-import collections
 import contextlib
 import dataclasses
 import importlib.util
@@ -22,7 +21,7 @@ import inspect
 import io
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 from unittest import mock
@@ -36,9 +35,7 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.request import Request
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
 from beam_dp.results.release import Released
@@ -54,6 +51,7 @@ from beam_dp.testing.losses.draw_costs import (
     selected_once,
     whole,
 )
+from beam_dp.transforms import aggregate
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.private_tables import PrivateTables
@@ -64,23 +62,23 @@ _RAISED = (Exception,)
 _DATE = "2026-01-01"
 _OF_OTHERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
-Table = tuple[Budget, int | None]
-"""Which table of a run draws: its budget, and how many partitions it has."""
 Release = Callable[[Any], Released]
 
 
-def table_of(request: Request) -> Table:
-    """Return which table a request is of; two that are alike are counted together."""
-    return request.budget, request.partitions
+@dataclasses.dataclass(frozen=True)
+class OfTable(Barriers):
+    """The barriers of one table of a run, of which each draws under the same names."""
+
+    table: int
 
 
 class Run:
     """One run, which notes its draws under the name of the step that draws them.
 
     Attributes:
-        costs: what the draws of each table cost against the run before, by the name of the step.
-        programs: by table, what released last.
         tables: the tables of the release.
+        costs: by table, what its draws cost against the run before, by the name of the step.
+        programs: by table, what released last.
         claimed: the budgets that the release says it costs.
         outcome: all that the run shows to anybody, by what it is.
 
@@ -92,18 +90,17 @@ class Run:
     """
 
     def __init__(self, seed: int, lean: int = 0, before: "Run | None" = None) -> None:
-        self.calls: dict[str, list[Call]] = defaultdict(list)
-        self.costs: dict[Table, dict[str, Cost]] = defaultdict(lambda: defaultdict(Cost))
-        self.programs: dict[Table, Program] = {}
         self.tables: list[PrivateAggregate] = []
+        self.calls: dict[tuple[int, str], list[Call]] = defaultdict(list)
+        self.costs: dict[int, dict[str, Cost]] = defaultdict(lambda: defaultdict(Cost))
+        self.programs: dict[int, Program] = {}
         self.claimed: list[Budget] = []
         self.outcome: dict[str, Any] = {}
         self._source = np.random.default_rng((seed, before is not None))
         self._key = np.random.default_rng(seed).bytes(32)
         self._lean, self._before = lean, before
         self._left = {name: [*calls] for name, calls in before.calls.items()} if before else {}
-        self._name, self._inside, self._together = "", False, False
-        self._table: Table | None = None
+        self._place, self._inside, self._together = (0, ""), False, False
         self._fault: Fault | None = None
 
     def of(self, release: Release, rows: Any) -> None:
@@ -125,7 +122,7 @@ class Run:
                 raise self._fault or Fault(f"a run failed: {error!r}") from error
         said = {str(each.message) for each in warned if not issubclass(each.category, _OF_OTHERS)}
         self.outcome |= {"text on the screen": shown.getvalue(), "warnings": sorted(said)}
-        for name, calls in self._left.items():
+        for (_, name), calls in self._left.items():
             if calls:
                 raise Fault(f"{name}: fewer draws than before")
 
@@ -133,8 +130,8 @@ class Run:
     def _patched(self) -> Iterator[None]:
         """Let every private draw of the library be one of this run, in this block."""
 
-        def once(_: Any, name: str, draw: Callable[[], Any]) -> Any:
-            self._name = name
+        def once(barriers: OfTable, name: str, draw: Callable[[], Any]) -> Any:
+            self._place = barriers.table, name
             return draw()
 
         with contextlib.ExitStack() as stack:
@@ -146,13 +143,12 @@ class Run:
                 patch(of_noise, method, _marking(of_noise, method))
             for kind in KINDS:
                 patch(kind.owner, kind.method, self._method(kind))
-            patch(Program, "release", self._of_table(Program.release))
-            patch(Program, "choose_clips", self._of_table(Program.choose_clips))
-            patch(adaptive, "choose", self._of_table(adaptive.choose))
+            patch(Program, "release", self._seen(Program.release))
             patch(TailSearch, "choose_at", self._at_once(TailSearch.choose_at))
             patch(PrivateTables, "expand", self._applied(PrivateTables.expand))
             patch(PrivateAggregate, "expand", self._applied(PrivateAggregate.expand))
             patch(beam.Pipeline, "run", self._labelled(beam.Pipeline.run))
+            patch(aggregate, "draws_of", lambda *given: OfTable(len(self.tables) - 1))
             patch(Barriers, "once", once)
             patch(layout, "fresh_key", lambda: self._key)
             patch(Noise, "words", self._unknown)
@@ -193,7 +189,7 @@ class Run:
     def _noted(self, kind: Kind, call: Call) -> Any:
         if self._lean and kind.law is not None:
             call.outcome = self._possible(call)
-        self.calls[self._name].append(call)
+        self.calls[self._place].append(call)
         return call.outcome
 
     def _possible(self, call: Call) -> int | None:
@@ -206,37 +202,24 @@ class Run:
         return None if cell is None else int(self._source.integers(*cell))
 
     def _forced(self, kind: Kind, call: Call) -> Any:
-        left = self._left.get(self._name, [])
+        left, name = self._left.get(self._place, []), self._place[1]
         alike = [each for each in left if type(each.owner) is kind.owner]
-        if kind.owner is Program:
-            self._see(call.owner)
         if not alike and kind.owner is Program:  # nobody was in that bucket, and nothing was kept
             alike = [dataclasses.replace(call, given=NOBODY, outcome=frozenset())]
         if not alike:
-            raise Fault(f"{self._name}: another draw than before, of {kind.owner.__name__}")
-        # Several tables draw under the same names, in any order, by parameters of their own.
+            raise Fault(f"{name}: another draw than before, of {kind.owner.__name__}")
         known = next((each for each in alike if kind.public(each) == kind.public(call)), None)
         if known is None:
-            raise Fault(f"{self._name}: {kind.owner.__name__} draws by other parameters")
+            raise Fault(f"{name}: {kind.owner.__name__} draws by other parameters")
         left[:] = [each for each in left if each is not known]
-        self._costs[self._name] += kind.weigh(known, call)
+        self.costs[self._place[0]][name] += kind.weigh(known, call)
         return known.outcome
 
-    @property
-    def _costs(self) -> dict[str, Cost]:
-        """What the draws of this table cost."""
-        assert self._table is not None
-        return self.costs[self._table]
-
-    def _see(self, program: Program) -> None:
-        self._table = table_of(program.request)
-        self.programs[self._table] = program
-
-    def _of_table(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a method that notes which table draws."""
+    def _seen(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method that releases, which notes what does."""
 
         def method(program: Program, *args: Any) -> Any:
-            self._see(program)
+            self.programs[self._place[0]] = program
             return original(program, *args)
 
         return method
@@ -251,13 +234,14 @@ class Run:
         def method(search: TailSearch, *args: Any, **kwargs: Any) -> Any:
             if self._before is None:
                 return original(search, *args, **kwargs)
-            before = self._costs[self._name]
+            costs, name = self.costs[self._place[0]], self._place[1]
+            before = costs[name]
             result = original(search, *args, **kwargs)
-            found, width = self._costs[self._name] - before, bounded_range(search.budget)
+            found, width = costs[name] - before, bounded_range(search.budget)
             width = width if search.budget.is_zcdp else 2 * width
             if 2 * abs(found.pure) <= width + 2 * found.rounded * ROUNDING:
                 found = dataclasses.replace(found, rho=min(found.rho, width**2 / 8))
-            self._costs[self._name] = before + found
+            costs[name] = before + found
             return result
 
         return method
@@ -334,7 +318,7 @@ def told(released: Released) -> dict[str, Any]:
 
 
 def compared(
-    release: Release, base: Any, others: Sequence[Any], seed: int, lean: int = 0
+    release: Release, base: Any, others: Iterable[Any], seed: int, lean: int = 0
 ) -> Iterator[Run]:
     """Yield the run on each neighbour of a database, forced to the outcomes of that on the base.
 
@@ -361,18 +345,15 @@ def share_spent(run: Run) -> Fraction:
         Fault: more than the whole.
     """
     total = sum(claimed.amount for claimed in run.claimed)
-    alike = collections.Counter(table_of(table._program.request) for table in run.tables)
-    given = sum(budget.amount * times for (budget, _), times in alike.items())
+    given = sum(table.budget.amount for table in run.tables)
     if given > total:
         raise Fault(f"tables of {float(given):.6f} of {float(total):.6f} are spent")
     shares = Fraction(0)
-    for table, costs in run.costs.items():
-        times = alike[table]
-        program = run.programs[table]
-        found = sum(selected_once(costs, program, times).values(), Cost())
-        first = costs.get("first", Cost())
-        part = _part_of(table[0], program, found.over(times), first.over(times))
-        shares += part * table[0].amount * times / total
+    for at, costs in run.costs.items():
+        table, program = run.tables[at], run.programs[at]
+        found = sum(selected_once(costs, program).values(), Cost())
+        part = _part_of(table.budget, program, found, costs.get("first", Cost()))
+        shares += part * table.budget.amount / total
     return shares
 
 

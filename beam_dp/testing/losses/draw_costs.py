@@ -78,10 +78,6 @@ class Cost:
     def __sub__(self, other: "Cost") -> "Cost":
         return self + Cost(*(-each for each in vars(other).values()))
 
-    def over(self, times: int) -> "Cost":
-        """Return the cost of each of so many tables that are alike."""
-        return Cost(*(each / Fraction(times) for each in vars(self).values()))
-
 
 @dataclasses.dataclass
 class Call:
@@ -416,29 +412,21 @@ def weigh_weights(
     return cost
 
 
-def selected_once(
-    costs: Mapping[str, Cost], program: Program, times: int = 1
-) -> Mapping[str, Cost]:
+def selected_once(costs: Mapping[str, Cost], program: Program) -> Mapping[str, Cost]:
     """Return the costs with that of weighted selection in all buckets together.
 
     Where epsilon is spent, it may cost its share if it costs no more than its rho and delta.
-
-    Args:
-        costs: by the name of the step.
-        program: that of the table.
-        times: how many tables are like it.
     """
     selection = program.selection
     if not isinstance(selection, WeightedThreshold):
         return costs
     names = [name for name in costs if name.startswith("selected-")]
     whole = sum((costs[name] for name in names), Cost())
-    if whole.rho > times * selection.rho or whole.delta > times * selection.delta:
+    if whole.rho > selection.rho or whole.delta > selection.delta:
         raise Fault("the selection of partitions costs more than its share")
     if not program.composed.is_zcdp:
         [share] = [cost for label, cost, _ in program.entries if label == SELECTION]
-        spent = times * share.amount
-        whole = Cost(spent, spent * share.amount / 2, times * share.delta)
+        whole = Cost(share.amount, share.amount**2 / 2, share.delta)
     return {name: cost for name, cost in costs.items() if name not in names} | {"all": whole}
 
 
