@@ -311,7 +311,7 @@ ALONE = PLAIN | {"metrics": [dp.Sum("value", clip=3)]}
 QUERIED = PLAIN | {"query": QUERY, "partitions": dp.PublicPartitions(["G0", "G1", "G2"])}
 PRIVATE = PLAIN | {"budget": dp.Budget.zcdp(1, 0.01), "partitions": dp.PrivatePartitions()}
 COUNTED = {"metrics": [dp.PeopleCount()], "budget": dp.Budget(30)}
-BOTH = PLAIN | {"metrics": [dp.Count(), dp.PeopleCount()], "budget": dp.Budget(8, 0.01)}
+BOTH = {"metrics": [dp.Count(), dp.Sum("value")], "budget": dp.Budget.zcdp(1)}
 TOGETHER = PLAIN | {"metrics": [dp.PeopleCount(), dp.Sum("value")], "budget": dp.Budget.zcdp(3)}
 BOUNDED = PLAIN | {
     "metrics": [dp.Max("value", candidates=GRID)],

@@ -93,13 +93,13 @@ def stop_chances(
         sums = []
         for need, length in zip(needs, lengths, strict=True):
             hazard = second * np.maximum(need + rho, 0)
-            with np.errstate(divide="ignore"):
-                misses = np.where(
-                    hazard > 1, np.log1p(-np.exp(-hazard)), np.log(-np.expm1(-hazard))
-                )
-            stops = passed * -np.expm1(length * misses)
-            sums.append(float(stops.sum()))  # pairwise: right to 1e-14
-            passed = passed * np.exp(length * misses)
+            stops, passes = np.exp(-hazard), -np.expm1(-hazard)
+            if length > 1:
+                with np.errstate(divide="ignore"):
+                    misses = length * np.where(hazard > 1, np.log1p(-stops), np.log(passes))
+                stops, passes = -np.expm1(misses), np.exp(misses)
+            sums.append(float((passed * stops).sum()))  # pairwise: right to 1e-14
+            passed = passed * passes
         parts.append([*sums, float(passed.sum())])
     return [math.fsum(column) for column in zip(*parts, strict=True)]
 
