@@ -103,8 +103,12 @@ def sources(asked: Description, names: Iterable[str]) -> list[str]:
     if asked.query is None:
         return [*names]
     query = Query.of(asked.query)
-    texts = (f"SELECT {query.source_of(name)} AS made FROM rows" for name in names)
-    return list(dict.fromkeys(name for text in texts for name in Query.of(text).needs))
+    found: list[str] = []
+    for name in names:
+        source = query.source_of(name)
+        computed = name in query.computed
+        found += Query.of(f"SELECT {source} AS made FROM rows").needs if computed else [source]
+    return list(dict.fromkeys(found))
 
 
 def sample(asked: Description) -> pa.Table:

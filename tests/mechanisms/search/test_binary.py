@@ -131,7 +131,10 @@ def test_errors_are_kept_at_both_ends_of_the_shift_and_nearly_not_inside(rho, er
     downs = [search_laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 5)]
     assert downs == sorted(downs, reverse=True)
     if answer.shift >= 3:  # the same list, shifted by one loss, does not suffice
-        assert search_laws.answers(answer, 1)[1] > error or laws.answers(answer, answer.shift)[0] > error
+        assert (
+            search_laws.answers(answer, 1)[1] > error
+            or laws.answers(answer, answer.shift)[0] > error
+        )
 
 
 @pytest.mark.parametrize(("rho", "is_coin"), [(2.0**-60, False), (1e-6, False), (1e-4, True)])
