@@ -72,19 +72,21 @@ def audited(asked: Description, seconds: Any) -> testing.Audit:
     of_period = sources(asked, [table.period] if table.period else [])
     [end] = [e for e, kind in formats.FORMATS.items() if kind is read_rows.format_of(asked.input)]
 
-    def released(rows: pa.Table) -> dp.Released:
-        with tempfile.TemporaryDirectory() as folder:
-            path, output = os.path.join(folder, f"made{end}"), os.path.join(folder, "released.csv")
+    with tempfile.TemporaryDirectory() as folder:
+        path, output = os.path.join(folder, f"made{end}"), os.path.join(folder, "released.csv")
+        kept = {name: part for name, part in asked.given.items() if name not in _MADE}
+        kept |= {"input": path, "output": output, "overwrite": True}
+
+        def released(rows: pa.Table) -> dp.Released:
             _write(path, rows)
-            kept = {name: part for name, part in asked.given.items() if name not in _MADE}
-            described = Description(kept | {"input": path, "output": output})
+            described = Description(kept)
             made = releasing.pipeline(described, PipelineOptions([]), "audit", quiet=True)
             release.run(made, show_errors=True)
             first, *others = map(dp.Released.read, described.files("output"))
-        return dp.Released(first.table, first.record, tuple(others))
+            return dp.Released(first.table, first.record, tuple(others))
 
-    how = {"person": of_person, "period": of_period, "seconds": seconds}
-    return testing.audit(released, sample(asked), **how)
+        how = {"person": of_person, "period": of_period, "seconds": seconds}
+        return testing.audit(released, sample(asked), **how)
 
 
 def _write(path: str, rows: pa.Table) -> None:
