@@ -78,6 +78,7 @@ class Run:
     Attributes:
         tables: the tables of the release.
         costs: by table, what its draws cost against the run before, by the name of the step.
+        worst: the largest |ln P_x / P_x'| of the draws up to a search, at any of its outcomes.
         programs: by table, what released last.
         claimed: the budgets that the release says it costs.
         outcome: all that the run shows to anybody, by what it is.
@@ -93,6 +94,7 @@ class Run:
         self.tables: list[PrivateAggregate] = []
         self.calls: dict[tuple[int, str], list[Call]] = defaultdict(list)
         self.costs: dict[int, dict[str, Cost]] = defaultdict(lambda: defaultdict(Cost))
+        self.worst = self._pure = Fraction(0)
         self.programs: dict[int, Program] = {}
         self.claimed: list[Budget] = []
         self.outcome: dict[str, Any] = {}
@@ -199,7 +201,10 @@ class Run:
         masses = zip(cells, law.masses(law.starts), strict=True)
         possible = [cell for cell, mass in masses if mass > POSSIBLE]
         cell = possible[self._source.integers(len(possible))]
-        return None if cell is None else int(self._source.integers(*cell))
+        if cell is None:
+            return None
+        places = cell[0], cell[1] - 1, int(self._source.integers(*cell))
+        return places[self._source.integers(len(places))]
 
     def _forced(self, kind: Kind, call: Call) -> Any:
         left, name = self._left.get(self._place, []), self._place[1]
@@ -212,7 +217,10 @@ class Run:
         if known is None:
             raise Fault(f"{name}: {kind.owner.__name__} draws by other parameters")
         left[:] = [each for each in left if each is not known]
-        self.costs[self._place[0]][name] += kind.weigh(known, call)
+        cost = kind.weigh(known, call)
+        self.costs[self._place[0]][name] += cost
+        self._pure += cost.pure
+        self.worst = max(self.worst, self._pure + cost.above, cost.below - self._pure)
         return known.outcome
 
     def _seen(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -348,13 +356,17 @@ def share_spent(run: Run) -> Fraction:
     given = sum(table.budget.amount for table in run.tables)
     if given > total:
         raise Fault(f"tables of {float(given):.6f} of {float(total):.6f} are spent")
-    shares = Fraction(0)
+    shares, pure, rounded = Fraction(0), True, 0
     for at, costs in run.costs.items():
         table, program = run.tables[at], run.programs[at]
         found = sum(selected_once(costs, program).values(), Cost())
         part = _part_of(table.budget, program, found, costs.get("first", Cost()))
         shares += part * table.budget.amount / total
-    return shares
+        pure &= not (program.composed.is_zcdp or found.normal)
+        rounded += found.rounded
+    if pure and run.worst > total + rounded * ROUNDING:
+        raise Fault(f"{float(run.worst):.6f} of {float(total):.6f} are spent")
+    return max(shares, run.worst / total) if pure else shares
 
 
 def _part_of(budget: Budget, program: Program, found: Cost, first: Cost) -> Fraction:

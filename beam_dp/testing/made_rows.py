@@ -14,6 +14,8 @@ _ODD_TEXT = ("", " ", "0", "-1", "1e400", "-1e308", "NaN", "n/a", "ä", "two\nli
 _ODD_FLOATS = (float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 5e-324, -0.0, 10.0**15)
 _RARELY, _OFTEN = 0.05, 0.3
 """How often a cell is odd, of usual people and of others."""
+_PEOPLE = 12, 40, 12, 300
+"""Below how many people a database has, by turns: searches tell few people and many apart."""
 _MANY = 100_000
 """How many rows somebody has once."""
 
@@ -59,7 +61,7 @@ class RowMaker:
             removes: whether a person is removed, instead of added.
         """
         chance = np.random.default_rng((case, removes))
-        people = int(chance.integers(3, 12)) if case else 0
+        people = int(chance.integers(3, _PEOPLE[case % len(_PEOPLE)])) if case else 0
         given = (self._mixed(chance, int(chance.integers(1, 4)), _RARELY) for _ in range(people))
         owned = [self._owned(rows, n, people, chance) for n, rows in enumerate(given)]
         others = [row for rows in owned for row in rows]

@@ -90,8 +90,9 @@ def audit(
         checks.columns(_SUBJECT, name, (given,) if isinstance(given, str) else given)
         for name, given in (("person", person), ("period", period))
     ]
-    for name in itertools.chain(*names):
-        checks.require(name in sample.column_names, _SUBJECT, name, "be a column of the rows")
+    for subject, columns in zip(("person", "period"), names, strict=True):
+        rule = f"be among the columns of the rows, {checks.listed(sample.column_names)}"
+        checks.require({*columns} <= {*sample.column_names}, _SUBJECT, subject, rule)
     checks.require(bool(len(sample)), _SUBJECT, "rows", "have a row at least")
     checks.require(
         checks.number(_SUBJECT, "seconds", seconds) > 0, _SUBJECT, "seconds", "be above 0"

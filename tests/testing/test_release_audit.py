@@ -27,6 +27,7 @@ from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import compile as compiling
+from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.testing import audit
 from beam_dp.testing.forced_draws import compared, share_spent
@@ -353,6 +354,56 @@ MUTANTS = {
     ),
 }  # fmt: skip
 """What is broken and how, and the release that shows it; the first ten are those of the issue."""
+
+
+REMEMBERED: list[int] = []
+
+
+def _remembering(values):
+    REMEMBERED.append(len(values))
+    return float(len(REMEMBERED) % 20)
+
+
+def _all_at_once(people):
+    """Say that half of the people must be removed for any change: one more changes every level."""
+    return [float(len(people)) * (2 * k < len(people)) for k in range(len(people) + 1)]
+
+
+@dataclasses.dataclass(frozen=True)
+class TwiceItsShare(dp.BlackBox):
+    """A metric of a user's own, whose release draws for twice of what it says that it spends."""
+
+    def build(self, context, share):
+        made = super().build(context, share)
+        doubled = dp.Budget(2 * made.cost.amount)
+        return dataclasses.replace(made, search=CentralSearch(doubled, resolution=1))
+
+
+USERS = {
+    "a profile that does not interlace": (
+        dp.CustomProfile("value", _all_at_once, candidates=dp.Candidates.linear(0, 400, 1), search=dp.AboveThreshold, lowest=0), dp.Budget(1)
+    ),
+    "a function that remembers": (dp.BlackBox("value", _remembering, blocks=40), dp.Budget(30)),
+    "a metric that takes too little noise": (TwiceItsShare("value", len, blocks=3), dp.Budget(30)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_what_users_get_wrong_is_caught(name: str) -> None:
+    metric, budget = USERS[name]
+    release = functools.partial(dp.release, person="person", metrics=[metric], budget=budget)
+    found = audit(release, SAMPLE, person="person", seconds=60)
+    print(name, found)
+    assert "are spent" in found.fault or "differs" in found.fault
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"person": "nobody"}, {"seconds": 0}, {"rows": SAMPLE[:0]}, {"period": "month"}]
+)
+def test_a_wrong_call_is_refused(wrong: dict[str, Any]) -> None:
+    given = {"release": dp.release, "rows": SAMPLE, "person": "person"} | wrong
+    with pytest.raises(ValueError, match=f"^audit: {next(iter(wrong))} must "):
+        audit(**given)
 
 
 @pytest.mark.sampled(6)

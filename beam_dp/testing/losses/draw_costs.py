@@ -63,6 +63,7 @@ class Cost:
         delta: by how much chances exceed e^epsilon times those of the other database.
         rounded: how many numbers are rounded to `ROUNDING`.
         normal: the part of rho that is of Gaussian noise, which has no `pure`.
+        above, below: how much larger and smaller `pure` is at other outcomes of a search.
     """
 
     pure: Fraction = Fraction(0)
@@ -70,6 +71,8 @@ class Cost:
     delta: Fraction = Fraction(0)
     rounded: int = 0
     normal: Fraction = Fraction(0)
+    above: Fraction = Fraction(0)
+    below: Fraction = Fraction(0)
 
     def __add__(self, other: "Cost") -> "Cost":
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
@@ -457,12 +460,15 @@ def weigh_search(x: Call, y: Call) -> Cost:
     at = -1 if x.outcome is None else begins.index(x.outcome)
     pure = Fraction(math.log(ones[at]) - math.log(others[at]))
     pairs = np.log(ones[possible]), np.log(others[possible])
+    ratios = pairs[0] - pairs[1]
+    above, below = (Fraction(float(each)) for each in (ratios.max(), ratios.min()))
     rho = max(
         np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1) / order
         for p, q in (pairs, pairs[::-1])
         for order in ORDERS
     )
-    return Cost(pure, Fraction(rho), rounded=1)
+    beside = {"above": above - pure, "below": pure - below}
+    return Cost(pure, Fraction(rho), rounded=1, **beside)
 
 
 def _of_candidates(call: Call) -> Law:
