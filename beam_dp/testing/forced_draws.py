@@ -119,7 +119,7 @@ class Run:
         ):
             warnings.simplefilter("always")
             try:
-                self.outcome |= told(release(rows))
+                self.outcome |= shown_by(release(rows))
             except _RAISED as error:
                 raise self._fault or Fault(f"a run failed: {error!r}") from error
         said = {str(each.message) for each in warned if not issubclass(each.category, _OF_OTHERS)}
@@ -309,7 +309,7 @@ def _marking(owner: type, method: str) -> Callable[..., Any]:
     return marking
 
 
-def told(released: Released) -> dict[str, Any]:
+def shown_by(released: Released) -> dict[str, Any]:
     """Return all that a release shows: tables, records and the page, but for the date."""
     every = [
         dataclasses.replace(each, record=each.record | {"date": _DATE})

@@ -341,8 +341,8 @@ def weigh_histogram(x: Call, y: Call) -> Cost:
     return weigh_numbers(x.spy.laws, whole(x.outcome), ones, others)
 
 
-def weigh_looks(x: Call, y: Call) -> Cost:
-    """Return what two looks cost: the second alone, of which the first is made; or both apart."""
+def weigh_two_histograms(x: Call, y: Call) -> Cost:
+    """Return what two histograms cost: the second alone, of which the first is made; or both apart."""
     first, second, cells = x.owner._split(x.outcome)
     people = [call.given["people"] for call in (x, y)]
     octaves = [whole(np.add.reduceat(each, x.owner._starts, axis=-1)) for each in people]
@@ -547,7 +547,7 @@ KINDS = [
     Kind(
         CliffChoice,
         "draw",
-        weigh_looks,
+        weigh_two_histograms,
         lambda call: (call.owner, call.given["people"].shape),
         counts="people",
         leans=2,
