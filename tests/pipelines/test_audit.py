@@ -41,6 +41,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "budget": {"epsilon": 1, "delta": 1e-6},
         "post_process": "SELECT * FROM released WHERE count > 5 ORDER BY count DESC",
     },
+    "one SELECT, of which no row may be left": {
+        "select": "SELECT day, count(*) AS n, sum(spent) / count(*) AS each FROM 'visits.csv' "
+        "WHERE spent > 2 GROUP BY ROLLUP (day) HAVING count(*) >= 4711 ORDER BY n DESC",
+    },
     "people of one day": {"period": "day", "ledger_period": "2026-11-01..2026-11-30"},
     "a function of one's own": {
         "partitions": {"private": {"pre_threshold": 1}},
@@ -75,7 +79,9 @@ def test_a_sound_mapping_is_tried_on_rows_that_nobody_has(name: str, audited: Au
     """Neither its input nor its ledger is there, and no file is written."""
     mapping = {"ledger": {"path": "x.jsonl", "limit": {"epsilon": 1}}, "output": "released.csv"}
     mapping |= {} if "rho" not in name else {"ledger": {"path": "x.jsonl", "limit": {"rho": 1}}}
-    said = audited(MAPPING | mapping | VARIANTS[name], seconds="2")
+    asked = {"person": "visitor", "partitions": [1, 2], "budget": {"epsilon": 1}}
+    asked = (asked if "SELECT" in name else MAPPING) | mapping | VARIANTS[name]
+    said = audited(asked, seconds="2")
     assert said.startswith("largest share of the budget spent: ")
     assert said.endswith("pairs; nothing else differed")
 
