@@ -41,6 +41,7 @@ from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
 from beam_dp.results.release import Released
 from beam_dp.testing.losses.draw_costs import (
     KINDS,
+    LEAST,
     NOBODY,
     ROUNDING,
     Call,
@@ -194,7 +195,7 @@ class Run:
         self.calls[self._place].append(call)
         return call.outcome
 
-    def _possible(self, call: Call) -> int | None:
+    def _possible(self, call: Call) -> Any:
         """Return a place that can be chosen, or none, if that can be."""
         law = call.law
         cells = [*zip(law.starts, [*law.starts[1:], law.stop], strict=True), None]
@@ -204,7 +205,8 @@ class Run:
         if cell is None:
             return None
         places = cell[0], cell[1] - 1, int(self._source.integers(*cell))
-        return places[self._source.integers(len(places))]
+        place = places[self._source.integers(len(places))]
+        return place if law.chance(place) > LEAST else call.outcome
 
     def _forced(self, kind: Kind, call: Call) -> Any:
         left, name = self._left.get(self._place, []), self._place[1]

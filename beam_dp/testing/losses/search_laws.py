@@ -51,6 +51,11 @@ class Law(NamedTuple):
         """The chance of each place, and last that of none."""
         return [*map(float, self.masses(range(self.starts[0], self.stop)))]
 
+    def chance(self, place: int) -> float:
+        """Return the chance of one place, which is 0 where a grid has no number."""
+        begins = sorted({*self.starts, place, place + 1} - {self.stop})
+        return self.masses(begins)[begins.index(place)]
+
 
 def run_of(starts: Sequence[int], begin: int) -> int:
     """Return the run that a place is in."""
