@@ -25,6 +25,7 @@ COMMANDS = {
     "check": ("check", "look at your own files before a budget is spent: NOT PRIVATE"),
     "audit": ("audit", "try to refute on made-up rows that a release is private; costs nothing"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
+    "serve": ("expansion_service", "offer a release to pipelines in Java, Go and TypeScript"),
 }
 """The module of each command, and what it does."""
 

@@ -25,7 +25,7 @@ VALUES = ["value", "value", "value2", "value3", "value3"]
 
 def release(metrics: int, max_partitions: int | str, public: int) -> beam.PTransform:
     """Return the transform under test."""
-    bounds = dp.ContributionBounds(partitions=max_partitions)
+    bounds = dp.ContributionBounds(partitions=max_partitions) if max_partitions else None
     partitions = dp.PublicPartitions(range(public)) if public else dp.PrivatePartitions()
     return dp.PrivateAggregate(
         person="person",

@@ -5,6 +5,7 @@
     python -m benchmarks speed --growth 1,10             some lines of a table
     python -m benchmarks speed --sizes                   beside all peers, up to 100 million rows
     python -m benchmarks speed --sizes 1000 --rounds 1   a billion rows
+    python -m benchmarks speed --keys                    a million keys beside DuckDB without privacy
 
 All processes do the same: read Parquet, keep 3 partitions per person, sum and count per partition,
 write one CSV file. The rows of `--sizes` are of two shapes: one file, and ten files in which fewer
@@ -29,8 +30,10 @@ from benchmarks.tables import say
 MILLION = 10**6
 PEERS = {"DuckDB": ["duckdb_bounded"], "PipelineDP on Beam": ["pipelinedp_beam"]} | {
     f"Polars ({way})": ["polars_bounded", "--way", way]
-    for way in ("aggregate", "window", "threshold")
+    for way in ("aggregate", "window", "threshold", "rank")
 }
+FREE = "DuckDB, all partitions"
+PEERS[FREE] = ["duckdb_bounded", "--all"]
 """Modules of `benchmarks.peers` with their options, by the name of the line."""
 POLARS = [name for name in PEERS if name.startswith("Polars")]
 DUCKDB, PIPELINEDP = "DuckDB", "PipelineDP on Beam"
@@ -81,7 +84,8 @@ def sizes(millions: Sequence[int]) -> Iterator[Table]:
         lines = [Line(peer, million, data) for peer in (*POLARS, DUCKDB, *slow)]
         first = len(POLARS) + 1
         title = f"{million:,} million rows, {shape}"
-        yield Table(title, [*lines, ours(million, data=data)], first)
+        default = ours(million, "beam_dp, no bounds", data, ["--max_partitions", "auto"])
+        yield Table(title, [*lines, ours(million, data=data), default], first)
 
 
 def metrics() -> Iterator[Table]:
@@ -111,12 +115,23 @@ def partitions(numbers: Sequence[int]) -> Iterator[Table]:
     yield Table("People", [ours(10, f"beam_dp, people {each[1]}", each) for each in data])
 
 
+def keys(numbers: Sequence[int]) -> Iterator[Table]:
+    """20 million rows of 10 million people, many public keys, with and without a bound."""
+    for size in numbers:
+        data = ["--people", str(10 * MILLION), "--partitions", str(size)]
+        public = ["--public", str(size), "--max_partitions"]
+        kinds = {"all partitions": "0", "3 partitions a person": "3"}
+        lines = [ours(20, f"beam_dp, {kind}", data, [*public, n]) for kind, n in kinds.items()]
+        yield Table(f"{size:,} public keys", [Line(FREE, 20, data), *lines])
+
+
 PARTS = {
     "growth": ("time grows linearly with the rows, memory not at all", [1, 3, 10, 30, 100],
         lambda millions: [Table("Growth with the rows", [*map(ours, millions)])]),
     "sizes": ("1 to 100 million rows, or more, beside all peers", [1, 10, 100], sizes),
     "partitions": ("10 to a million partitions, public or selected; one person with all rows",
         [10, 100, 1000, 10_000, 100_000, MILLION], partitions),
+    "keys": ("a million public keys or more, beside DuckDB without privacy", [MILLION], keys),
     "uuid": ("person ids as 36-character strings against int64", None,
         lambda: [Table("Person ids", [
             ours(10, "beam_dp, int64 ids"), ours(10, "beam_dp, UUID ids", ["--uuid"])])]),

@@ -62,11 +62,7 @@ _VALUES = {
         "row by row: SELECT a, b * 2 AS b FROM rows WHERE c > 0; --numbers a,b: of CSV",
     ),
     "numbers": ("COLUMNS", ""),
-    "delimiter": (
-        "SIGN",
-        "between cells of CSV: , ; | or tab; --decimal , --thousands . --encoding latin-1",
-    ),
-    "decimal": ("SIGN", ""),
+    "decimal": ("SIGN", "in numbers of CSV: , or .; --thousands . --encoding latin-1"),
     "thousands": ("SIGN", ""),
     "encoding": ("NAME", ""),
     "output": ("FILE", "one such file, written whole or not at all"),
@@ -101,7 +97,7 @@ _LIMIT = re.compile(r"beyond (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?< ?(?P<least>
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
     *("input", "output", "report", "title", "number_style", "overwrite", "nonnegative", "metrics"),
-    *("query", "delimiter", "decimal", "thousands", "encoding", "also_by", "totals", *_UNIT),
+    *("query", "decimal", "thousands", "encoding", "also_by", "totals", *_UNIT),
     "select",
 )
 

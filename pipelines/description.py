@@ -1,7 +1,7 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
 Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files; title and number_style how the page is written; quotes, delimiter, decimal,
+which files; title and number_style how the page is written; quotes, decimal,
 thousands and encoding how the cells of CSV are written; query and
 numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
 also_by: [store, total] which further tables, totals: apart whether they agree; post_process: SQL on
@@ -34,7 +34,7 @@ from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 from pipelines.tables import tables_of
 
-DIALECT = ("quotes", "delimiter", "decimal", "thousands", "encoding")
+DIALECT = ("quotes", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
 FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
 TABLES = ("also_by", "totals", "top_partitions", "post_process")
@@ -103,7 +103,9 @@ def without_folders(given: Any, is_path: bool = False) -> Any:
         return {name: without_folders(part, name in _PATHS) for name, part in given.items()}
     if isinstance(given, list):
         return [without_folders(part, is_path) for part in given]
-    return run_record.file_names(given) if is_path and isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    return run_record.file_names(given) if is_path else run_record.sql_text(given)
 
 
 class Description:
@@ -139,8 +141,6 @@ class Description:
         self.given = given
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
-        if self.dialect.get("delimiter") in ("tab", r"\t"):
-            self.dialect["delimiter"] = "\t"
         self.query: str | None = given.get("query")
         self.numbers = mappings.columns_of(given.get("numbers"))
         self.output: str = given.get("output", "")

@@ -25,7 +25,6 @@ _ADVICE = {
     "ScaleThenChoose.budget": "give an epsilon and a delta",
     "PreprocessSensitivity.budget": "give the largest of them as epsilon, without a delta",
     "budget": "give a larger one, a larger weight, fewer candidates or smaller bounds",
-    "delimiter": "give that one, or tab for a tab",
     "encoding": "give cp1252 for files of Windows, or save others as UTF-8",
     "also_by": "name its columns, or write total for all rows",
     "limit": "give an epsilon for a new ledger, and none for one that exists",

@@ -58,7 +58,7 @@ def pipeline(
     guards.warn_of_unusual("PrivateAggregate", asked.release.budget)
     job = {"program": program, **without_folders({**given, "input": asked.input})}
     if "select" in given and given.get("input"):  # its text names the files too
-        job["select"] = given["select"].replace(given["input"], job["input"])
+        job["select"] = job["select"].replace(given["input"], job["input"])
     if asked.together:
         job["tables"] = asked.together
     rows, ready = rows_of(asked, made), []
@@ -118,16 +118,19 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
             return 0
         with terminal.warned():
             made = pipeline(asked, beam_options, line.prog, options.quiet)
+        of_template = beam_options.view_as(GoogleCloudOptions).template_location
+        if asked.ledger is not None and of_template:
+            raise ValueError(TEMPLATE)
         running.check(made)
         asked.check_reachable(made)
         if asked.ledger is not None:
-            if beam_options.view_as(GoogleCloudOptions).template_location:
-                raise ValueError(TEMPLATE)
             balance = asked.ledger.charge(asked.release, name)
     outputs = asked.files("output")
     stopping.cleanings += [functools.partial(whole_files.remove_unfinished, o) for o in outputs]
     running.run(made, "Reading and bounding", options.show_errors, options.quiet)
-    if not FileSystems.exists(asked.output):  # a template was written, no job has run
+    if of_template or not FileSystems.exists(
+        asked.output
+    ):  # no job has run; there may be an old file
         sys.stdout.write(f"{plans}{balance_line(balance)}")
         return 0
     found = show(outputs, asked.files("report"), asked.page)
@@ -149,7 +152,8 @@ def plans_of(asked: Description) -> str:
         texts = [f"{t.title}:\n{text}\n" for t, text in zip(asked.tables, texts, strict=True)]
         unusual = [f"Warning: {line}" for line in cautions(asked.release.budget)]
         texts += [wrapped(line, columns) for line in (asked.together, *unusual)]
-    texts += [wrapped(line, columns) for line in asked.became]
+    taken = reader_of(asked).taken() if asked.input else []
+    texts += [wrapped(line, columns) for line in (*asked.became, *taken)]
     return "".join(f"{text}\n" for text in texts)
 
 

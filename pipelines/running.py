@@ -63,8 +63,9 @@ def run(made: beam.Pipeline, first: str, show_errors: bool = False, quiet: bool 
 def check(made: beam.Pipeline) -> None:
     """Refuse a runner without its job server, and a trial that would be a run, before a charge."""
     runner = type(made.runner).__name__
-    if runner != "DataflowRunner" and made.options.view_as(TestOptions).dry_run:
-        raise ValueError(f"--dry_run is for Dataflow; on {runner} it would be a run: give --plan")
+    trial = "dry_run" if made.options.view_as(TestOptions).dry_run else "template_location"
+    if runner != "DataflowRunner" and made.options.get_all_options()[trial]:
+        raise ValueError(f"--{trial} is for Dataflow; on {runner} it would be a run: give --plan")
     if runner in guards.RECOMPUTING and not made.options.view_as(PortableOptions).job_endpoint:
         raise ValueError(
             f"{runner} must have a job server: start one, as docs/how_to/runners.md shows, and name "

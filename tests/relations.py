@@ -135,6 +135,14 @@ def sum_of_largest(rows: Rows) -> float:
     return sum(best.values())
 
 
+def sum_above_0(rows: Rows) -> float:
+    """Return the sum of people's totals, of which those below 0 count as 0."""
+    totals: dict[int | None, float] = collections.Counter()
+    for row in rows:
+        totals[row.person] += sum(values([row]))
+    return sum(max(0.0, total) for total in totals.values())
+
+
 def weights(rows: Rows) -> np.ndarray:
     """Return what rows with several owners add to a sum, in thousandths."""
     return np.array([int(max([0.0, *values([row])]) / THOUSANDTH) for row in rows], np.int64)
@@ -184,6 +192,11 @@ def frequent(rows: Rows) -> Sequence[float | Fraction]:
 
 
 ONE_OWNER = {
+    "rows": Statistic(dp.Count(), len),
+    "people": Statistic(dp.PeopleCount(), lambda rows: len({row.person for row in rows})),
+    "sum": Statistic(dp.Sum("value"), sum_above_0),
+    "max": Statistic(dp.Max("value"), functools.partial(kth, k=1)),
+    "min": Statistic(dp.Min("value"), lambda rows: -min(values(rows), default=math.inf)),
     **{f"{k}-th": Statistic(dp.KthLargest("value", k), functools.partial(kth, k=k))
        for k in (1, 2, 5)},
     "distinct": Statistic(
@@ -378,6 +391,12 @@ def by_day(rows: Rows) -> dict[int, list[Row]]:
     for row in rows:
         found[row.day].append(row)
     return found
+
+
+def unnumbered(name: str, rows: Rows) -> set[int]:
+    """Return the days where nobody has a number, of which a statistic of numbers has no line."""
+    numbers = {"sum": sum_above_0, "max": values, "min": values}.get(name, len)
+    return {day for day, kept in by_day(rows).items() if not numbers(kept)}
 
 
 def brute(rows: Rows, f: Callable[[Rows], float]) -> list[float]:

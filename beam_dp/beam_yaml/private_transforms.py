@@ -52,7 +52,7 @@ def private_aggregate(
         totals: Whether totals of these tables agree, or are apart, as they were drawn.
         unknown: What is refused, with the name that may be meant.
     """
-    given = {**locals(), **unknown}
+    given = {name: _plain(value) for name, value in {**locals(), **unknown}.items()}
     del given["unknown"]
     subject, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
     if given.pop("select") is None:
@@ -65,6 +65,14 @@ def private_aggregate(
     del options["metrics"], options["partition"]
     asked = Select(select, totals=further[1], **options)
     return ReleasedRows(asked, asked.tables.endings)
+
+
+def _plain(value: Any) -> Any:
+    """Return the rows in a value, which other languages write, as mappings of what they have."""
+    fields = getattr(value, "as_dict", None) or getattr(value, "_asdict", None)
+    if fields is not None:
+        return {name: _plain(each) for name, each in fields().items() if each is not None}
+    return list(map(_plain, value)) if isinstance(value, list) else value
 
 
 @dataclasses.dataclass(eq=False)

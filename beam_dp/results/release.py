@@ -145,7 +145,6 @@ def release(
     query: str | None = None,
     numbers: Sequence[str] = (),
     quotes: bool = True,
-    delimiter: str | None = None,
     decimal: str = ".",
     thousands: str | None = None,
     encoding: str = "utf-8",
@@ -180,7 +179,7 @@ def release(
         ledger: is charged before the run: a run that would pass its limit is refused.
         query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.
         numbers: columns of CSV files that the query takes as numbers; others are text for it.
-        quotes, delimiter, decimal, thousands, encoding: how the cells of CSV files are written, as
+        quotes, decimal, thousands, encoding: how the cells of CSV files are written, as
             in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
         also_by, totals: further tables of the same budget, as in `PrivateTables`; they are the
@@ -226,7 +225,6 @@ def release(
                 parsed,
                 numbers,
                 quotes=quotes,
-                delimiter=delimiter,
                 decimal=decimal,
                 thousands=thousands,
                 encoding=encoding,
@@ -246,7 +244,7 @@ def release(
             ledger.charge(aggregate, label("dp.release", pattern))
         name = pattern or type(data).__name__
         job = {"program": "beam_dp.release", "input": run_record.file_names(name)}
-        job |= {} if query is None else {"query": query}
+        job |= {} if query is None else {"query": run_record.sql_text(query)}
         job |= {} if after is None else {"post_process": after.text}
         job |= {"tables": tables.summary} if tables.summary else {}
         for part, table, path in zip(released, tables.tables, paths, strict=True):

@@ -100,10 +100,14 @@ class _CollectRows(quick_steps.QuickStep):
     def _by_shard(self, table: Table, text_of: _Texts) -> Iterator[tuple[int, bytes]]:
         person_hash = self._bounder.person_hash(table)
         shard = (person_hash >> np.uint64(33)).astype(np.int64) % self._shards
-        for number in np.unique(shard).tolist():
-            part = table.take(shard == number)
+
+        def packed(part: Table) -> bytes:
             texts = [text_of[digest] for digest in _digests(part)]
-            yield number, marshal.dumps((wire.pack(part), texts), _FORMAT)
+            return marshal.dumps((wire.pack(part), texts), _FORMAT)
+
+        for number in np.unique(shard).tolist():
+            for _, blob in wire.parts(table.take(shard == number), packed):
+                yield number, blob
 
 
 def _unpacked(blob: bytes) -> tuple[Table, _Texts]:

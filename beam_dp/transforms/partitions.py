@@ -96,8 +96,7 @@ class PublicPartitions:
         Args:
             pattern: the files, as for `ReadRows`: .parquet, .csv or .jsonl.
             columns: their columns, which have the names of the partition columns.
-            dialect: how the cells of CSV files are written: quotes, delimiter and encoding, as for
-                `ReadRows`.
+            dialect: how the cells of CSV files are written: quotes and encoding, as for `ReadRows`.
 
         Raises:
             TypeError, ValueError, OSError: for files that cannot be read or have no such column,

@@ -41,7 +41,7 @@ from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import adapted
-from beam_dp.transforms.stages.draw_once import BLOCK_ROWS, Block
+from beam_dp.transforms.stages.draw_once import Block
 
 AGREE, APART = "agree", "apart"
 TOTAL = "total"
@@ -314,7 +314,7 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
             open_links = [link for link in links if link.fine == at and link.is_open]
             rows = [(*key, False) for key in names[at]] if open_links else names[at]
             keys = draw_once.listed([*rows, *_others(plan, open_links, names)])
-        yield from ((at, block) for block in draw_once.cut(Block(keys, columns), BLOCK_ROWS))
+        yield from ((at, block) for block in draw_once.cut(Block(keys, columns)))
 
 
 def _others(

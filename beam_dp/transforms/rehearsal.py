@@ -26,6 +26,7 @@ from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.private_tables import PrivateTables, agreed
 from beam_dp.transforms.stages import draw_once, noise_off
 from beam_dp.transforms.stages.bound_and_summarise import (
+    LARGE,
     SHARED,
     VOTES,
     WEIGHED,
@@ -105,6 +106,7 @@ class _Rehearsal:
         self.bounder = Bounder(bounds, program.fields, self.layout.key, keep_rows=keep_rows)
         self.settled: dict[Any, dict[int, list[bytes]]] = {}
         collected = bundle(Collect(self.layout, self.bounder, 1), held)
+        self.large: list[Any] = []
         self.people: list[Any] = [(0, [lines for _, lines in collected])]
         self.first = program.request.chooses or program.selection is not None
         if self.first:
@@ -112,6 +114,7 @@ class _Rehearsal:
             self.votes = [_bare(each) for each in found if getattr(each, "tag", "") == VOTES]
             weights = [_bare(each) for each in found if getattr(each, "tag", "") == WEIGHED]
             self.weights = [packed for _, packed in weights]
+            self.large = [_bare(each) for each in found if getattr(each, "tag", "") == LARGE]
             self.people = [each for each in found if not isinstance(each, TaggedOutput)]
 
     def draw(self) -> list[draw_once.Block]:
@@ -122,7 +125,8 @@ class _Rehearsal:
         if made.request.chooses:
             _, chosen = draw_once.choose_parameters(b"", self.votes, made, *how)
         if made.selection is not None:
-            selected = [draw_once.select_partitions((0, self.weights), made, *how, chosen)[1]]
+            parts = draw_once.select_partitions((0, self.weights), made, *how, chosen)
+            selected = [part for _, (_, part) in parts]
         elif self.layout.partition and self.layout.public is None:  # the truth: all that have rows
             summary, _ = open_bucket(self._summaries(chosen, None)[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]
@@ -150,7 +154,7 @@ class _Rehearsal:
             self.settled[choice] = collections.defaultdict(list)
             measures = program.measures, program.shared_measures
             settle = Settle(self.bounder, *measures, 1, self.program if self.first else None)
-            for bucket, packed in bundle(settle, self.people, chosen, selected):
+            for bucket, packed in bundle(settle, self.people, chosen, selected, self.large):
                 self.settled[choice][bucket].append(packed)
         return self.settled[choice]
 

@@ -7,6 +7,7 @@ clock, which would tell when a run ended. Columns that were released keep their 
 which rows stay, in which order, and which columns are computed.
 """
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,12 +30,12 @@ _TABLE, _ROW = "released", "row of the released table"
 _FURTHER = ("where_clause", "modifiers", "qualify")
 _PARTS = {
     *_FURTHER,
+    *row_queries.PLACES,
     "type",
     "class",
     "select_list",
     "from_table",
     "table_name",
-    *row_queries.PLACES,
 }
 _CLASSES = row_queries.CLASSES | {"WINDOW"}
 
@@ -45,7 +46,9 @@ class ReleasedQuery:
 
     `SELECT *, expressions FROM released`, with all that SQL has for one table behind it. NaN is
     null. Where the SQL fails on what was released (as a number beyond all types), all rows stay, in
-    the order of their cells, and computed columns are empty: the table is paid for.
+    the order of their cells, and computed columns are empty: the table is paid for. Keys have the
+    type with which they are released, so 2 comes before 10; where the SQL takes them as text, as
+    LIKE does, they are text.
 
     Attributes:
         text: the SQL.
@@ -80,7 +83,7 @@ class ReleasedQuery:
         known, names, problem = [*self.keys, *self.numbers], [], ""
         _check_parts(parsed["statements"][0]["node"], known)
         try:
-            names = self._made(pa.table({name: pa.nulls(0) for name in known})).column_names
+            names = self._made(pa.table({name: pa.nulls(0) for name in known}), True).column_names
         except (row_queries.duckdb().Error, pa.ArrowException) as error:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"
@@ -93,11 +96,12 @@ class ReleasedQuery:
     def run(self, table: pa.Table) -> pa.Table:
         """Return the rows of a released table that stay, in their order, with computed columns."""
         table = table_files.ordered(table)
-        try:
-            made = self._made(table)
-        except (row_queries.duckdb().Error, pa.ArrowException, checks.ParameterError):
-            empty = dict.fromkeys(self.computed, pa.nulls(len(table), pa.float64()))
-            made = pa.table({_ROW: range(len(table)), **empty})
+        empty = dict.fromkeys(self.computed, pa.nulls(len(table), pa.float64()))
+        made = pa.table({_ROW: range(len(table)), **empty})
+        failed = row_queries.duckdb().Error, pa.ArrowException, checks.ParameterError
+        for as_text in (True, False):  # the last one that the SQL fits
+            with contextlib.suppress(*failed):
+                made = self._made(table, as_text)
         kept = table.take(made[_ROW])
         for name in self.computed:
             kept = kept.append_column(name, made[name])
@@ -109,14 +113,16 @@ class ReleasedQuery:
         numbers = [*of["numbers"], *([name] for name in self.computed)]
         return {**record, run_record.COLUMNS: {**of, "numbers": numbers}}
 
-    def _made(self, table: pa.Table) -> pa.Table:
+    def _made(self, table: pa.Table, as_text: bool) -> pa.Table:
         """Return what the SQL makes of a table: its columns, the place of each row, and numbers."""
         rows = {}
-        for name in (*self.keys, *self.numbers):
+        for name in self.keys:
             cells = table[name] if name in table.column_names else pa.nulls(len(table))
-            rows[name] = cells.cast(pa.string() if name in self.keys else pa.float64())
-            if name in self.numbers:
-                rows[name] = pc.if_else(pc.is_nan(rows[name]), None, rows[name])
+            typed = not as_text and not pa.types.is_null(cells.type)
+            rows[name] = cells if typed else cells.cast(pa.string())
+        for name in self.numbers:
+            cells = table[name].cast(pa.float64())
+            rows[name] = pc.if_else(pc.is_nan(cells), None, cells)
         engine = row_queries.connected()
         engine.register(_TABLE, pa.table({**rows, _ROW: range(len(table))}))
         made = engine.sql(self.text).to_arrow_table()
@@ -149,7 +155,8 @@ def _check_parts(node: Mapping[str, Any], columns: Sequence[str]) -> None:
         checks.require(not call or call in _functions(), _SUBJECT, _NAME, rule)
         for name in part["column_names"][-1:] if kind == "COLUMN_REF" else ():
             rule = f"fit the released columns {checks.listed(columns)}, and {name} is none"
-            checks.require(name.lower() in known, _SUBJECT, _NAME, rule, _FORM)
+            near = checks.near(name, columns) or _FORM
+            checks.require(name.lower() in known, _SUBJECT, _NAME, rule, near)
 
 
 @functools.cache

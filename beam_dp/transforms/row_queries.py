@@ -21,6 +21,8 @@ the rows that come out. It holds because of what a query may be, and of how it i
 * AND and OR look at both sides for each row. DuckDB would look at one side for the rows that the
   other one does not settle, and may choose which is first by what it saw of other rows.
 * A type is that of a column, or for rows that are no batches that of the row's own cells.
+* JOIN finds a partner for a row in a public table, in which no two rows have the same key: so the
+  row's own cells say which one, and one row stays one row, or none.
 """
 
 import collections
@@ -32,6 +34,7 @@ import decimal
 import functools
 import importlib.util
 import json
+import pathlib
 import re
 import threading
 import uuid
@@ -53,8 +56,9 @@ from beam_dp.transforms.io import table_files
 _SUBJECT = "Rows"
 _TABLE = "rows"
 _FORM = "Write SELECT visitor_id, spent * 1.2 AS spent FROM rows WHERE minutes > 5."
+_EXTERNAL = "enable_external_access"
 _CONFIG = {
-    "enable_external_access": "false",
+    _EXTERNAL: "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
@@ -118,6 +122,13 @@ _TYPES = {
     *("ANY", "INVALID"),  # of what takes every type, and of columns before they have one
 }
 _DECIMAL = "DECIMAL_TYPE_INFO"
+_READ_CSV = "read_csv(?, all_varchar = true, header = true)"
+_PUBLIC = {
+    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _READ_CSV),
+    ".parquet": "read_parquet(?)",
+}
+"""What reads public tables, by the end of their names."""
+_JOIN = "Write JOIN 'stores.csv' AS s ON rows.store = s.store, or USING (store)."
 _LONGEST = 1 << 16  # bytes of a cell of text
 _AT_ONCE = 1 << 24  # bytes of text in one execution
 PLACES = ("query_location", "query_location_length", "qualified_name")
@@ -145,6 +156,10 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     text in a column that is read is no UTF-8, or above 64 KiB. In CSV, columns are text unless
     `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression that has
     no meaning for them drops their row. Integers come out with 64 bits, times without a zone.
+
+    `JOIN 'stores.csv' AS s ON rows.store = s.store`, or LEFT JOIN, looks up columns of a public
+    file (CSV, Parquet), as `s.region`. It is read when the query is; nobody in it is protected. A
+    key that it has twice is refused.
 
     Args:
         query: the SQL.
@@ -187,6 +202,125 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
 
 
 @dataclasses.dataclass(frozen=True)
+class PublicTable:
+    """A public table in which a row may have a partner.
+
+    It is read when the query is, as a list of public keys is, and goes to the workers with it.
+
+    Attributes:
+        name: what the query calls it.
+        path: its file.
+        kind: INNER: rows without a partner are dropped; LEFT: they have nulls in its columns.
+        on: its key: pairs of a column of rows and one of its own, which match by their text.
+        cells: what it holds; those of CSV are text.
+    """
+
+    name: str
+    path: str
+    kind: str
+    on: tuple[tuple[str, str], ...]
+    cells: pa.Table
+
+    @classmethod
+    def of(cls, tree: Mapping[str, Any]) -> "tuple[Mapping[str, Any], list[PublicTable]]":
+        """Return the table of rows of a FROM, and the public tables that it joins.
+
+        Raises:
+            ValueError: for another join, and for a public table that has a key twice.
+        """
+        if tree["type"] != "JOIN":
+            return tree, []
+        first, before = cls.of(tree["left"])
+        right, condition = tree["right"], tree["condition"] or {}
+        path: str = right.get("table_name", "")
+        readers = [reader for end, reader in _PUBLIC.items() if path.endswith(end)]
+        plain = tree["join_type"] in ("INNER", "LEFT") and tree["ref_type"] == "REGULAR"
+        _can_join(plain and bool(readers), "have JOIN, or LEFT JOIN, with a public file")
+        _only(right, "type", "table_name", "alias", *PLACES)
+        name = names_of(right)[-1]
+        taken = {each.name.lower() for each in before}.union(names_of(first))
+        _can_join(name.isidentifier() and name not in taken, "give each table a name after AS")
+        equal = condition["children"] if condition.get("type") == "CONJUNCTION_AND" else [condition]
+        on = [(key, key) for key in tree["using_columns"]]
+        on = on or [_key(each, name, names_of(first)) for each in equal]
+        made = cls(name, path, tree["join_type"], tuple(on), _public(path, readers[0]))
+        made._check_key()
+        return first, [*before, made]
+
+    def _check_key(self) -> None:
+        """Refuse a table that lacks a column of the key, or has two rows with the same one."""
+        keys = [key for _, key in self.on if self.has([self.name, key])]
+        engine = connected()
+        engine.register("cells", self.cells)
+        by = ", ".join(f"CAST({quoted(key)} AS VARCHAR)" for key in keys)
+        asked = f"SELECT count(*) FROM cells GROUP BY {by} HAVING count(*) > 1 LIMIT 1"
+        rule = f"join on a key that {self.path!r} has once, and {checks.listed(keys)} stands twice"
+        _can_join(not engine.execute(asked).fetchall(), rule)
+
+    def has(self, names: Sequence[str]) -> bool:
+        """Return whether a column is one of this table, by its full name; refuse unknown ones."""
+        if len(names) != 2 or names[0].lower() != self.name.lower():
+            return False
+        there = self.cells.column_names
+        rule = f"name columns of {self.path!r}, {checks.listed(there)}, and {names[1]} is none"
+        known = names[1].lower() in map(str.lower, there)
+        checks.require(known, _SUBJECT, "query", rule, checks.near(names[1], there))
+        return True
+
+    def adds(self, name: str) -> bool:
+        """Return whether a column is one of this table alone, and not of its key."""
+        return name in self.cells.column_names and name not in dict(self.on).values()
+
+    def sql(self, runs: bool = False) -> str:
+        """Return what stands in FROM for it, as it is written or as it runs."""
+        source = self.name if runs else f"{quoted(self.path)} AS {self.name}"
+        side = "CAST({}.{} AS VARCHAR)" if runs else "{}.{}"
+        on = (
+            f"{side} = {side}".format(_TABLE, quoted(a), self.name, quoted(b)) for a, b in self.on
+        )
+        return f"{self.kind} JOIN {source} ON {' AND '.join(on)}"
+
+
+def names_of(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a table of FROM may be called before its columns, in lower case."""
+    path: str = table.get("table_name", "")
+    name = table["alias"] or pathlib.PurePath(path).name.partition(".")[0]
+    return _TABLE, path.lower(), name.lower()
+
+
+def _key(tree: Mapping[str, Any], name: str, own: Sequence[str]) -> tuple[str, str]:
+    """Return the column of rows, and that of a public table, which a condition compares."""
+    sides = [tree.get(side, {}).get("column_names") or [""] for side in ("left", "right")]
+    tables = [[part.lower() for part in names[:-1]] for names in sides]
+    rule = f"compare columns of rows and {name} only"
+    for at in (1, 0) if tree.get("type") == "COMPARE_EQUAL" and all(map(any, sides)) else ():
+        if tables[at] == [name] and tables[1 - at] in ([], *([each] for each in own)):
+            return sides[1 - at][-1], sides[at][-1]
+    raise checks.ParameterError(_SUBJECT, "query", rule, _JOIN)
+
+
+def _can_join(ok: bool, rule: str) -> None:
+    checks.require(ok, _SUBJECT, "query", rule, _JOIN)
+
+
+def _public(path: str, reader: str) -> pa.Table:
+    """Return what a public file holds."""
+    engine, problem = duckdb().connect(config={**_CONFIG, _EXTERNAL: "true"}), ""
+    try:
+        made: pa.Table = engine.sql(f"FROM {reader}", params=[path]).to_arrow_table()
+        return made
+    except duckdb().Error as error:
+        problem = str(error).partition("\n")[0].rstrip(".")
+    rule = f"name public files that can be read, and {path!r} cannot: {problem}"
+    raise checks.ParameterError(_SUBJECT, "query", rule)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclasses.dataclass(frozen=True)
 class Query:
     """A query that looks at one row at a time.
 
@@ -196,7 +330,8 @@ class Query:
         star: whether it gives all columns.
         named: its other columns; of those that are columns as they are, which ones.
         computed: of those that are not, the SQL; "" where it reads another of them.
-        mixed: those that read several columns.
+        mixed: those that read several columns, or a public table.
+        public: the public tables that it joins.
     """
 
     text: str
@@ -205,6 +340,7 @@ class Query:
     named: Mapping[str, str | None]
     computed: Mapping[str, str]
     mixed: frozenset[str]
+    public: tuple[PublicTable, ...] = ()
 
     @classmethod
     def of(cls, text: object) -> "Query":
@@ -216,31 +352,37 @@ class Query:
         engine, parsed = tree_of(_SUBJECT, "query", text, _FORM)
         node = parsed["statements"][0]["node"]
         _only(node, "type", "select_list", "from_table", "where_clause")
-        table = node["from_table"]
+        table, public = PublicTable.of(node["from_table"])
         is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == _TABLE
         _require(is_table, "be FROM rows, and from nothing else")
         _only(table, "type", "table_name", *PLACES)
         stars = [item for item in node["select_list"] if item["class"] == "STAR"]
         for star in stars:
             _only(star, "class", "type", *PLACES)
+            _can_join(not public, "name its columns")
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
         computed: dict[str, str] = {}
         mixed: set[str] = set()
-        used = list(_columns(node["where_clause"]))
         aliases: set[str] = set()
-        read: set[str] = set()
+        read = {of for each in public for of, _ in each.on}
+        used = [*_columns(node["where_clause"], public), *sorted(read)]
+        theirs = {name.lower() for each in public for name in each.cells.column_names}
         for item in items:
-            found = list(_columns(item))
+            found = list(_columns(item, public))
+            own = len(found) == len(list(_columns(item)))  # nothing of a public table
             read |= {*found} - aliases
-            plain = item.get("column_names", [""])[-1] in found
+            column = item.get("column_names", [""])[-1]
+            plain = column in found
             name = item["alias"] or (found[0] if plain else "")
             _require(bool(name), "name each expression, as in spent * 1.2 AS spent")
+            other = plain or column == name or name.lower() not in theirs
+            _require(other, f"not name an expression {name!r}, as a column of a public table")
             unlike = name.lower() not in map(str.lower, named)
             _require(unlike, f"give its columns different names, and {name!r} stands twice")
             named[name] = found[0] if plain else None
             if not plain:
-                alone = not aliases & {*found}
+                alone = own and not aliases & {*found}
                 computed[name] = value_of(engine, parsed, item) if alone else ""
                 mixed |= set() if alone and len({*found}) < 2 else {name}
             aliases |= {name} - {*found}
@@ -252,9 +394,13 @@ class Query:
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         _distinguished(needs)
         _check_patterns(engine, parsed)
-        strict = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
-        text = sql_of(engine, parsed, **strict)
-        return cls(text, needs, bool(stars), named, computed, frozenset(mixed))
+        parts = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
+        if public:
+            parts = rewritten(parts, lambda tree: _of_rows(tree, needs))
+            parts["from_table"] = from_of(each.sql(runs=True) for each in public)
+        text = sql_of(engine, parsed, **parts)
+        made = bool(stars), named, computed, frozenset(mixed), tuple(public)
+        return cls(text, needs, *made)
 
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
@@ -268,8 +414,12 @@ class Query:
     def check_person(self, name: str) -> None:
         """Refuse a person that is computed of several columns: it would make many of one.
 
-        Of one column, as in `lower(visitor_id)`, all rows of a person stay together.
+        Of one column, as in `lower(visitor_id)`, all rows of a person stay together. A table that
+        is joined by the person is about people, and is refused too.
         """
+        keys = [key for table in self.public for key, _ in table.on]
+        rule = f"join by other columns than {name!r}, the person: a table of people is not public"
+        _can_join((self.named.get(name) or name) not in keys, rule)
         rule = f"compute {name!r}, the person, of one column: of several, one person becomes many"
         _require(name not in self.mixed, rule)
 
@@ -335,15 +485,29 @@ def _only(node: Mapping[str, Any], *parts: str) -> None:
         _require(name in parts or value in NOTHING, f"not have {name.replace('_', ' ')}")
 
 
-def _columns(tree: Any) -> Iterator[str]:
-    """Yield the columns that an expression names; refuse what is not on the list."""
+def from_of(joins: Iterable[str]) -> Any:
+    """Return the tree of a FROM that joins public tables to rows."""
+    asked = " ".join(["SELECT 1 FROM", _TABLE, *joins])
+    return tree_of(_SUBJECT, "query", asked, _JOIN)[1]["statements"][0]["node"]["from_table"]
+
+
+def _of_rows(tree: dict[str, Any], needs: Sequence[str]) -> dict[str, Any]:
+    """Return a column of rows with the name of their table, for a public one may have it too."""
+    names = tree.get("column_names", [])
+    plain = len(names) == 1 and names[0] in needs
+    return {**tree, "column_names": [_TABLE, *names]} if plain else tree
+
+
+def _columns(tree: Any, public: Sequence[PublicTable] = ()) -> Iterator[str]:
+    """Yield the columns of rows that an expression names; refuse what is not on the list."""
     for part in parts_of(tree):
         kind = part.get("class", "CONSTANT")
         rule = f"look at one row: it may not have a {kind.lower()}"
         _require(kind in CLASSES and part.get("type") != "SELECT_NODE", rule)
         if kind == "COLUMN_REF":
             names = part["column_names"]
-            yield names[len(names) > 1 and names[0].lower() == _TABLE]
+            if not any(table.has(names) for table in public):
+                yield names[len(names) > 1 and names[0].lower() == _TABLE]
         elif kind == "OPERATOR":
             name = part["type"].removeprefix("OPERATOR_")
             _require(part["type"] in _OPERATORS, f"not have {name}: it is not on the list")
@@ -453,8 +617,18 @@ class _Engine:
     """Runs a query on batches."""
 
     def __init__(self, query: Query) -> None:
-        self._query, self._connection, self._planner = query, connected(), connected()
+        self._query = query
+        self._connection, self._planner = self._opened(), self._opened()
         self.bound = functools.lru_cache(self._bound)
+
+    def _opened(self) -> Any:
+        """Return a DuckDB that has the public tables, and reaches nothing else."""
+        engine = connected()
+        for each in self._query.public:
+            engine.register("read", each.cells)
+            engine.execute(f"CREATE TABLE {each.name} AS FROM read")
+            engine.unregister("read")
+        return engine
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield what a query makes of a batch, without the rows where it fails.
@@ -471,7 +645,7 @@ class _Engine:
             made = self._run(_short(plain)).to_batches()
         except (pa.ArrowException, duckdb().Error) as error:
             if isinstance(error, (duckdb().FatalException, duckdb().InternalException)):
-                self._connection = connected()  # the old one refuses everything from now on
+                self._connection = self._opened()  # the old one refuses everything from now on
             made = None
         if made is not None:
             yield from made

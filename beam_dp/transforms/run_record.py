@@ -35,6 +35,7 @@ COLUMNS = "columns"
 SUMS = "noise_of_sums"
 """The entry that says, of what adds up, the tail bound of the noise, its deviation, and how many
 hold sums."""
+_JOINED = re.compile(r"""(\bjoin\s+["'])[^"']*/""", re.IGNORECASE)
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
 
 
@@ -101,6 +102,11 @@ def plain(value: object) -> Any:
     if dataclasses.is_dataclass(value):
         return {"type": type(value).__name__, **plain(_fields(value))}
     return _named(value) if callable(value) else type(value).__name__
+
+
+def sql_text(text: str) -> str:
+    """Return SQL without the folders of the files that it joins."""
+    return _JOINED.sub(r"\1", text)
 
 
 def file_names(paths: str) -> str:

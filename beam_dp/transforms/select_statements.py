@@ -1,9 +1,11 @@
-"""One SELECT is a whole release: the mapping that it stands for, a function of its text alone.
+"""One SELECT is a whole release: the mapping that it stands for.
+
+It is a function of the statement's text, and of the columns of public files that it joins.
 
 Each part of a statement goes to one of three places, and none of them is new:
 
-* WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query` of the
-  mapping, and `row_queries` has the list of what may stand there.
+* JOIN, WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query`
+  of the mapping, and `row_queries` has the list of what may stand there.
 * Aggregates become metrics, ROLLUP, CUBE and GROUPING SETS become `also_by`. Only they cost.
 * HAVING, expressions of aggregates, ORDER BY and LIMIT become `post_process`: DuckDB runs them on
   the released table, so they cost nothing (Dwork, Roth, 2014, Proposition 2.1).
@@ -11,7 +13,8 @@ Each part of a statement goes to one of three places, and none of them is new:
 What the mapping cannot say is refused, with one line that names the part and what to write.
 
 *Cells of text.* A column that is compared with a number, or computed with, becomes one of `numbers`:
-in CSV it is read as a number. Where its text is needed too (of a key, of values that are counted),
+in CSV it is read as a number. So does one that a sum, or another metric of numbers, may take as it
+is, as in CASE. Where its text is needed too (of a key, of values that are counted),
 the expression casts it. A column that is compared with a date or a time, or given to a function of
 times, is cast to TIMESTAMP.
 """
@@ -46,22 +49,14 @@ _REFUSED = {
     "cte_map": ("not have WITH", "Compute its rows before, and name their file in FROM"),
     "qualify": ("not have QUALIFY", "Write HAVING, or ORDER BY and LIMIT"),
     "sample": ("not have a sample", "Leave it out: intervals say how sure numbers are"),
-    "JOIN": ("not have JOIN", "Join before: a row must have its columns already"),
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
     "TABLE_FUNCTION": ("call no function in FROM", "Write FROM 'visits.csv'"),
     "EMPTY": ("have FROM", "Write FROM 'visits.csv'"),
 }
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
-    *(
-        "BASE_TABLE",
-        "having",
-        "modifiers",
-        "aggregate_handling",
-        "table_name",
-        "alias",
-        *row_queries.PLACES,
-    ),
+    *("having", "modifiers", "aggregate_handling", "BASE_TABLE", "table_name", "alias"),
+    *row_queries.PLACES,
 }
 _LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
 _TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
@@ -114,14 +109,14 @@ class _Reader:
     def __init__(self, text: str, people: tuple[str, ...], period: str) -> None:
         self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
         node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
-        table = node["from_table"]
+        table, self._public = row_queries.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
         for name in [name for name, value in parts if value not in row_queries.NOTHING]:
             refused = _REFUSED.get(name, (f"have no {name.replace('_', ' ')}", _FORM))
             _require(name in _PARTS or name in _LAST, *refused)
         self._input: str = table["table_name"]
-        self._tables = {self._input.lower(), table["alias"].lower()}
+        self._tables = row_queries.names_of(table)
         self._node: Tree = row_queries.rewritten(node, self._unqualified)
         self._items: list[Tree] = self._node["select_list"]
         of_rows = [self._items, self._node["where_clause"]]
@@ -130,6 +125,7 @@ class _Reader:
         self._people, self._period = people, period
         self._outputs = {name: _reference(name) for name in units}  # the columns of the query
         self._text = {*units}  # columns whose cells are needed as they are written
+        self._added: set[str] = set()  # columns of the query whose cells are numbers
         self._numbers: dict[str, None] = {}
         self._keys: dict[str, str] = {}  # by their expressions
         self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
@@ -139,6 +135,8 @@ class _Reader:
         """Return what the statement asks for."""
         is_file = any(self._input.endswith(end) for end in formats.READ)
         where = self._node["where_clause"]
+        for each in self._public:
+            self._became.append(f"{each.sql()}: a PUBLIC table: nobody in it is protected")
         self._say("WHERE", where, "which rows count, each by itself")
         by, *also = self._tables_by()
         for item in filter(_aggregate, self._items):
@@ -148,7 +146,8 @@ class _Reader:
         as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
         parts = {"input": self._input if is_file else "", "partition": by, "also_by": also}
         parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
-        parts["query"] = "" if as_they_are and where is None else self._query(where)
+        as_they_are = as_they_are and where is None and not self._public
+        parts["query"] = "" if as_they_are else self._query(where)
         parts |= {"numbers": [*self._numbers], "post_process": after}
         if self._numbers:
             self._became.append(f"{', '.join(self._numbers)}: read as numbers where cells are text")
@@ -167,9 +166,13 @@ class _Reader:
         made = {name: part for name, part in tree.items() if name not in row_queries.PLACES}
         if made.get("class") == "COLUMN_REF":
             names = made["column_names"]
-            made["column_names"] = names[len(names) > 1 and names[0].lower() in self._tables :]
+            if len(names) == 1:  # of two public tables it is refused below
+                names = [*(each.name for each in self._public if each.adds(*names)), *names]
+            names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
-            _require(len(made["column_names"]) == 1, rule, "Write spent, or rows.spent")
+            is_public = any(each.has(names) for each in self._public)
+            _require(len(names) == 1 or is_public, rule, "Write spent, or rows.spent")
+            made["column_names"] = names
         return made
 
     def _tables_by(self) -> list[Any]:
@@ -191,10 +194,11 @@ class _Reader:
         """Return the name of a column of GROUP BY: that of SELECT, where it stands there too."""
         tree = self._item(tree)
         alias = next((item["alias"] for item in self._items if _same(item) == _same(tree)), "")
-        name: str = tree["alias"] or alias or _name_of(tree)
+        name: str = tree["alias"] or alias or (tree.get("column_names") or [""])[-1]
         hint = f"Write SELECT {self._sql(tree)} AS day, ... GROUP BY day"
         _require(bool(name), "name each expression of GROUP BY", hint)
-        read = {*map(_name_of, row_queries.parts_of(tree))}
+        is_public = "column_names" in tree and not _name_of(tree)
+        read = self._read if is_public else {*map(_name_of, row_queries.parts_of(tree))}
         rule = f"give {self._sql(tree)} another name than {name}, which it reads"
         _require(_name_of(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
@@ -225,11 +229,13 @@ class _Reader:
         _require(bool(alias or plain) or tree is None, rule, hint)
         column = None
         if tree is not None:
-            known = (made for made, other in self._outputs.items() if _same(other) == _same(tree))
+            alike = self._text if word in ("distinct_count", "ratio") else self._added
+            outputs = {made: other for made, other in self._outputs.items() if made in alike}
+            known = (made for made, other in outputs.items() if _same(other) == _same(tree))
             named = self._sql(tree) if alias in self._read else alias
             column = plain or next(known, named)
             self._column(column, tree)
-            self._text |= {plain} if word in ("distinct_count", "ratio") else set()
+            alike.add(column)
         name = alias or "_".join(filter(None, [word, column]))
         self._metrics[asked] = name, {word: column, **options, "name": name}
         self._say("", call, f"{name}, the metric {word}{f' of {column}' if column else ''}")
@@ -283,6 +289,10 @@ class _Reader:
         further: list[Tree] = []
         released = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
         for item in self._items:
+            if self._period and item["alias"] == self._period not in released:
+                self._column(self._period, item)
+                self._say("", item, f"{self._period}, the period, which is not released")
+                continue
             made, name = self._on_released(item), item["alias"] or _name_of(item)
             name = name or _name_of(made)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
@@ -298,6 +308,7 @@ class _Reader:
         columns = [*star["statements"][0]["node"]["select_list"], *further]
         where, last = self._on_released(having), self._on_released(last)
         parts = {"select_list": columns, "where_clause": where, "modifiers": last}
+        parts = row_queries.rewritten(parts, self._of_keys)
         return row_queries.sql_of(self._engine, star, **parts)
 
     def _on_released(self, tree: Any) -> Any:
@@ -325,24 +336,35 @@ class _Reader:
 
     def _query(self, where: Tree | None) -> str:
         """Return the SQL that makes the rows."""
-        items = [
-            {**row_queries.rewritten(tree, self._typed), "alias": name * (_name_of(tree) != name)}
-            for name, tree in self._outputs.items()
-        ]
+        items = []
+        for name, tree in self._outputs.items():
+            made = row_queries.rewritten(tree, self._typed)
+            added = name in self._added and not _name_of(tree)
+            for column in _values(made) if added else ():
+                self._take(column, "DOUBLE")
+            items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
+        parts["from_table"] = row_queries.from_of(each.sql() for each in self._public)
         return row_queries.sql_of(self._engine, self._plain, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
         """Return an expression that takes columns of text as what they are compared with."""
-        operands = list(_operands(tree))
-        kind = "DOUBLE" if _called(tree, _ARITHMETIC) and not _called(tree, "[-+]") else ""
-        kind = "TIMESTAMP" if _called(tree, _PARTS_OF_TIMES) else kind
-        kind = max([kind, *map(_kind, operands)])  # a time before a number
-        for operand in filter(_name_of, operands if kind else ()):
-            if kind == "DOUBLE" and _name_of(operand) not in self._text:
-                self._numbers[_name_of(operand)] = None
-            else:  # the tree is a copy
-                operand |= _cast(dict(operand), kind)
+        for column, kind in _taken(tree):
+            self._take(column, kind)
+        return tree
+
+    def _take(self, column: Tree, kind: str) -> None:
+        """Make a column of text a number, or a time."""
+        if kind == "DOUBLE" and _name_of(column) not in {"", *self._text}:
+            self._numbers[_name_of(column)] = None
+        else:  # the tree is a copy
+            column |= _cast(dict(column), kind)
+
+    def _of_keys(self, tree: Tree) -> Tree:
+        """Return an expression of released columns that takes keys as what they are compared with."""
+        for column, kind in _taken(tree):
+            if _name_of(column) in self._keys.values():
+                column |= _cast(dict(column), kind)
         return tree
 
 
@@ -376,8 +398,9 @@ def _same(tree: Tree) -> str:
 
 
 def _name_of(tree: Tree) -> str:
-    """Return the name of the column that an expression is; "" for others."""
-    return tree["column_names"][0] if tree.get("class") == "COLUMN_REF" else ""
+    """Return the name of the column of rows that an expression is; "" for others."""
+    [*table, name] = tree.get("column_names") or [""]
+    return "" if table else name
 
 
 def _reference(name: str) -> Tree:
@@ -401,7 +424,7 @@ def _where(condition: Tree | None, tree: Tree, other: Tree | None = None) -> Tre
 def _cast(tree: Tree, kind: str) -> Tree:
     made = {"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "child": {**tree, "alias": ""}}
     named = {"class": "TYPE", "type": "TYPE", "alias": "", "type_name": kind, "children": []}
-    return {**made, "type_expr": named, "try_cast": False}
+    return {**made, "type_expr": named, "try_cast": True}
 
 
 def _is_condition(tree: Tree) -> bool:
@@ -411,6 +434,30 @@ def _is_condition(tree: Tree) -> bool:
     if tree["class"] == "OPERATOR":
         return bool(tree["type"] != "OPERATOR_COALESCE")
     return tree["class"] in ("COMPARISON", "CONJUNCTION", "BETWEEN") or _called(tree, _TESTS)
+
+
+def _taken(tree: Tree) -> Iterator[tuple[Tree, str]]:
+    """Yield the columns that an expression takes as numbers or times, and as which of the two."""
+    operands = list(_operands(tree))
+    kind = "DOUBLE" * _called(tree, _ARITHMETIC) or "TIMESTAMP" * _called(tree, _PARTS_OF_TIMES)
+    kind = max([kind, *map(_kind, operands)])  # a time before a number
+    for operand in operands if kind else ():
+        yield from ((column, kind) for column in _values(operand))
+
+
+def _values(tree: Tree) -> Iterator[Tree]:
+    """Yield the columns of which one may be the value of an expression."""
+    parts: list[Tree] = []
+    if tree["class"] == "CASE":
+        parts = [*(each["then_expr"] for each in tree["case_checks"]), tree["else_expr"]]
+    elif tree["type"] == "OPERATOR_COALESCE":
+        parts = tree["children"]
+    elif _called(tree, "if|greatest|least|nullif"):
+        parts = [each["expression"] for each in tree["arguments"]][_called(tree, "if") :]
+    for part in parts:
+        yield from _values(part)
+    if "column_names" in tree:
+        yield tree
 
 
 def _operands(tree: Tree) -> Iterator[Tree]:

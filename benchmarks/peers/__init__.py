@@ -50,8 +50,10 @@ def report(path: str, started: float, header: bool = False) -> str:
         header: whether the file has one.
     """
     with open(path, newline="") as file:
-        lines = csv.DictReader(file, None if header else ("partition", "count"))
-        counts = [float(line.get("count", 0)) for line in lines]
+        lines = csv.reader(file)
+        names = next(lines) if header else ["partition", "count"]
+        place = names.index("count") if "count" in names else None
+        counts = [0.0 if place is None else float(cells[place]) for cells in lines]
     return line_of(len(counts), round(sum(counts)), started)
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.duckdb_bounded --input rows.parquet --output sums.csv
 
-What does not fit into memory goes to a folder beside the output.
+With --all no row is left out. What does not fit into memory goes to a folder beside the output.
 """
 
 import csv
@@ -24,6 +24,10 @@ KEPT = """
 """
 TOTALS = "SELECT partition, sum(sum)::DOUBLE, sum(count)::BIGINT FROM kept GROUP BY partition"
 
+ALL = """
+    SELECT partition, sum(value) AS sum, count(*) AS count FROM read_parquet(?) GROUP BY partition
+"""
+
 
 def totals(path: str, limit: int, folder: Path) -> list[tuple[object, float, int]]:
     """Return each partition with its sum and its count."""
@@ -32,10 +36,22 @@ def totals(path: str, limit: int, folder: Path) -> list[tuple[object, float, int
         return connection.execute(query, [path, limit]).fetchall()
 
 
+def written(path: str, output: str) -> None:
+    """Write the sums and counts of all rows."""
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({ALL}) TO '{output}' (HEADER)", [path])
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file, write the table, print how many rows and partitions it holds."""
     started = time.perf_counter()
-    arguments = peers.options(__doc__).parse_args(words)
+    parser = peers.options(__doc__)
+    parser.add_argument("--all", action="store_true", help="no bound: the totals of all rows")
+    arguments = parser.parse_args(words)
+    if arguments.all:
+        written(arguments.input, arguments.output)
+        sys.stdout.write(peers.report(arguments.output, started, header=True))
+        return
     output = Path(arguments.output)
     rows = totals(arguments.input, arguments.max_partitions, output.parent)
     with output.open("w", newline="") as file:

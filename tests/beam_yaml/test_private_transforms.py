@@ -5,8 +5,8 @@ import datetime
 import functools
 import json
 import runpy
-import subprocess
 import sys
+import traceback
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -83,11 +83,11 @@ def test_the_transforms_of_the_provider_file_run(
     assert [row["day"] for row in rows("b")] == ["1", "2", "3"]
 
 
-def test_the_provider_file_ships_and_names_what_there_is() -> None:
-    told = subprocess.run(
-        [sys.executable, "-m", "beam_dp.beam_yaml"], check=True, capture_output=True, text=True
-    )
-    [provider] = yaml.safe_load(Path(told.stdout.strip()).read_text())
+def test_the_provider_file_ships_and_names_what_there_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runpy.run_module("beam_dp.beam_yaml", run_name="__main__")
+    [provider] = yaml.safe_load(Path(capsys.readouterr().out.strip()).read_text())
     for name, place in provider["transforms"].items():
         assert place == f"beam_dp.beam_yaml.private_transforms.{place.rpartition('.')[2]}"
         assert hasattr(private_transforms, place.rpartition(".")[2]), name
@@ -102,14 +102,15 @@ def test_keys_of_unknown_types_become_text() -> None:
     assert found == beam.Row(a="1", b=None, c="2020-01-02", count=3.5)
 
 
-def test_a_misspelt_part_is_told_with_the_right_one(folder: Path) -> None:
+def test_a_misspelt_part_is_told_with_the_right_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("pipeline.yaml").write_text(PIPELINE.replace("partition: day", "partition_keys: day"))
-    words = [sys.executable, "-m", "apache_beam.yaml.main", "--yaml_pipeline_file=pipeline.yaml"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert (
-        "not have the word 'partition_keys'. Did you mean partitions or partition?" in done.stderr
-    )
+    monkeypatch.setattr(sys, "argv", ["main", "--yaml_pipeline_file=pipeline.yaml"])
+    with pytest.raises(ValueError) as failed:
+        runpy.run_module("apache_beam.yaml.main", run_name="__main__")
+    said = "".join(traceback.format_exception(failed.value))
+    assert "not have the word 'partition_keys'. Did you mean partitions or partition?" in said
 
 
 TABLES = """

@@ -83,6 +83,52 @@ def test_the_record_and_the_page_say_what_was_computed() -> None:
     assert "rows that the query drops" not in repr(exact("SELECT sum(n) AS s FROM rows"))
 
 
+DAYS = pa.table({
+    "who": [f"p{row}" for row in range(600)],
+    "day": [1 + row % 12 for row in range(600)],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "last", "expected"),
+    [
+        ("day", "HAVING k > 1 ORDER BY k DESC LIMIT 3", [12, 11, 10]),
+        ("day", "HAVING k <> '3' ORDER BY k LIMIT 3", [1, 2, 4]),
+        ("day", "HAVING k LIKE '1%' ORDER BY k", [1, 10, 11, 12]),
+        ("CAST(day AS VARCHAR)", "ORDER BY k DESC LIMIT 3", ["9", "8", "7"]),
+        ("CAST(day AS VARCHAR)", "HAVING k > 9 ORDER BY k + 0 DESC", ["12", "11", "10"]),
+        ("CAST(CAST(day AS VARCHAR) AS INTEGER)", "ORDER BY k DESC LIMIT 3", [12, 11, 10]),
+    ],
+)
+def test_released_keys_are_sorted_and_compared_by_their_type(
+    key: str, last: str, expected: list[Any]
+) -> None:
+    """Of 12 days with 50 people each none is left out, but with a chance below 1e-12."""
+    asked = f"SELECT {key} AS k, count(*) AS n FROM rows GROUP BY k {last}"
+    released = dp.select(asked, rows=DAYS, person="who", budget=dp.Budget(30.0, 1e-6))
+    assert released.table["k"].to_pylist() == expected
+
+
+def test_values_of_conditions_are_read_as_numbers(tmp_path: Any) -> None:
+    """In CSV files all cells are text."""
+    lines = "".join(f"p{n},{n % 4}.5,{n % 3},{'xy'[n % 2]}\n" for n in range(90))
+    (tmp_path / "in.csv").write_text(f"who,spent,cost,kind\n{lines}")
+    asked = f"""SELECT sum(spent) FILTER (WHERE kind = 'x') AS a, sum(spent - cost) AS b,
+        sum(CASE WHEN kind = 'y' THEN -cost ELSE coalesce(spent, 0) END) AS c
+        FROM '{tmp_path}/in.csv'"""
+    with without_noise():
+        found = dp.select(asked, person="who", budget=dp.Budget(1.0)).table
+    [expected] = duckdb.sql(asked).fetchall()
+    assert [found[name][0].as_py() for name in "abc"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("part", ["HAVING stor > 'a'", "ORDER BY stor", "HAVING stor + 1 > c"])
+def test_a_misspelt_column_of_the_released_table_names_its_neighbour(part: str) -> None:
+    asked = f"SELECT store, count(*) AS c FROM rows GROUP BY store {part}"
+    with pytest.raises(ValueError, match=r"and stor is none. Did you mean store\?"):
+        exact(asked, **PARTITIONS)
+
+
 def test_what_fails_on_released_numbers_leaves_the_table_as_it_is() -> None:
     asked = "SELECT store, sum(n) AS s, CAST(s AS TINYINT) AS small FROM rows GROUP BY store"
     asked += " HAVING small > 0 ORDER BY s"

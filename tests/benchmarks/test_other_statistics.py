@@ -11,7 +11,6 @@ from benchmarks.suites import Rows
 
 NAMED = {other.name: other for other in OTHERS}
 TEN = Rows(np.arange(10), np.zeros(10, np.int64), {"v": np.arange(1.0, 11.0)})
-UNKNOWN = np.array([np.inf])
 
 
 @pytest.mark.parametrize(

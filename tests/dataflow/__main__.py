@@ -61,10 +61,13 @@ def build(text: str, root: Path, folder: Path, binaries: Path) -> None:
             else:
                 shutil.copyfile(source, place)
     path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
+    defaults = dict(
+        rest.split("=") for name, rest in instructions(text) if name == "ARG" if "=" in rest
+    )
     for name, command in instructions(text):
         if name == "RUN":
             words = ["/bin/sh", "-c", command]
-            quiet = {"stdout": subprocess.DEVNULL, "env": bare(path)}
+            quiet = {"stdout": subprocess.DEVNULL, "env": {**bare(path), **defaults}}
             subprocess.run(words, cwd=folder, check=True, **quiet)
 
 

@@ -7,7 +7,7 @@ on lone surrogates and on objects without a pickle before any transform sees the
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -111,17 +111,6 @@ def as_row(row: Sequence[object]) -> beam.Row:
     return beam.Row(**as_dict(row))
 
 
-def as_named_tuple(row: Sequence[object]) -> Visit:
-    return Visit(*row)
-
-
-FORMS: dict[str, Callable[[Sequence[object]], object]] = {
-    "dict": as_dict,
-    "Row": as_row,
-    "NamedTuple": as_named_tuple,
-}
-
-
 def as_batch(row: Sequence[object], types: Mapping[str, pa.DataType] = {}) -> pa.RecordBatch:
     """Return a batch of one row; a value that already is an array is taken as it is."""
     columns = [
@@ -171,18 +160,9 @@ def contents(
     found: Layout | None = None,
 ) -> dict[Key, Content]:
     """Return what a whole pipeline leaves of the rows, before any noise."""
-    return dict(keyed_contents(rows, bounds, found))
-
-
-def keyed_contents(
-    rows: Iterable[object],
-    bounds: ContributionBounds = UNBOUNDED,
-    found: Layout | None = None,
-) -> list[tuple[Key, Content]]:
-    """Return the same as pairs: 1 and True are one key of a Python dict."""
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         seen = keep(start(pipeline, rows) | summarise(found or layout(), bounds))
-    return read(seen, found or layout())
+    return dict(read(seen, found or layout()))
 
 
 def summarise(found: Layout, bounds: ContributionBounds) -> summarising.Summarise:
@@ -206,50 +186,6 @@ def _contents(cells: PartitionView) -> Iterator[Content]:
         cells.histogram(0, 1)[0].ravel().tolist(), *totals, strict=True
     ):
         yield Content(int(people), int(rows), int(above - below), int(valid))
-
-
-class Case(NamedTuple):
-    """One row of the table of bad inputs.
-
-    Attributes:
-        name: the number of the row in the table, and words.
-        value: what stands in the field under test.
-        kept: what is expected of it: for people whether they count, for keys the key that is
-            released (None: dropped), for values what is added, in units (None: absent).
-        column: the same as an Arrow column of one row; None where Arrow cannot hold it.
-    """
-
-    name: str
-    value: object
-    kept: Any = None
-    column: pa.Array | None = None
-
-
-Build = Callable[[Case, object], Sequence[object]]
-ARROW = ("RecordBatch", "Table")
-ALL_FORMS = (*FORMS, *ARROW)
-
-
-def rows_of(cases: Sequence[Case], form: str, build: Build) -> list[object]:
-    """Return the rows of the cases in a form; those that it cannot hold are left out."""
-    if form in FORMS:
-        return [FORMS[form](build(case, case.value)) for case in cases]
-    batches = [as_batch(build(case, case.column)) for case in cases if case.column is not None]
-    if form == "RecordBatch":
-        return list(batches)
-    # As a slice from the middle of a table, so that offsets are not 0.
-    return [pa.Table.from_batches([batch] * 3).slice(1, 1) for batch in batches]
-
-
-def expressible(cases: Sequence[Case]) -> list[tuple[Case, str]]:
-    """Return every case with every form that can hold it."""
-    pairs = itertools.product(cases, ALL_FORMS)
-    return [(case, form) for case, form in pairs if form in FORMS or case.column is not None]
-
-
-def names(pairs: Sequence[tuple[Case, str]]) -> list[str]:
-    """Return the ids of the tests."""
-    return [f"{case.name}-{form}" for case, form in pairs]
 
 
 class Hostile:

@@ -107,6 +107,7 @@ def test_columns_move_as_little():
     assert max(map(sum, removed)) == MAX_PARTITIONS * ROWS and max(map(max, removed)) == ROWS
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "bounds",
     [dp.ContributionBounds(3, ROWS), dp.ContributionBounds(MAX_PARTITIONS, ROWS + 1)],

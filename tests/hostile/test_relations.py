@@ -4,58 +4,12 @@ Times are measured with what a person, a partition or a list of partitions can g
 stand an order of magnitude above what one core needs.
 """
 
-import decimal
 import math
-from typing import Any
-
-import numpy as np
-import pytest
 
 import beam_dp as dp
-from tests.hostile import support
-from tests.relations import ONE_OWNER
 from tests.transforms.test_aggregate_relations import run
 
-CANARY = "canary-7f3a"
 CANDIDATES = dp.Candidates.linear(0, 1000, 1)
-OF_ITEMS = {name: ONE_OWNER[name].metric for name in ("distinct", "frequency", "squares")}
-NO_ITEMS: dict[str, Any] = {
-    "none": None,
-    "nan": math.nan,
-    "infinity": math.inf,
-    "list": [CANARY],
-    "dict": {CANARY: 1},
-    "tuple": (CANARY,),
-    "set": {CANARY},
-    "bytes": CANARY.encode(),
-    "complex": 1j,
-    "surrogate": "\udc80" + CANARY,
-    "beyond 4096 bits": 1 << 5000,
-    "not a time": np.datetime64("NaT"),
-    "object": object(),
-    "hostile": support.Hostile(),
-    "signalling": decimal.Decimal("sNaN"),
-    "array": np.array([1, 2]),
-}
-
-
-def levels(given: list[Any], metric: Any) -> list[float]:
-    [row] = run(given, dp.RemovalLoss(metric, "person", removals=4))
-    return list(row.profile)
-
-
-def rows_of(items: list[Any]) -> list[dict[str, Any]]:
-    return [{"person": person, "item": item} for person, item in enumerate(items)]
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("metric", OF_ITEMS.values(), ids=OF_ITEMS)
-def test_what_is_no_item_drops_and_leaves_others_alone(metric: Any) -> None:
-    """Nothing changes beside items; alone, a first level would be 1 or more if any of these counted."""
-    hostile = [item for item in NO_ITEMS.values() for _ in range(2)]
-    expected = levels(rows_of(["a", "a", "b"]), metric)
-    assert levels(rows_of(["a", "a", "b", *hostile]), metric) == expected
-    assert levels(rows_of(hostile), metric) == [0.0] * 5
 
 
 METRICS = [

@@ -110,16 +110,22 @@ def test_nothing_of_the_data_is_said(
         assert CANARY not in text and WORD not in text
 
 
-def test_an_output_that_exists_is_kept_unless_told(
+def test_an_output_or_a_page_that_exists_is_kept_unless_told(
     visits: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
-    out = tmp_path / "out.csv"
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    page.write_text("mine")
+    files = ["--input", visits, "--output", str(out), "--report", str(page)]
+    words = command(*files, "--count", *RUN)
+    said = refused(aggregate, *words)
+    assert f"report must name a new file, not '{page}': name another, or overwrite it" in said
+    assert not out.exists()
     out.write_text("mine")
-    words = command("--input", visits, "--output", str(out), "--count", *RUN)
-    refused(aggregate, *words)
-    assert out.read_text() == "mine"
+    refused(aggregate, *words[: words.index("--report")], "--count", *RUN)
+    assert out.read_text() == page.read_text() == "mine"
     assert aggregate.main([*words, "--overwrite"]) == 0
     assert out.read_text().startswith("day,count,count_low,count_high")
+    assert "<html" in page.read_text(encoding="utf-8")
 
 
 def made(words: list[str]) -> dp.PrivateAggregate:
@@ -136,14 +142,8 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
-    limits += [
-        "--suppress",
-        "beyond 25%",
-        "--suppress",
-        "sum_spent_low < 100",
-        "--suppress",
-        "sum_spent<1.5",
-    ]
+    for rule in ("beyond 25%", "sum_spent_low < 100", "sum_spent<1.5"):
+        limits += ["--suppress", rule]
     options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
     by_flags = command_line.described(options)
     written = tmp_path / "release.yaml"

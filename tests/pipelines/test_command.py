@@ -1,5 +1,6 @@
 """The command `beam-dp`: each word is a job, also where a folder `pipelines` is somebody else's."""
 
+import contextlib
 import importlib
 import os
 import re
@@ -54,11 +55,22 @@ def test_every_word_is_a_job_and_is_in_the_help(
     assert command.main() == 2 and "must name one of aggregate, " in capsys.readouterr().err
 
 
-def test_help_and_version_and_a_schedule_are_called_by_their_names(tmp_path: Path) -> None:
-    said = called(tmp_path, "ledger", "schedule", "--help").stdout
-    assert said.startswith("usage: beam-dp ledger schedule --runs N --total_epsilon E ...")
-    assert called(tmp_path, "help", "ledger").stdout == called(tmp_path, "ledger", "--help").stdout
-    assert called(tmp_path, "--version").stdout == f"beam_dp {beam_dp.__version__}\n"
+def test_help_and_version_and_a_schedule_are_called_by_their_names(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_load_jobs", lambda: None)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def said(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["beam-dp", *words])
+        with contextlib.suppress(SystemExit):
+            command.main()
+        return capsys.readouterr().out
+
+    usage = "usage: beam-dp ledger schedule --runs N --total_epsilon E ..."
+    assert said("ledger", "schedule", "--help").startswith(usage)
+    assert said("help", "ledger") == said("ledger", "--help") != ""
+    assert said("--version") == f"beam_dp {beam_dp.__version__}\n"
 
 
 def test_the_script_is_installed() -> None:

@@ -1,6 +1,5 @@
 """Jobs charge a ledger before they draw, and are refused where its limit would be passed."""
 
-import gzip
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -48,25 +47,6 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
     assert "2 runs: epsilon 2 of 1.5, " in said and said.endswith(": THIS RUN WOULD BE REFUSED\n")
 
 
-UNREADABLE = {
-    "semicolons.csv": (b"visitor;day\n1;2\n", "it has its columns between"),
-    "CSV.parquet": (b"visitor,day\n1,2\n", "must be a Parquet file; it cannot be read"),
-    "cut.csv.gz": (gzip.compress(b"visitor,day\n1,2\n")[:-9], "it cannot be read"),
-}
-
-
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_input_that_cannot_be_read_charges_nothing(
-    name: str, call: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    content, words = UNREADABLE[name]
-    (tmp_path / name).write_bytes(content)
-    words_of = [word.replace("visits.csv", name) for word in (*call, "--count", *TOTAL)]
-    said = refused(aggregate, *words_of)
-    assert words in said
-    assert not (tmp_path / "l.jsonl").exists() and not (tmp_path / "out.csv").exists()
-
-
 def test_an_output_that_cannot_be_written_charges_nothing(
     call: list[str], tmp_path: Path, refused: Callable[..., str]
 ) -> None:
@@ -108,22 +88,6 @@ def test_the_balance_is_that_of_the_charge(
     monkeypatch.setattr(releasing, "pipeline", meanwhile)
     assert aggregate.main([*call, "--count", "--total_epsilon", "1.5"]) == 0
     assert "2 runs: epsilon 1.25 of 1.5" in capfd.readouterr().out
-
-
-def test_other_people_are_told_in_one_line(
-    call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: Callable[..., str]
-) -> None:
-    assert aggregate.main([*call, "--max", "minutes", "--total_epsilon", "3"]) == 0
-    capfd.readouterr()
-    before = (tmp_path / "l.jsonl").read_bytes()
-    other = ["spent" if word == "visitor" else word for word in call]
-    told = "person must be 'visitor' as in earlier runs of "
-    for asked in (["--count"], ["--count", "--plan"]):
-        said = refused(aggregate, *other, *asked)
-        assert told in said and "not 'spent'. Charge other people to another ledger" in said
-    assert (tmp_path / "l.jsonl").read_bytes() == before
-    ledger.main([str(tmp_path / "l.jsonl")])
-    assert "visitor" in capfd.readouterr().out
 
 
 WRONG = {

@@ -56,9 +56,9 @@ def with_column(name: str, change: Callable[[Any], Any], only: int | None = None
     ]
 
 
-def as_csv(rows: Rows, delimiter: str = ",") -> str:
+def as_csv(rows: Rows) -> str:
     made = io.StringIO()
-    writer = csv.DictWriter(made, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer = csv.DictWriter(made, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return made.getvalue()
@@ -79,15 +79,10 @@ CELLS = "must have as many cells as the header, 4, and quotes as in RFC 4180; it
 OTHER_DAYS = (
     "column 'Day' must have the form of the public key, whole numbers, and its files begin "
 )
-NO_OBJECT = "must hold a JSON object on each line, and it has "
 PLAIN = as_csv(VISITS)
 CHANGED: dict[str, tuple[str | bytes, str]] = {
     "thousands.csv": (
         as_csv(with_column("Euros", lambda n: f"{n:,}.50" if n % 4 else n)),
-        'Write --thousands ",".',
-    ),
-    "thousands of players.csv": (
-        as_csv(with_column("salary", lambda n: f"{n:,}")),
         'Write --thousands ",".',
     ),
     "one of them.csv": (as_csv(with_column("Euros", lambda _: "1,250.50", 288)), '--thousands ",".'),
@@ -112,7 +107,6 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
     "spaces.csv": (as_csv(with_column("Euros", lambda n: f" {n}", 5)), EUROS),
     "currency.csv": (as_csv(with_column("Euros", lambda n: f"{n} EUR", 5)), EUROS),
     "percent.csv": (as_csv(with_column("Euros", lambda n: f"{n}%", 5)), EUROS),
-    "minus behind.csv": (as_csv(with_column("Euros", lambda n: f"{n}-", 5)), EUROS),
     "minus sign.csv": (as_csv(with_column("Euros", lambda n: f"\u2212{n}", 5)), EUROS),
     "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "TRY_CAST (\"Euros\" AS"),
     "a comma without quotes.csv": (lines_changed(lambda line: f"{line},5", 9, 10), CELLS),
@@ -120,13 +114,8 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
     "trailing.csv": (lines_changed(lambda line: f"{line},"), "End the header with a delimiter too."),
     "shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0]), CELLS),
     "one shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0], 9, 10), CELLS),
-    "one column.csv": (lines_changed(lambda line: line.replace(",", ";")), CELLS),
     "inches.csv": (lines_changed(lambda line: f'"12" pipe",{line[2:]}', 9, 10), CELLS),
     "backslash.csv": (lines_changed(lambda line: '1,"a\\"b",1,1', 9, 10), CELLS),
-    "gzip.csv": (gzip.compress(PLAIN.encode()), "it is packed by gzip: its name must end in .gz"),
-    "gzip.jsonl": (gzip.compress(as_lines(VISITS).encode()), "it is packed by gzip: its name"),
-    "UTF-16.csv": (PLAIN.encode("utf-16"), "it is text in UTF-16: save it in UTF-8, as iconv"),
-    "UTF-16 big.csv": (PLAIN.encode("utf-16-be"), "it is text in UTF-16: save it in UTF-8, as"),
     "cp1252.csv": (
         as_csv(with_column("Time", lambda _: "\xe9t\xe9", 9)).encode("cp1252"),
         "must be text in UTF-8, and it is not, in its first 1 MiB",
@@ -145,8 +134,6 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_lines(with_column("Euros", str, 9)),
         "must hold numbers without quotes, and it has text there",
     ),
-    "list.jsonl": (f"[\n{as_lines(VISITS, ',' + chr(10))}]\n", NO_OBJECT + "a list in its first"),
-    "commas.jsonl": (as_lines(VISITS, ",\n"), NO_OBJECT + "other lines in its first 1 MiB"),
     "nested.jsonl": (
         as_lines(with_column("Visitor", lambda who: {"id": who})),
         "must hold plain values, and it has lists or objects there",
@@ -167,7 +154,7 @@ def test_a_changed_file_is_refused_before_the_charge(
     content, told = CHANGED[name]
     source = tmp_path / name
     source.write_bytes(content if isinstance(content, bytes) else content.encode())
-    call = "salaries" if name in ("thousands of players.csv", "of India.csv") else "visits"
+    call = "salaries" if name == "of India.csv" else "visits"
     said = refused(aggregate, *words(source, call))
     assert told in said
     for cell in ("1,250", "EUR", 'pipe"', "12:30", "12,34", "play1", "9:2"):
@@ -175,8 +162,9 @@ def test_a_changed_file_is_refused_before_the_charge(
     assert not (tmp_path / "l.jsonl").exists()
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl"])
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("call", "kind"), [("visits", "csv"), ("salaries", "csv.gz"), ("visits", "jsonl")]
+)
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
 def test_the_file_itself_is_released(
     call: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -219,33 +207,6 @@ def test_the_option_that_is_told_reads_them(
     truth = 20 * sum(row["Euros"] for row in VISITS)
     # Noise of scale 3 * 3 * 1,500 at most, in each of three sums: e^-30 beyond 30 of these scales.
     assert abs(sum(found) - truth) < 3 * 30 * 13_500 < truth / 5
-
-
-TYPED: dict[str, tuple[pa.Array, str, str]] = {
-    "booleans by words of Python": (pa.array([True, False] * 2), "True,False", "true or false"),
-    "booleans by numbers": (pa.array([True, False] * 2), "1,2", "true or false"),
-    "floats": (pa.array([1.0, 2.0, 1.0, 2.0]), "1.0,2.0", "whole numbers"),
-    "dates": (pa.array([datetime.date(2026, 1, 1)] * 4), "2026-1-1", "dates like 2026-11-22"),
-    "dates of no calendar": (pa.array([datetime.date(2026, 1, 1)] * 4), "2026-02-30", "dates like"),
-    "integers by words": (pa.array([1, 2, 1, 2]), "north,south", "whole numbers"),
-    "integers that are too large": (pa.array([1, 2, 1, 2], pa.int8()), "1,300", "whole numbers"),
-    "one of several": (pa.array([1, 2, 1, 2]).dictionary_encode(), "1,x", "whole numbers"),
-}
-
-
-@pytest.mark.parametrize("name", TYPED)
-def test_a_key_that_no_value_of_a_type_equals_is_refused(
-    name: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    column, keys, told = TYPED[name]
-    source = tmp_path / "in.parquet"
-    pq.write_table(pa.table({"Visitor": [1, 2, 3, 4], "Day": column, "Euros": [1.0] * 4}), source)
-    said = refused(aggregate, *words(source, "visits", keys=keys))
-    assert "column 'Day' must be able to hold the public key" in said and f"Name {told}" in said
-    given = tmp_path / "keys.csv"
-    given.write_text("\n".join(["Day", *keys.split(",")]) + "\n")
-    assert said == refused(aggregate, *words(source, "visits", keys=f"@{given}"))
-    assert not (tmp_path / "l.jsonl").exists()
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -312,7 +273,6 @@ def test_the_file_is_named_that_is_unlike_the_others(
         (PLAIN.replace("Euros", "euro").encode(), "has 'Visitor', 'Time', 'euro', 'Day'"),
         (PLAIN.replace("AM", "\xe9").encode("latin-1"), "is not, in its first 1 MiB"),
         (PLAIN.encode("utf-16"), "is text in UTF-16"),
-        (as_csv(VISITS, ";").encode(), "has its columns between ';'"),
         (lines_changed(lambda line: f"{line},").encode(), "has others in its first 1 MiB"),
     ):
         (tmp_path / "b.csv").write_bytes(content)

@@ -1,7 +1,6 @@
 """What would make a release nothing but noise is said in one line, as far as no person is in it."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,8 +44,6 @@ def test_no_partition_is_said_last(
         "1,2,3. In a query what CAST cannot read is null, as a date like 24.11.2026, and a row "
         "without a key is dropped: beam-dp check says how many (not private)"
     )
-    assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
-    assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")
 
 
 def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path) -> None:
@@ -70,19 +67,6 @@ def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path
         out.unlink()
         aggregate.main([*words, *RUN])
     assert Path(f"{out}.json").read_text() == text
-
-
-def test_a_page_is_replaced_only_if_asked(
-    visits: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    page = tmp_path / "page.html"
-    page.write_text("old")
-    files = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--report", str(page)]
-    said = refused(aggregate, *WORDS, *files, *PUBLIC, "--people_count", *RUN)
-    assert f"report must name a new file, not '{page}': name another, or overwrite it" in said
-    assert page.read_text() == "old" and not (tmp_path / "out.csv").exists()
-    assert aggregate.main([*files, *WORDS, *PUBLIC, "--people_count", "--overwrite", *RUN]) == 0
-    assert "<html" in page.read_text(encoding="utf-8")
 
 
 def test_nothing_that_may_be_shown_says_in_which_folder_files_are(

@@ -33,20 +33,6 @@ def test_rates_per_country(clicks, released, per, bound):
     assert rates == pytest.approx(expected, abs=0.01) and 0 < rates["fr"] < 1
 
 
-def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(refused):
-    words = ["--person", "user", "--epsilon", "1", "--plan", "--ratio"]
-    assert ratio.main([*words, "clicked"]) == 0
-    said = refused(ratio, *words, "clicked,method=kulesza_suresh_wang")
-    assert "give a bound, like 10, or count per person" in said
-
-
-def test_a_method_without_its_delta_is_refused(refused):
-    asked = ["--person", "user", "--partition", "country", "--plan"]
-    asked += ["--epsilon", "1", "--public_partitions", "de,fr"]
-    said = refused(ratio, *asked, "--ratio", "clicked,per=person,method=local_sensitivity")
-    assert "delta must be above 0" in said and said.endswith("give one, like 1e-6\n")
-
-
 def test_a_statistic_is_required_and_a_plan_reads_nothing(refused, capfd):
     words = ["--person", "user", "--epsilon", "1"]
     assert "metrics must be given" in refused(preprocess, *words)

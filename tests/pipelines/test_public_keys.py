@@ -15,22 +15,6 @@ def test_wrong_ranges_are_refused(text: str, refused: Callable[..., str]) -> Non
     assert " must be " in refused(aggregate, *PLAN, "--histogram", f"age,edges={text}")
 
 
-FILES = {
-    "no keys": (
-        ["--count", "--partition", "day", "--public_partitions", "@none.csv"],
-        "must match a file, and 'none.csv' matches none",
-    ),
-}
-
-
-@pytest.mark.parametrize(("asked", "said"), FILES.values(), ids=FILES)
-def test_a_file_that_cannot_be_read_is_named_by_its_own_option(
-    asked: list[str], said: str, refused: Callable[..., str]
-) -> None:
-    told = refused(aggregate, *PLAN, *asked)
-    assert said in told and "ReadRows" not in told
-
-
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_keys_in_a_table_are_released(tmp_path: Path, visits: str, ending: str) -> None:
     text = "else,day\nx,2\ny,7\nx,2\n" if ending == "csv" else '{"day": 2}\n{"day": 7}\n'

@@ -3,7 +3,6 @@
 import queue
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +11,6 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from pipelines import running, stopping
-
-ROOT = Path(__file__).parents[2]
 
 
 def made(endpoint: object, run: Callable[[], object] = lambda: None) -> Any:

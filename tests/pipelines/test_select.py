@@ -71,8 +71,26 @@ def test_its_mapping_makes_the_same_plan(visits: str, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().out == said
 
 
+def test_a_public_table_is_said_in_plan_and_record(
+    visits: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(Path(visits).parent)
+    Path(f"{folder}/stores.csv").write_text("store,region\na,north\nb,north\nc,south\n")
+    asked = f"""SELECT region, count(*) AS n FROM '{visits}' LEFT JOIN '{folder}/stores.csv'
+        USING (store) GROUP BY region"""
+    words = [*WORDS, "--public_partitions", "north,south", "--output", f"{folder}/out.csv", asked]
+    assert select.main([*words, "--plan"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert f'LEFT JOIN "{folder}/stores.csv" AS stores ON ' in said
+    assert 'rows."store" = stores."store": a PUBLIC table: nobody in it is protected' in said
+    assert select.main(words) == 0
+    north, south = dp.Released.read(f"{folder}/out.csv").table["n"].to_pylist()
+    assert abs(north - 3_500) < 50 and abs(south - 500) < 50
+    assert folder not in Path(f"{folder}/out.csv.json").read_text()
+
+
 WRONG = {
-    "SELECT count(*) FROM a JOIN b USING (c)": "statement must not have JOIN. Join before",
+    "SELECT count(*) FROM a JOIN b USING (c)": "query must have JOIN, or LEFT JOIN, with a public file",
     "SELECT variance(x) AS v FROM rows": "not call variance: no metric is that. Write var_pop(x)",
     "SELECT sum(spent + 1) FROM rows": "Write SELECT sum((spent + 1)) AS name",
     "SELECT store, count(*) FROM rows": "post_process must fit the released columns",

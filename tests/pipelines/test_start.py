@@ -8,6 +8,7 @@ import pytest
 STATE = "import gc; {0}import pipelines; print(gc.isenabled(), gc.get_freeze_count() > 100_000)"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("before", "enabled"), [("", "True"), ("gc.disable(); ", "False")])
 def test_the_collector_is_left_as_it_was(before: str, enabled: str) -> None:
     command = [sys.executable, "-c", STATE.format(before)]

@@ -139,15 +139,15 @@ def reading(
 STAGES = ("Reading and bounding", "Writing")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("name", "options", "number", "wait"),
     [
+        ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
         ("aggregate", [], signal.SIGINT, 0.0),
         ("ratio", [], signal.SIGTERM, 0.3),
         ("aggregate", [], signal.SIGHUP, 0.3),
         ("aggregate", THREADS, signal.SIGINT, 0.5),
-        ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
     ],
 )
 def test_a_job_that_reads_is_stopped(
@@ -178,7 +178,7 @@ def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
     job.check_end(130, STAGES)
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.2])
+@pytest.mark.parametrize("wait", [0.0, pytest.param(0.2, marks=pytest.mark.audit)])
 def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..., Job]) -> None:
     job = start(["-m", "pipelines.aggregate"])
     job.wait_for(job.watched)
@@ -209,20 +209,10 @@ def test_a_query_at_work_is_stopped(start: Callable[..., Job], tmp_path: Path) -
     (tmp_path / "visits.csv").write_text("".join(["visitor,note\n", *rows]))
     slow = [f"regexp_extract(note, '(a|aa)*(a*)(.*)($|{n})', 3) = 'x'" for n in range(20)]
     query = ["--query", f"SELECT visitor FROM rows WHERE {' OR '.join(slow)}", "--count"]
-    job = start(
-        [
-            "-m",
-            "pipelines.aggregate",
-            "--input",
-            "visits.csv",
-            "--output",
-            "out/a.csv",
-            *ASKED,
-            *query,
-        ]
-    )
+    files = ["--input", "visits.csv", "--output", "out/a.csv"]
+    job = start(["-m", "pipelines.aggregate", *files, *ASKED, *query])
     job.wait_for(lambda: "Reading" in job.words())
-    time.sleep(3)
+    time.sleep(1.5)
     sent = time.monotonic()
     os.kill(job.process.pid, signal.SIGTERM)
     job.check_end(143, STAGES)

@@ -226,18 +226,6 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
         assert capfd.readouterr().out.splitlines()[-1] == SAID
 
 
-def test_one_table_says_nothing_of_others(
-    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    pages = ["--report", str(tmp_path / "out.html")]
-    assert aggregate.main([*files, *ASKED, *DAYS, *pages, *RUN]) == 0
-    record = json.loads((tmp_path / "out.csv.json").read_text())
-    page = (tmp_path / "out.html").read_text()
-    assert "tables" not in record["job"] and "One of" not in str(card(record))
-    assert "This table is one of" not in page and "visits.csv</h1>" in page
-    assert private_tables._APART not in capfd.readouterr().out
-
-
 def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> None:
     words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total", *APART]
     assert aggregate.main([*words, "--plan"]) == 0
@@ -246,12 +234,9 @@ def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> Non
     assert said == "\n".join([*plans, f"{SAID}\n{releasing.CHECK}"])
 
 
-@pytest.mark.parametrize("words", [[], ["--plan"]])
-def test_a_budget_is_unusual_as_a_whole(
-    words: list[str], files: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_budget_is_unusual_as_a_whole(capfd: pytest.CaptureFixture[str]) -> None:
     asked = [word.replace("3", "12") if word == "3" else word for word in ASKED]
-    assert aggregate.main([*files, *asked, *DAYS, "--also_by", "total", *words, *RUN]) == 0
+    assert aggregate.main([*asked, *DAYS, "--also_by", "total", "--plan"]) == 0
     said = "".join(capfd.readouterr())
     assert said.count("Warning: epsilon 12.0 is above 10") == 1
 
@@ -327,17 +312,6 @@ def test_a_ledger_that_a_table_would_replace_is_refused(
     ledger = ["--ledger", str(tmp_path / "out_total.csv.json"), "--total_epsilon", "9"]
     said = refused(aggregate, *files, *ASKED, *DAYS, "--also_by", "total", *ledger, "--overwrite")
     assert "output must name another file than input and ledger" in said
-
-
-def test_all_files_are_replaced_where_that_is_asked_for(files: list[str], tmp_path: Path) -> None:
-    words = [*files, *ASKED, *DAYS, "--also_by", "total", *RUN]
-    assert aggregate.main(words) == 0
-    before = names(tmp_path)
-    for name in before:
-        (tmp_path / name).write_text("mine")
-    assert aggregate.main([*words, "--overwrite"]) == 0
-    assert names(tmp_path) == before
-    assert all((tmp_path / name).read_text() != "mine" for name in before)
 
 
 def test_which_files_there_are_does_not_depend_on_the_data(

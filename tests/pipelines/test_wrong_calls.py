@@ -64,6 +64,9 @@ AGGREGATE = {
     "Dataflow's trial elsewhere": (
         counted("--dry_run", "true", "--runner", "FnApiRunner"), "on FnApiRunner it would be a run: give --plan"
     ),
+    "a template elsewhere": (
+        counted("--template_location", "gs://b/t", "--runner", "FnApiRunner"), "--template_location is for Dataflow"
+    ),
     "Spark without a server": (
         counted("--runner", "SparkRunner"), "SparkRunner must have a job server: start one, as docs/how_to/runners"
     ),

@@ -40,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--only_endpoints", action="store_true", help="run on the job servers only")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the test of Java to `--runners`: it needs Java, Maven, a network and Prism."""
+    is_java = collection_path.name == "test_java.py"
+    return True if is_java and not config.getoption("--runners", default=False) else None
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     in_process = {"pipeline_options": list(services.IN_PROCESS), "job_options": ["in_memory"]}
     for fixture, own in in_process.items():

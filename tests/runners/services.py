@@ -1,10 +1,11 @@
 """The runners that end-to-end tests run on, and the local job service that one of them needs."""
 
 import contextlib
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -72,3 +73,31 @@ def _port(service: subprocess.Popen[bytes], port_file: Path) -> str:
             raise RuntimeError(f"The local job service did not start; see {port_file.parent}/log.")
         time.sleep(0.05)
     return port_file.read_text()
+
+
+@contextlib.contextmanager
+def expansion_service(*words: str) -> Iterator[str]:
+    """Run the job `expansion_service` while the context lasts; gives its address."""
+    command = [sys.executable, "-m", "pipelines.expansion_service", "--cluster_never_restarts"]
+    with listening([*command, *words, "--port"]) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def listening(command: Sequence[str]) -> Iterator[str]:
+    """Run a program whose last word is a free port until the context ends; gives its address."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    program = subprocess.Popen([*command, str(port)], **quiet)
+    try:
+        end = time.monotonic() + START_SECONDS
+        while socket.socket().connect_ex(("localhost", port)):
+            if program.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"{command[0]} did not start.")
+            time.sleep(0.1)
+        yield f"localhost:{port}"
+    finally:
+        program.kill()
+        program.wait()

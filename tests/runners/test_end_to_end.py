@@ -82,13 +82,3 @@ def test_bounded_data_is_the_same_bit_for_bit(pipeline_options: PipelineOptions)
     with beam.Pipeline(options=pipeline_options) as p:
         found = p | beam.Create(rows) | prepared(BOUNDS) | beam.Map(canonical)
         assert_that(found, equal_to(expected))
-
-
-def test_the_key_matters() -> None:
-    rows = [visit(row) for row in range(600)]
-    other = in_this_process(rows, dp.ContributionBounds(2, 2, 4))
-    assert other != in_this_process(rows, BOUNDS)
-
-
-def people(row: Any) -> tuple[str, int]:
-    return row.day, row.people_count

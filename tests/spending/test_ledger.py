@@ -118,18 +118,6 @@ def test_jobs_that_charge_at_once_wait_for_each_other(path: Path) -> None:
     assert sum(charged) == 25 == len(balance.charges) and balance.left == (0, 0)
 
 
-def test_a_damaged_line_refuses_every_charge(path: Path) -> None:
-    ledger = Ledger(path, dp.Budget(3))
-    ledger.charge(dp.Budget(1), "one")
-    damaged = path.read_bytes().replace(b'"1"', b'"0"')
-    path.write_bytes(damaged)
-    with pytest.raises(
-        ValueError, match=r"line 2 of .* is damaged\. Nothing is charged\. Put back"
-    ):
-        ledger.charge(dp.Budget(1), "two")
-    assert path.read_bytes() == damaged
-
-
 def test_a_full_disk_refuses_and_charges_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,17 +35,7 @@ def test_several_types_in_one_column_are_refused(keys: list[object]) -> None:
         dp.PublicPartitions(keys)
 
 
-BAD = [
-    None,
-    1.0,
-    float("nan"),
-    b"a",
-    [1],
-    {"a": 1},
-    "\ud800",
-    1 << 4096,
-    datetime.timedelta(1),
-]
+BAD = [None, 1.0, float("nan"), b"a", [1], {"a": 1}, "\ud800", 1 << 4096, datetime.timedelta(1)]
 BAD += [1j, object(), Decimal("0.5")]
 
 

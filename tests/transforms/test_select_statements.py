@@ -53,9 +53,11 @@ COMPILED = {
         metrics: [{sum: n, name: n}]""",
     "SELECT sum(x) FILTER (WHERE kind = 'a') AS a FROM rows": """
         query: SELECT visitor_id, CASE WHEN (kind = 'a') THEN x ELSE NULL END AS a FROM rows
+        numbers: [x]
         metrics: [{sum: a, name: a}]""",
     "SELECT avg(x) FILTER (WHERE kind = 'a') AS a FROM rows": """
         query: SELECT visitor_id, CASE WHEN (kind = 'a') THEN x ELSE NULL END AS a FROM rows
+        numbers: [x]
         metrics: [{mean: a, own_count: true, name: a}]""",
     "SELECT count(DISTINCT item) FILTER (WHERE x > 1) AS n FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x > 1) THEN item ELSE NULL END AS n FROM rows
@@ -101,14 +103,14 @@ COMPILED = {
         metrics: [{count: , name: n}]""",
     "SELECT dayname(at_time) AS weekday, count(*) AS n FROM rows GROUP BY weekday": """
         partition: [weekday]
-        query: SELECT visitor_id, dayname(CAST(at_time AS TIMESTAMP)) AS weekday FROM rows
+        query: SELECT visitor_id, dayname(TRY_CAST(at_time AS TIMESTAMP)) AS weekday FROM rows
         metrics: [{count: , name: n}]""",
     "SELECT count(*) AS n FROM rows GROUP BY store": """
         partition: [store]
         metrics: [{count: , name: n}]""",
     "SELECT day, sum(x) AS x FROM rows WHERE day > 3 GROUP BY day": """
         partition: [day]
-        query: SELECT visitor_id, day, x FROM rows WHERE (CAST(day AS DOUBLE) > 3)
+        query: SELECT visitor_id, day, x FROM rows WHERE (TRY_CAST(day AS DOUBLE) > 3)
         metrics: [{sum: x, name: x}]""",
     "SELECT store, day, count(*) AS n FROM rows GROUP BY ROLLUP (store, day)": """
         partition: [store, day]
@@ -169,24 +171,50 @@ COMPILED = {
     # cells of text
     "SELECT count(*) AS n FROM rows WHERE at_time >= DATE '2026-11-01' AND at_time < DATE '2026-12-01'": """
         query: SELECT visitor_id FROM rows
-          WHERE (CAST(at_time AS TIMESTAMP) >= CAST('2026-11-01' AS DATE)
-          AND CAST(at_time AS TIMESTAMP) < CAST('2026-12-01' AS DATE))
+          WHERE (TRY_CAST(at_time AS TIMESTAMP) >= CAST('2026-11-01' AS DATE)
+          AND TRY_CAST(at_time AS TIMESTAMP) < CAST('2026-12-01' AS DATE))
         metrics: [{count: , name: n}]""",
     "SELECT count(*) AS n FROM rows WHERE at_time + INTERVAL 1 HOUR > TIMESTAMP '2026-11-01 06:00:00'": """
         query: SELECT visitor_id FROM rows
-          WHERE (CAST(at_time AS TIMESTAMP) + INTERVAL 1 HOUR > TIMESTAMP '2026-11-01 06:00:00')
+          WHERE (TRY_CAST(at_time AS TIMESTAMP) + INTERVAL 1 HOUR > TIMESTAMP '2026-11-01 06:00:00')
         metrics: [{count: , name: n}]""",
     "SELECT CAST(at_time AS DATE) AS day, count(*) AS n FROM rows GROUP BY day": """
         partition: [day]
         query: SELECT visitor_id, CAST(at_time AS DATE) AS day FROM rows
         metrics: [{count: , name: n}]""",
     "SELECT count(DISTINCT item) AS items FROM rows WHERE item > 5": """
-        query: SELECT visitor_id, item FROM rows WHERE (CAST(item AS DOUBLE) > 5)
+        query: SELECT visitor_id, item FROM rows WHERE (TRY_CAST(item AS DOUBLE) > 5)
         metrics: [{distinct_count: item, name: items}]""",
     "SELECT sum(CASE WHEN kind = 'a' THEN x * 2 ELSE 0 END) AS a FROM rows": """
         query: SELECT visitor_id, CASE WHEN (kind = 'a') THEN (x * 2) ELSE 0 END AS a FROM rows
         numbers: [x]
         metrics: [{sum: a, name: a}]""",
+    "SELECT sum(coalesce(x, 0)) AS a, sum(if(y, z, -w)) AS b, max(greatest(u, v)) AS c FROM rows": """
+        query: SELECT visitor_id, COALESCE(x, 0) AS a, if(y, z, -(w)) AS b, greatest(u, v) AS c
+          FROM rows
+        numbers: [x, w, z, u, v]
+        metrics: [{sum: a, name: a}, {sum: b, name: b}, {max: c, name: c}]""",
+    "SELECT sum(price - cost) AS profit FROM rows WHERE greatest(x, y) > 3": """
+        query: SELECT visitor_id, (price - cost) AS profit FROM rows WHERE (greatest(x, y) > 3)
+        numbers: [price, cost, x, y]
+        metrics: [{sum: profit, name: profit}]""",
+    "SELECT kind, sum(CASE WHEN x > 1 THEN kind END) AS s FROM rows GROUP BY kind": """
+        partition: [kind]
+        query: SELECT visitor_id, kind, CASE WHEN (x > 1) THEN TRY_CAST(kind AS DOUBLE) ELSE NULL END
+          AS s FROM rows
+        numbers: [x]
+        metrics: [{sum: s, name: s}]""",
+    # keys of the released table
+    "SELECT day, count(*) AS n FROM rows GROUP BY day HAVING day > 9 ORDER BY day + 1": """
+        partition: [day]
+        metrics: [{count: , name: n}]
+        post_process: SELECT * FROM released WHERE (TRY_CAST("day" AS DOUBLE) > 9)
+          ORDER BY (TRY_CAST("day" AS DOUBLE) + 1)""",
+    "SELECT day, count(*) AS n, month(day) AS m FROM rows GROUP BY day HAVING day < DATE '2026-12-01'": """
+        partition: [day]
+        metrics: [{count: , name: n}]
+        post_process: SELECT *, month(TRY_CAST("day" AS TIMESTAMP)) AS m FROM released
+          WHERE (TRY_CAST("day" AS TIMESTAMP) < CAST('2026-12-01' AS DATE))""",
     # BigQuery's page on its clause for differential privacy, with the clause's own words left out
     "SELECT item, avg(quantity) AS average_quantity FROM professors GROUP BY item": """
         partition: [item]
@@ -245,7 +273,7 @@ COMPILED = {
         query: SELECT visitor_id, l_returnflag, l_linestatus, l_quantity, l_extendedprice,
           (l_extendedprice * (1 - l_discount)) AS sum_disc_price,
           ((l_extendedprice * (1 - l_discount)) * (1 + l_tax)) AS sum_charge, l_discount
-          FROM rows WHERE (CAST(l_shipdate AS TIMESTAMP) <= date '1998-12-01' - interval '90' day)
+          FROM rows WHERE (TRY_CAST(l_shipdate AS TIMESTAMP) <= date '1998-12-01' - interval '90' day)
         numbers: [l_discount, l_extendedprice, l_tax]
         metrics: [{sum: l_quantity, name: sum_qty}, {sum: l_extendedprice, name: sum_base_price},
           {sum: sum_disc_price, name: sum_disc_price}, {sum: sum_charge, name: sum_charge},
@@ -256,8 +284,8 @@ COMPILED = {
        where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
        and l_discount between 0.06 - 0.01 and 0.06 + 0.01 and l_quantity < 24;""": """
         query: SELECT visitor_id, (l_extendedprice * l_discount) AS revenue FROM rows
-          WHERE CAST(l_shipdate AS TIMESTAMP) >= date '1994-01-01'
-          AND CAST(l_shipdate AS TIMESTAMP) < date '1994-01-01' + interval '1' year
+          WHERE TRY_CAST(l_shipdate AS TIMESTAMP) >= date '1994-01-01'
+          AND TRY_CAST(l_shipdate AS TIMESTAMP) < date '1994-01-01' + interval '1' year
           AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24
         numbers: [l_extendedprice, l_discount, l_quantity]
         metrics: [{sum: revenue, name: revenue}]""",
@@ -312,6 +340,13 @@ def test_what_each_part_became_is_said_line_by_line() -> None:
 def test_the_period_goes_with_the_person() -> None:
     made = Statement.of("SELECT sum(x * 2) AS y FROM rows", ("who",), "day").mapping
     assert made["query"].startswith('SELECT who, "day", ')
+    asked = "SELECT CAST(at_time AS DATE) AS day, store, sum(x) AS s FROM rows GROUP BY store"
+    found = Statement.of(asked, ("who",), "day")
+    assert found.mapping["query"] == (
+        'SELECT who, CAST(at_time AS DATE) AS "day", store, x FROM "rows"'
+    )
+    assert "post_process" not in found.mapping and found.mapping["partition"] == ["store"]
+    assert "CAST(at_time AS DATE): day, the period, which is not released" in found.became
     asked = "SELECT CAST(at_time AS DATE) AS day, count(*) AS n FROM rows GROUP BY day"
     made = Statement.of(asked, ("who",), "day").mapping
     assert made["query"].startswith('SELECT who, CAST(at_time AS DATE) AS "day" FROM')

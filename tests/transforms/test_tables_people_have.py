@@ -72,7 +72,6 @@ def test_uuids_are_people_and_keys(tmp_path: Path) -> None:
     ids = pa.array([person.bytes for person in TWICE], pa.uuid())
     tables = [pa.table({"who": ids, "key": ids}), pa.table({"who": TWICE_TEXT, "key": ids})]
     for data in [*uuid_files(tmp_path), *tables]:
-        assert numbers(data) == [{"count": 8, "people_count": 4}]
         found = numbers(data, partition="key", keys=text)
         assert found == [{"key": key, "count": 2, "people_count": 1} for key in text]
 

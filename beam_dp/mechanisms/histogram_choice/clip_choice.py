@@ -16,9 +16,7 @@ from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
 _MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
-SHARE_OF_NORM = Fraction(1, 10)
-"""The share of a number's budget that chooses the clip of a norm over several partitions: from a
-fourteenth to a seventh it errs by 3% at most, a third by a fifth (twelve kinds of data)."""
+_SIXTH, _TENTH = Fraction(1, 6), Fraction(1, 10)
 NOT_GIVEN_BACK = 0.5
 """What a lost unit counts for in the choice of a norm's clip: about half of it is given back."""
 WINDOWS = (1, 2, 4)
@@ -49,6 +47,24 @@ def share_of_clip(partitions: int | None, max_partitions: int) -> Fraction:
         return Fraction(1, 8)
     share = Fraction(0.8 / (partitions * max_partitions) ** 0.5).limit_denominator(1000)
     return min(_MOST, max(_LEAST, share))
+
+
+def share_of_norm(budget: Budget) -> Fraction:
+    """Return the share of a number's budget that chooses the clip of a norm over partitions.
+
+    Of rho it is a tenth: from 3/100 to a fifth it errs by 5% at most. Of a small epsilon the
+    histogram needs more, to show people at all: a sixth of epsilon 1, two fifths of 1/30, between
+    by the fourth root of epsilon. That is best or within 2% of it, in the geometric mean over 27
+    kinds of data of 300 to 100,000 people (1.15, 1.19, 1.25 and 1.29 times the error of the best
+    clip at epsilon 1, 0.3, 0.1 and 0.03; a tenth: 1.14, 1.25, 1.34 and 1.61).
+
+    Args:
+        budget: that of the number.
+    """
+    if budget.is_zcdp:
+        return _TENTH
+    share = _SIXTH * Fraction(float(budget.amount) ** -0.25).limit_denominator(100)
+    return min(_MOST, max(_TENTH, share))
 
 
 @dataclass(frozen=True)
@@ -87,7 +103,7 @@ class ClipChoice:
         numbers: how many numbers the clip serves, or about so many, which a false alarm would ruin
             together; `BEYOND` is divided by that.
         known: the bucket up to which a single value can be, by public ends: people are taken to
-            show there. -1: no ends are known.
+            show there where none are shown. -1: no ends are known.
     """
 
     cost: Budget
@@ -118,13 +134,13 @@ class ClipChoice:
         anchor = _last(sure).max(axis=1)
         if self.anchored:
             anchor = np.maximum(anchor, 0)
-        anchor = np.maximum(anchor, self.known)
+        anchor = np.where(anchor < 0, self.known, anchor)
         distance = np.arange(self.buckets)[None, :] - anchor[:, None]
         near = self.shown(
             noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST_CHANCE)
         )
         last = np.where((anchor >= 0)[:, None], _last(sure | near), -1)
-        return np.maximum(last, self.known)
+        return np.where(last.max(axis=1, keepdims=True) < 0, self.known, last)
 
     def shown(self, noisy: np.ndarray, chances: np.ndarray) -> np.ndarray:
         """Return which buckets show people, with these chances where nobody is: (rows, buckets)."""

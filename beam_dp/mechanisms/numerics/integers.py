@@ -79,9 +79,17 @@ def largest(column: np.ndarray) -> float:
     return float(np.abs(column.astype(np.float64)).max(initial=0.0)) * (1 + 1e-9)
 
 
+def sums_within(column: np.ndarray, limit: int) -> bool:
+    """Return whether all sums of entries of a narrow column surely stay below a limit."""
+    low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
+    if max(-low, high) * column.size < limit:  # the quick answer, mostly
+        return True
+    return magnitude(column) < limit
+
+
 def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the exact sum of each segment; `starts` are increasing and the first is 0."""
-    if column.dtype != object and not _sums_fit(column):
+    if column.dtype != object and not sums_within(column, WIDE):
         column = widen(column)
     if not len(starts) or column.dtype == object:
         return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
@@ -90,20 +98,12 @@ def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return np.diff(sums, prepend=sums.dtype.type(0))
 
 
-def _sums_fit(column: np.ndarray) -> bool:
-    """Return whether all sums of entries surely stay within 2^62."""
-    low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
-    if max(-low, high) * column.size < WIDE:  # the quick answer, mostly
-        return True
-    return magnitude(column) < WIDE
-
-
 def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
     """Return the exact sums by index, 0 to before `size`; `indexes` has the index of each entry."""
-    total = math.inf if column.dtype == object else magnitude(column)
-    if total < EXACT:  # then floats add without rounding, which is quicker
+    narrow_column = column.dtype != object
+    if narrow_column and sums_within(column, EXACT):  # floats add without rounding, and quicker
         return np.bincount(indexes, column, size).astype(np.int64)
-    column = column if total < WIDE else widen(column)
+    column = column if narrow_column and sums_within(column, WIDE) else widen(column)
     sums = np.zeros(size, column.dtype)
     np.add.at(sums, indexes, column)
     return narrow(sums)
@@ -111,7 +111,7 @@ def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
 
 def running_sums(column: np.ndarray) -> np.ndarray:
     """Return the exact running sums along the last axis."""
-    if column.dtype != object and magnitude(column) >= WIDE:
+    if column.dtype != object and not sums_within(column, WIDE):
         column = widen(column)
     return np.cumsum(column, axis=-1)
 

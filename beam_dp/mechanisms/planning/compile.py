@@ -6,6 +6,7 @@ its release, whose costs are entered in the account, and `check_total` sees that
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from beam_dp.mechanisms.accounting.account import Entry, check_total
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.histogram_choice.clip_choice import SHARE_OF_NORM
+from beam_dp.mechanisms.histogram_choice.clip_choice import share_of_norm
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
@@ -194,8 +195,9 @@ def build(
 
     What adds up over several partitions is clipped by its L1 norm and has Laplace noise, or by its
     L2 norm and has Gaussian noise: two noisy histograms say which one errs less. Both are paid, a
-    half of `SHARE_OF_NORM` each. All the noise together costs (epsilon, delta): as Laplace noise
-    epsilon is split, as Gaussian noise the rho that implies (epsilon, delta) is.
+    half of `share_of_norm` each. All the noise together costs (epsilon, delta): as Laplace noise
+    epsilon is split, as Gaussian noise the rho that implies (epsilon, delta) is. Where partitions
+    are so few that Laplace noise errs less whatever people have, there is no choice.
 
     Args:
         asked: the metrics.
@@ -209,14 +211,19 @@ def build(
     split = [step for step in steps if delta is not None and _clips_a_norm(step.release)]
     normal = steps
     entries = [entry for step in steps for entry in _entries(step, context)]
-    if split and delta is not None:
-        clips = {
-            step.part: shares[step.part].scaled(SHARE_OF_NORM / 2)
+    if (
+        split
+        and delta is not None
+        and _gauss_may_win([shares[s.part] for s in split], context, delta)
+    ):
+        halves = {
+            step.part: share_of_norm(shares[step.part]) / 2
             for step in split
             if step.release.clip and not step.release.clip.borrowed
         }
+        clips = {part: shares[part].scaled(half) for part, half in halves.items()}
         left = {
-            step.part: shares[step.part].scaled(1 - SHARE_OF_NORM * (step.part in clips))
+            step.part: shares[step.part].scaled(1 - 2 * halves.get(step.part, Fraction(0)))
             for step in split
         }
         whole = sum(share.amount for share in left.values())
@@ -306,6 +313,17 @@ def _check_parts(metric: Metric, columns: Sequence[Column]) -> None:
                 f"{name}: `columns` must name every column that its parts read, with their unit; "
                 f"it lacks {column.name!r}, or gives it another unit."
             )
+
+
+def _gauss_may_win(shares: Sequence[Budget], context: Context, delta: Fraction) -> bool:
+    """Return whether Gaussian noise can err less than Laplace noise in some part.
+
+    Of P partitions the L1 norm is at most sqrt(P) L2 norms. With a share w of the whole epsilon
+    the mean errors are L1 / (w epsilon) and L2 / sqrt(pi w rho).
+    """
+    whole = sum(share.amount for share in shares)
+    least, rho = min(share.amount for share in shares), Budget(whole, delta).to_zcdp().amount
+    return context.partitions is None or context.partitions * math.pi * rho > least * whole
 
 
 def _clips_a_norm(release: Release) -> bool:

@@ -321,8 +321,10 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     if norm == 1:
         return sums
     shift = np.maximum(_bits(sums) - _NORM_BITS, 0)
-    lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
-    coarse = (-(-sizes >> lines)).astype(np.int64)
+    coarse = sizes
+    if shift.any():
+        lines = np.repeat(shift, np.diff(starts, append=len(sizes)))
+        coarse = (-(-sizes >> lines)).astype(np.int64)
     squares = np.add.reduceat(coarse * coarse, starts)
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     roots -= roots * roots > squares
@@ -330,7 +332,7 @@ def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
     return integers.narrow(np.minimum(roots.astype(sums.dtype) << shift, sums))
 
 
-def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
+def shares(numbers: np.ndarray, whole: np.ndarray, lengths: np.ndarray, steps: int) -> np.ndarray:
     """Return numbers over their norms in so many steps, rounded towards 0.
 
     So the norm of the shares of a person is at most `steps`: each is at most `steps` |a| / T. Of
@@ -338,14 +340,21 @@ def shares(numbers: np.ndarray, whole: np.ndarray, steps: int) -> np.ndarray:
 
     Args:
         numbers: what a person has in each partition; the part of it, for a `Part`.
-        whole: T, at least 1.
+        whole: T of each person, at least 1.
+        lengths: in how many partitions each person has something.
         steps: a power of two.
     """
-    sizes = abs(numbers)
+    sizes, wholes = abs(numbers), np.repeat(whole, lengths)
     shift = np.maximum(_bits(whole) + (steps.bit_length() - 1) - _WORD_BITS, 0)
-    found = (sizes >> shift) * steps // ((whole >> shift) + (shift > 0))
-    found = np.where(np.asarray(sizes == whole, bool), steps, found).astype(np.int64)
-    return np.asarray(np.where(np.asarray(numbers < 0, bool), -found, found))
+    if shift.any():
+        lines = np.repeat(shift, lengths)
+        found = (sizes >> lines) * steps // ((wholes >> lines) + (lines > 0))
+        found = np.where(np.asarray(sizes == wholes, bool), steps, found)
+    else:
+        found = sizes * steps // wholes
+    found = np.asarray(found, np.int64)
+    below = np.asarray(numbers < 0, bool)
+    return np.asarray(np.where(below, -found, found)) if below.any() else found
 
 
 def _bits(numbers: np.ndarray) -> np.ndarray:
@@ -363,20 +372,20 @@ def _lines(table: Table, measure: Measure, index: int) -> Summary:
     total = numbers if measure.additive else np.zeros(len(present), np.int64)
     if measure.part is not None:
         total = measure.part.of(table, present, numbers // measure.fine) * measure.fine
-    counted = measure
-    bucket, people = measure.buckets(numbers), None
+    counted, people, bucket = measure, None, None
     if isinstance(measure, PersonBins):  # those who have a number are those who have a value
-        counted = measure.people
+        counted, bucket = measure.people, measure.buckets(numbers)
         _, numbers = counted.of(table)
         total = numbers
     if counted.norm and len(present):
         starts = _starts(table, present)
         found = norms(numbers, starts, counted.norm)
-        numbers = np.repeat(found, np.diff(starts, append=len(present)))
-        people = shares(total, numbers, counted.steps)
-        inside = counted.buckets(numbers)
-        several = len(counted.thresholds) + 1
-        bucket = inside if counted is measure else bucket * several + inside
+        lengths = np.diff(starts, append=len(present))
+        people = shares(total, found, lengths, counted.steps)
+        inside = np.repeat(counted.buckets(found), lengths)
+        bucket = inside if bucket is None else bucket * (len(counted.thresholds) + 1) + inside
+    elif bucket is None:
+        bucket = measure.buckets(numbers)
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     return dataclasses.replace(
@@ -408,7 +417,7 @@ def _summary(
     people = np.ones(len(bucket), np.int64) if people is None else people
     if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
         rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
-        if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
+        if rows * width <= max(len(bucket), _DENSE) and integers.sums_within(total, integers.WIDE):
             cell = partition[0].astype(np.int64) * width + bucket
             return _dense(cell, width, index, people, total)
     return Summary(partition, np.full(len(bucket), index), bucket, people, total)
@@ -430,8 +439,9 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
     """Merge equal lines and keep the top K, in the order of partition, measure and bucket."""
     if not len(summary):
         return summary
-    summary = summary.take(_order(summary))
-    summary = _merge_equal(summary)
+    summary = _merge_equal(summary, *_order(summary))
+    if not any(measure.keep for measure in measures):
+        return summary
     keep = np.array([measure.keep for measure in measures], np.int64)[summary.measure]
     starts = np.flatnonzero(_new_cell(summary))
     sizes = np.diff(starts, append=len(summary))
@@ -445,19 +455,30 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
         bucket=np.where(dropped, RESIDUAL, summary.bucket),
         people=np.where(dropped, 0, summary.people),
     )
-    return _merge_equal(summary)
+    return _merge_equal(summary, np.arange(len(summary)), _new_lines(summary))
 
 
-def _order(summary: Summary) -> np.ndarray:
-    """Return the order by partition, measure, bucket; it sorts one packed word where that fits."""
+def _order(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order by partition, measure, bucket, and where a line differs from that before it.
+
+    It sorts one packed word where that fits. It takes a quarter of the time to sort words that end
+    in the index of the line.
+    """
     codes = summary.partition[0]
     if summary.partition.shape[0] == 1 and int(codes.max()) < 1 << 40:
         spans = int(summary.measure.max()) + 1, int(summary.bucket.max()) + 1
         small = int(summary.bucket.min()) >= 0
         if small and int(codes.max() + np.uint64(1)) * spans[0] * spans[1] < 1 << 62:
             packed = (codes.astype(np.int64) * spans[0] + summary.measure) * spans[1]
-            return np.argsort(packed + summary.bucket)
-    return np.lexsort((summary.bucket, summary.measure, *summary.partition))
+            packed += summary.bucket
+            bits = len(summary).bit_length()
+            if int(packed.max()) < 1 << 62 - bits:
+                packed <<= bits
+                packed |= np.arange(len(summary))
+                packed.sort()
+                return packed & (1 << bits) - 1, changes(packed[None] >> bits)
+    order = np.lexsort((summary.bucket, summary.measure, *summary.partition))
+    return order, _new_lines(summary.take(order))
 
 
 def _new_cell(summary: Summary) -> np.ndarray:
@@ -465,12 +486,20 @@ def _new_cell(summary: Summary) -> np.ndarray:
     return np.asarray(changes(summary.partition) | changes(summary.measure[None]))
 
 
-def _merge_equal(summary: Summary) -> Summary:
-    starts = np.flatnonzero(_new_cell(summary) | changes(summary.bucket[None]))
-    merged = summary.take(starts)
-    merged.people = np.add.reduceat(summary.people, starts)
-    merged.total = integers.segment_sums(summary.total, starts)
-    return merged
+def _new_lines(summary: Summary) -> np.ndarray:
+    """Return where a line differs from the line before it, but for its people and total."""
+    return np.asarray(_new_cell(summary) | changes(summary.bucket[None]))
+
+
+def _merge_equal(summary: Summary, order: np.ndarray, new: np.ndarray) -> Summary:
+    """Return lines in an order in which equal ones stand together, each of these merged."""
+    starts = np.flatnonzero(new)
+    heads = order[starts]
+    people, total = summary.people[order], summary.total[order]
+    if len(heads) < len(order):
+        people, total = (integers.segment_sums(column, starts) for column in (people, total))
+    partition, measure = pick(summary.partition, heads), summary.measure[heads]
+    return Summary(partition, measure, summary.bucket[heads], people, total, summary.names)
 
 
 def partitions(summary: Summary) -> np.ndarray:

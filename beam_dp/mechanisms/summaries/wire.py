@@ -1,11 +1,13 @@
 """Pack tables, summaries and owner lines into bytes for the shuffle, as narrow as they fit.
 
 Elements that cross a GroupByKey are bytes: a pickled Arrow slice drags its whole parent buffer
-along, and coders per row cost more than the work on the rows.
+along, and coders per row cost more than the work on the rows. Engines hold and sort elements in
+buffers of some MB (Flink's sorter fails at one of 5.5 MB), so each holds `MOST_BYTES` at most.
 """
 
 import marshal
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -18,7 +20,43 @@ _KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
 _CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (Table, Summary, Owned)}
 _LEFT_OUT = ("names", "hashes")
 
+MOST_BYTES = 2 << 20
+"""The most bytes of an element that holds several lines."""
+
 Names = dict[tuple[int, int], bytes]
+
+
+class Sliced(Protocol):
+    """Lines that can be cut anywhere."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: slice, /) -> Self:
+        """Return some of the lines."""
+
+
+Lines = TypeVar("Lines", bound=Sliced)
+
+
+def blobs(lines: Table | Summary | Owned) -> Iterator[bytes]:
+    """Yield what `pack` makes of lines, in parts of at most `MOST_BYTES`."""
+    return (packed for _, packed in parts(lines, pack))
+
+
+def parts(lines: Lines, packed: Callable[[Lines], bytes]) -> Iterator[tuple[Lines, bytes]]:
+    """Yield parts of lines and their bytes, at most `MOST_BYTES` each: a single line is not cut.
+
+    Args:
+        lines: what is cut.
+        packed: makes bytes of lines.
+    """
+    content, size = packed(lines), len(lines)
+    if len(content) <= MOST_BYTES or size < 2:
+        yield lines, content
+        return
+    step = max(1, min(size // 2, size * MOST_BYTES // (2 * len(content))))
+    for start in range(0, size, step):
+        yield from parts(lines.take(slice(start, start + step)), packed)
 
 
 def pack(lines: Table | Summary | Owned) -> bytes:

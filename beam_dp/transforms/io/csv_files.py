@@ -1,12 +1,14 @@
 """CSV files: every cell as text, number columns by one strict grammar."""
 
 import codecs
+import contextlib
 import csv
 import dataclasses
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +35,7 @@ NUMBER_LIMIT = 1_000
 _DIGIT = r"^[^#]*\p{Nd}"
 _OTHER_CELLS = "more or fewer cells than the header"
 _SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
-_NO_HEADER = "none of the wanted columns in its first line, which must be a header with {!r}"
+_NO_HEADER = "none of the wanted columns in its first line, which must be a header"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
     "LF or CR LF, and a header of at most 1 MiB whose quotes are closed"
@@ -44,7 +46,9 @@ _RULE = (
 class Csv(Format):
     """Files of cells with a delimiter between them, with a header.
 
-    Below, a comma stands for the delimiter, and UTF-8 for the encoding, of the `Dialect`.
+    Below, a comma stands for the delimiter, and UTF-8 for the encoding of the `Dialect`. The
+    delimiter is the one of `, ; |` and tab between which the header has most wanted columns. A
+    header belongs to the table and to none of its rows, so what is taken from it tells of nobody.
 
     Columns in `numbers` are float64, all others text; nothing is inferred from the data, so the
     type of a cell depends on its column alone, and its value on its own text alone.
@@ -76,7 +80,7 @@ class Csv(Format):
     a record, that record is read as far as it is there.
 
     Args:
-        delimiter: what stands between cells, where the dialect does not say.
+        delimiter: what stands between cells, where a header has the columns between several.
     """
 
     delimiter: str = ","
@@ -107,10 +111,9 @@ class Csv(Format):
 
     def _forms(self, path: str, wanted: Wanted) -> dict[str, frozenset[str]]:
         """Refuse a file that would be misread; return how its cells are written, by column."""
-        delimiter = wanted.dialect.delimiter or self.delimiter
-        header, piece = _first(_guarded(_pieces(path, wanted, delimiter), path, wanted))
-        good = _check_rows(path, piece, len(header), wanted)
-        texts = _texts(piece.only(good), header, wanted, delimiter)
+        header, piece = _first(self._pieces(path, wanted))
+        good = _check_rows(path, piece, len(header.names), wanted)
+        texts = _texts(piece.only(good), header, wanted)
         for column in wanted.numbers:
             _check_numbers(path, column, texts[column], wanted)
         return {column: written_forms.of_texts(texts[column]) for column in wanted.columns}
@@ -123,17 +126,26 @@ class Csv(Format):
                 dropped, or is not UTF-8; a .gz file ends early or is damaged. The message names
                 only the column, the pattern, and names in the header.
         """
-        delimiter = wanted.dialect.delimiter or self.delimiter
-        return _guarded(_batches(part, wanted, delimiter), part, wanted)
+        return _guarded(_batches(part, wanted, self.delimiter), part, wanted)
 
     def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
         """Return how many records are dropped, by the reason."""
         other, spoiled = 0, 0
-        delimiter = wanted.dialect.delimiter or self.delimiter
-        for header, piece in _guarded(_pieces(part, wanted, delimiter), part, wanted):
-            other += int((_filled(piece) & piece.good & (piece.cells != len(header))).sum())
+        for header, piece in self._pieces(part, wanted):
+            width = len(header.names)
+            other += int((_filled(piece) & piece.good & (piece.cells != width)).sum())
             spoiled += int((_filled(piece) & ~piece.good).sum())
         return {_OTHER_CELLS: other, _SPOILED: spoiled}
+
+    def taken(self, path: str, wanted: Wanted) -> str:
+        """Return what is taken of how a file is written, in words; "" where that is as usual."""
+        start = open_files.start_of(path, wanted.pattern, _RULE, wanted.dialect.is_utf8)
+        delimiter = _delimiter(start, wanted, self.delimiter)
+        usual = delimiter == self.delimiter
+        return "" if usual else f"{path}: {delimiter!r} between cells, as its header has it"
+
+    def _pieces(self, path: str, wanted: Wanted) -> "Iterator[tuple[_Header, records.Piece]]":
+        return _guarded(_pieces(path, wanted, self.delimiter), path, wanted)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
@@ -146,18 +158,27 @@ def _guarded(items: Iterator[Item], path: str, wanted: Wanted) -> Iterator[Item]
     return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, _RULE))
 
 
+class _Header(NamedTuple):
+    """The names of columns, and how commas and delimiters change places."""
+
+    names: list[str]
+    places: bytes
+
+
 class _WithCommas(io.BufferedIOBase):
     """A file as UTF-8 with commas between its cells: in the cells, commas and delimiters change places.
 
     So the rules of records know one delimiter only; `_cells` gives the cells back as they were.
     """
 
-    def __init__(self, file: Any, dialect: Dialect, places: bytes) -> None:
-        self._file, self._dialect, self._places = file, dialect, places
+    def __init__(self, start: bytes, file: Any, dialect: Dialect, places: bytes) -> None:
+        self._start, self._file, self._dialect, self._places = start, file, dialect, places
 
     def read(self, size: int | None = -1) -> bytes:
         """Return about so many bytes; those that the encoding lacks are no UTF-8 in their cell."""
-        read: bytes = self._file.read(size)
+        size = sys.maxsize if size is None or size < 0 else size
+        start, self._start = self._start[:size], self._start[size:]
+        read: bytes = start + self._file.read(size - len(start))
         if not self._dialect.is_utf8:
             text = read.decode(self._dialect.encoding, "surrogateescape")
             read = text.encode(UTF_8, "surrogateescape")
@@ -166,9 +187,9 @@ class _WithCommas(io.BufferedIOBase):
 
 def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBatch]:
     for header, piece in _pieces(path, wanted, delimiter):
-        rows = piece.only(piece.good & (piece.cells == len(header)))
+        rows = piece.only(piece.good & (piece.cells == len(header.names)))
         if rows:
-            texts = _texts(rows, header, wanted, delimiter)
+            texts = _texts(rows, header, wanted)
             typed = [
                 to_numbers(texts[column], wanted.dialect)
                 if column in wanted.numbers
@@ -179,25 +200,39 @@ def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBat
             yield from table.to_batches(max_chunksize=SLICE)
 
 
-def _pieces(path: str, wanted: Wanted, delimiter: str) -> Iterator[tuple[list[str], records.Piece]]:
+def _delimiter(start: bytes, wanted: Wanted, usual: str) -> str:
+    """Return between what the header at the start of a file has most of the wanted columns."""
+    text = start.decode(wanted.dialect.encoding, "replace").lstrip("\ufeff")
+
+    def there(delimiter: str) -> int:
+        lines = csv.reader(
+            io.StringIO(text, ""),
+            delimiter=delimiter,
+            quoting=csv.QUOTE_MINIMAL if wanted.dialect.quotes else csv.QUOTE_NONE,
+        )
+        with contextlib.suppress(csv.Error):
+            return len({*wanted.columns}.intersection(next(filter(None, lines), [])))
+        return 0
+
+    return max((usual, *DELIMITERS), key=there)
+
+
+def _pieces(path: str, wanted: Wanted, delimiter: str) -> Iterator[tuple[_Header, records.Piece]]:
     """Yield the header with each piece of the rows below it; of 0 bytes nothing."""
-    places = _places(delimiter)
     with open_files.opened(path) as stream:
-        if not stream.peek(1):
+        if not (start := stream.read(open_files.SNIFFED)):
             return
-        source = _WithCommas(stream, wanted.dialect, places)
+        found = _delimiter(start, wanted, delimiter)
+        places = bytes.maketrans(f",{found}".encode(), f"{found},".encode())
+        source = _WithCommas(start, stream, wanted.dialect, places)
         pieces = records.whole_records(source, wanted.dialect.quotes)
-        header, first = _header(path, pieces, wanted, delimiter)
+        names, first = _header(path, pieces, wanted, places)
         for piece in chain(first, pieces):
-            yield header, piece
-
-
-def _places(delimiter: str) -> bytes:
-    return bytes.maketrans(f",{delimiter}".encode(), f"{delimiter},".encode())
+            yield _Header(names, places), piece
 
 
 def _header(
-    path: str, pieces: Iterator[records.Piece], wanted: Wanted, delimiter: str
+    path: str, pieces: Iterator[records.Piece], wanted: Wanted, places: bytes
 ) -> tuple[list[str], list[records.Piece]]:
     """Return the cells of the first record that is not blank, and the piece behind that record.
 
@@ -206,19 +241,16 @@ def _header(
     """
     names: list[str] = []
     rest: list[records.Piece] = []
-    places = _places(delimiter)
     for piece in pieces:
         blank = len(piece.text) - len(piece.text.lstrip(b"\r\n"))
         index = int(np.searchsorted(piece.ends, blank, "right"))
         if index < len(piece.ends):
             start, end = np.append(0, piece.ends)[index : index + 2].tolist()
             record, width = piece.text[start:end], int(piece.cells[index])
-            if piece.good[index]:
-                cells = _cells(record, width, range(width), wanted.dialect.quotes, places)
-                names = [(column[0].as_py() or b"").decode() for column in cells.columns]
-            _check_delimiter(path, record.translate(places), names, wanted, delimiter)
             if not piece.good[index]:
                 raise pa.ArrowInvalid("the header would be dropped as a row")
+            cells = _cells(record, width, range(width), wanted.dialect.quotes, places)
+            names = [(column[0].as_py() or b"").decode() for column in cells.columns]
             later = slice(index + 1, None)
             ends = piece.ends[later] - end
             rest = [records.Piece(piece.text[end:], ends, piece.good[later], piece.cells[later])]
@@ -228,14 +260,14 @@ def _header(
     known = any(name in names for name in wanted.columns)
     for column in wanted.columns:
         if names.count(column) != 1:
-            shown = checks.listed(names) if known else _NO_HEADER.format(delimiter)
+            shown = checks.listed(names) if known else _NO_HEADER
             raise open_files.absent(path, wanted.pattern, column, shown, names if known else ())
     return names, rest
 
 
 def _first(
-    pieces: Iterator[tuple[list[str], records.Piece]],
-) -> tuple[list[str], records.Piece]:
+    pieces: Iterator[tuple[_Header, records.Piece]],
+) -> tuple[_Header, records.Piece]:
     """Return the header, and the rows that end within the first 1 MiB, as one piece."""
     found: list[records.Piece] = []
     size = 0
@@ -336,26 +368,6 @@ def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:
     return " or ".join(" and ".join(way) for way in ways if len(way) == fewest)
 
 
-def _check_delimiter(
-    path: str, header: bytes, names: Sequence[str], wanted: Wanted, delimiter: str
-) -> None:
-    """Refuse a header that has the wanted columns between other delimiters, and not between these.
-
-    Raises:
-        ValueError: says which delimiter to give; of the file only that its header has the columns.
-    """
-    for other in {*DELIMITERS} - {delimiter}:
-        cells = {cell.strip('"') for cell in header.decode().strip("\r\n").split(other)}
-        checks.require(
-            set(wanted.columns) <= set(names) or not set(wanted.columns) <= cells,
-            "ReadRows",
-            "delimiter",
-            f"be the one of every file of {wanted.pattern!r}; "
-            f"{open_files.named(path, wanted.pattern)} has its columns between {other!r}",
-            f"Write delimiter={other!r}.",
-        )
-
-
 def _cells(
     rows: bytes, width: int, indexes: Sequence[int], quotes: bool, places: bytes
 ) -> pa.Table:
@@ -393,14 +405,13 @@ def _translated(column: pa.BinaryArray, places: bytes) -> pa.BinaryArray:
     return pa.Array.from_buffers(column.type, len(column), [valid, offsets, content])
 
 
-def _texts(
-    rows: bytes, header: list[str], wanted: Wanted, delimiter: str
-) -> dict[str, pa.StringArray]:
+def _texts(rows: bytes, header: _Header, wanted: Wanted) -> dict[str, pa.StringArray]:
     """Return the wanted cells of some rows as text, by column."""
     if not rows:
         return {column: pa.array([], pa.string()) for column in wanted.columns}
-    indexes = [header.index(column) for column in wanted.columns]
-    cells = _cells(rows, len(header), indexes, wanted.dialect.quotes, _places(delimiter))
+    names, places = header
+    indexes = [names.index(column) for column in wanted.columns]
+    cells = _cells(rows, len(names), indexes, wanted.dialect.quotes, places)
     texts = (_text(column.combine_chunks()) for column in cells.columns)
     return dict(zip(wanted.columns, texts, strict=True))
 

@@ -14,7 +14,6 @@ from beam_dp.mechanisms.numerics import checks
 
 UTF_8 = "utf-8"
 DELIMITERS = (",", ";", "\t", "|")
-_DELIMITERS = '"," or ";" or "\\t" or "|"'
 THOUSANDS = {",": ",", ".": r"\.", "'": "['\u2019]", " ": "[ \u00a0\u2009\u202f]"}
 """What may stand between the thousands of numbers, each with its forms as a pattern."""
 _THOUSANDS = '"," or "." or "\'" or " "'
@@ -28,7 +27,6 @@ class Dialect:
 
     Attributes:
         quotes: whether `"` quotes cells; if not, it is an ordinary character.
-        delimiter: what stands between cells; None: a comma, and in .tsv files a tab.
         decimal: the decimal point of numbers: `.` or `,`.
         thousands: what may stand between the thousands of numbers, an apostrophe or a space in any
             of its forms; None: nothing.
@@ -41,16 +39,12 @@ class Dialect:
     """
 
     quotes: bool = True
-    delimiter: str | None = None
     decimal: str = "."
     encoding: str = UTF_8
     thousands: str | None = None
 
     def __post_init__(self) -> None:
         checks.boolean(_SUBJECT, "quotes", self.quotes)
-        rule = f"be {_DELIMITERS}, not {checks.shown(self.delimiter)}"
-        known = (None, *DELIMITERS)
-        checks.require(self.delimiter in known, _SUBJECT, "delimiter", rule)
         checks.one_of(_SUBJECT, "decimal", self.decimal, (".", ","))
         other = self.thousands in (None, *THOUSANDS) and self.thousands != self.decimal
         rule = f"be {_THOUSANDS}, other than decimal, not {checks.shown(self.thousands)}"
@@ -140,6 +134,10 @@ class Format(abc.ABC):
             ValueError: for a file that is damaged, by `open_files.guarded`: what a parser says
                 of it quotes cells.
         """
+
+    def taken(self, path: str, wanted: Wanted) -> str:
+        """Return what is taken of how a file is written, in words; "" for nothing."""
+        return ""
 
     def dropped(self, part: Any, wanted: Wanted) -> dict[str, int]:
         """Return how many records of a part `rows` leaves out, by the reason: NOT PRIVATE."""

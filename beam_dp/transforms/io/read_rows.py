@@ -77,8 +77,6 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             columns are text.
         quotes: whether `"` quotes the cells of CSV files; if not, it is an ordinary character
             and one line is one row.
-        delimiter: what stands between the cells of CSV files: `,` `;` `|` or a tab; None: a comma,
-            and a tab in .tsv. A header that has the columns between others is refused, with theirs.
         decimal: the decimal point in the numbers of CSV files: `.` or `,`.
         thousands: what may stand between their thousands: `,` `.` `'` or a space; None: nothing.
         encoding: that of CSV files: "utf-8", or one of one byte per character, like "cp1252" or
@@ -93,7 +91,6 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     columns: Sequence[str]
     numbers: Sequence[str] = ()
     quotes: bool = True
-    delimiter: str | None = None
     decimal: str = "."
     encoding: str = UTF_8
     thousands: str | None = None
@@ -101,7 +98,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     def __post_init__(self) -> None:
         super().__init__()
         self.format = format_of(self.pattern)
-        dialect = Dialect(self.quotes, self.delimiter, self.decimal, self.encoding, self.thousands)
+        dialect = Dialect(self.quotes, self.decimal, self.encoding, self.thousands)
         for part in dataclasses.fields(dialect):
             checks.require(
                 getattr(dialect, part.name) == part.default or not self.format.typed,
@@ -133,10 +130,22 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def _sniff(self) -> Sniffed:
         """Refuse local files that the run could not read; return what is known of the columns."""
+        return self.sniff(self._local())
+
+    def _local(self) -> list[str]:
         local = ",".join(filter(open_files.is_local, self.pattern.split(",")))
         found = (file.path for file in (open_files.matched(local) if local else ()))
         # Not pipes, which are read once.
-        return self.sniff(list(itertools.islice(filter(os.path.isfile, found), MOST)))
+        return list(itertools.islice(filter(os.path.isfile, found), MOST))
+
+    def taken(self) -> list[str]:
+        """Return what is taken of how local files are written, in words: no row is looked at.
+
+        Raises:
+            ValueError: for a file that cannot be read.
+        """
+        wanted = [(path, self._of_folders([path])[1]) for path in self._local()]
+        return [said for each in wanted if (said := self.format.taken(*each))]
 
     def sniff(self, paths: Sequence[str]) -> Sniffed:
         """Refuse files that could not be read, or would be misread; return what is known of them."""

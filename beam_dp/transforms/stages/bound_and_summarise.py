@@ -14,7 +14,8 @@ and SettleBounds: centres, private partitions, or a bound on partitions.
         ChooseParameters      of the votes: the centres, and the bound that one noisy histogram
         shows SelectFirst      of the weights, by bucket, for the chosen cap: which partitions are
         released Store...         what was drawn is never drawn again
-      SettleBounds       the lines of the selected partitions; the choices are side inputs
+      SettleBounds       the lines of the selected partitions; the choices are side inputs, and so
+        are the lines of people who have too many for one element
 
 Only the choices (`Adaptive`, `Selected`) are released of that. As always, the keyed hash of the run
 decides which pairs of a person stay: those that a given bound of the same size would keep.
@@ -60,7 +61,9 @@ VOTES: Literal["votes"] = "votes"
 """The tag of the votes."""
 WEIGHED: Literal["weights"] = "weights"
 """The tag of the weights in partitions."""
-_BLOB_LINES, _PIECE_LINES, _SUMMARY_LINES = 1 << 15, 1 << 18, 1 << 20
+LARGE: Literal["large"] = "large"
+"""The tag of the lines of people who have too many for one element."""
+_PIECE_LINES, _SUMMARY_LINES = 1 << 18, 1 << 20
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
 Summarised = tuple[Summary, Summary | None, Owned | None]
@@ -69,13 +72,15 @@ Reduced: TypeAlias = (
     tuple[int, bytes]
     | TaggedOutput[Literal["votes"], bytes]
     | TaggedOutput[Literal["weights"], tuple[int, bytes]]
+    | TaggedOutput[Literal["large"], tuple[int, int, bytes]]
 )
-"""The output of a shard: (shard, lines of whole people); or, tagged, votes, or weights by bucket."""
+"""The output of a shard: (shard, lines of whole people); or, tagged, votes, weights by bucket, or
+(shard, place, lines): a part of what (shard, nothing) stands for."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Selected:
-    """The partitions of a bucket that were selected: released.
+    """Some of the partitions of a bucket that were selected: released.
 
     Attributes:
         bucket: the bucket.
@@ -86,6 +91,13 @@ class Selected:
     bucket: int
     identities: np.ndarray
     keys: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, index: slice) -> "Selected":
+        """Return some of them."""
+        return Selected(self.bucket, self.identities[:, index], self.keys[index])
 
 
 @dataclasses.dataclass(eq=False)
@@ -128,7 +140,7 @@ def adapted(
     """
     known = chosen or NOTHING
     if selected is not None:
-        known = dataclasses.replace(known, partitions=sum(len(each.keys) for each in selected))
+        known = dataclasses.replace(known, partitions=sum(map(len, selected)))
     return compiled(program.request, known)
 
 
@@ -163,30 +175,29 @@ class Summarise(
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)
         people = collected | "GroupByShard" >> beam.GroupByKey()
-        sides, program = [None, None], None
+        sides, program = [None, None, ()], None
         if self.first is not None:
-            program, people = self.first.program, self._choose_parameters(people, self.first)
-            sides = self.first.sides
+            program, reduced = self.first.program, self._choose_parameters(people, self.first)
+            people = reduced.lines
+            sides = [*self.first.sides, beam.pvalue.AsIter(reduced[LARGE])]
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets, program)
         typed = beam.ParDo(settle, *sides).with_output_types(_BYTES)
         settled = people | "SettleBounds" >> typed
         shared = [SHARED] if self.shared else []
         return by_bucket(settled, [*range(self.buckets), *shared])
 
-    def _choose_parameters(
-        self, people: beam.PCollection[Any], first: First
-    ) -> beam.PCollection[Any]:
-        """Return the lines of whole people; the choices are applied to their votes and weights."""
+    def _choose_parameters(self, people: beam.PCollection[Any], first: First) -> Any:
+        """Return the output of the shards; the choices are applied to the votes and weights."""
         reduce = beam.ParDo(ReduceShards(self.bounder, first.program, self.buckets))
         typed = reduce.with_output_types(_BYTES)
-        reduced = people | "ReduceShards" >> typed.with_outputs(VOTES, WEIGHED, main="lines")
+        reduced = people | "ReduceShards" >> typed.with_outputs(VOTES, WEIGHED, LARGE, main="lines")
         if first.program.request.chooses:
             first.chosen = reduced[VOTES] | "First" >> first.choose
         if first.select is not None:
             # Not flattened with empty ones: on some runners that shows elements in logs for debugging.
             grouped = reduced[WEIGHED] | "GroupByWeights" >> beam.GroupByKey()
             first.selected = grouped | "Select" >> first.select(first.side)
-        return reduced.lines
+        return reduced
 
 
 def by_bucket(
@@ -262,9 +273,9 @@ class Collect(quick_steps.QuickStep):
             table, shard = table.take(order), shard[order]
         edges = np.searchsorted(shard, np.arange(self._shards + 1)).tolist()
         for number, (start, end) in enumerate(itertools.pairwise(edges)):
-            for low in range(start, end, _BLOB_LINES):
-                part = table.take(slice(low, min(low + _BLOB_LINES, end)))
-                yield number, wire.pack(part)
+            if end > start:
+                for blob in wire.blobs(table.take(slice(start, end))):
+                    yield number, blob
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
@@ -283,6 +294,17 @@ def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
     """Return the bucket of each partition, by a keyed hash."""
     hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
     return (hashes % np.uint64(buckets)).astype(np.int64)
+
+
+def packed_pieces(reduced: Table, lines: int) -> Iterator[tuple[Table, bytes]]:
+    """Yield pieces of a reduced table and their bytes: more than `wire.MOST_BYTES` only where one
+    person has as much."""
+    for piece in pieces(reduced, lines):
+        blob = wire.pack(piece)
+        if len(blob) > wire.MOST_BYTES and lines > 1:
+            yield from packed_pieces(piece, lines // 4)
+        else:
+            yield piece, blob
 
 
 def pieces(table: Table, lines: int) -> Iterator[Table]:
@@ -332,22 +354,33 @@ class ReduceShards(quick_steps.QuickStep):
         if sum(map(len, self._weights)) >= _SUMMARY_LINES:
             yield from (TaggedOutput(WEIGHED, each) for each in self._weighed())
         if self._metrics:
-            for piece in pieces(table, _PIECE_LINES):
-                yield element[0], wire.pack(piece)
+            yield from self._packed(element[0], table)
+
+    def _packed(self, shard: int, reduced: Table) -> Iterator[Reduced]:
+        """Yield the lines of whole people; those of people with too many are parted, and tagged."""
+        large = []
+        for piece, blob in packed_pieces(reduced, _PIECE_LINES):
+            if len(blob) <= wire.MOST_BYTES:
+                yield shard, blob
+            else:
+                large.append(piece)
+        if large:
+            yield shard, b""
+            for place, blob in enumerate(wire.blobs(table.concatenate(large))):
+                yield TaggedOutput(LARGE, (shard, place, blob))
 
     def _weighed(self) -> Iterator[tuple[int, bytes]]:
         """Yield the weights that are held, by bucket."""
         summaries, self._weights = self._weights, []
         if summaries:
             summary = merge(summaries, self._measures)
-            for bucket, index in split(summary.partition, self._buckets, self._bounder.key):
-                yield bucket, wire.pack(summary.take(index))
+            yield from split(summary, self._buckets, self._bounder.key)
 
     def finish_bundle(self) -> Iterator[TaggedOutput[Any, WindowedValue]]:
         """Yield the votes and weights of the bundle."""
         if self._counted:
-            counted = wire.pack(self._votes.merged(self._counted))
-            yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
+            for blob in wire.blobs(self._votes.merged(self._counted)):
+                yield TaggedOutput(VOTES, GlobalWindows.windowed_value(blob))
         for each in self._weighed():
             yield TaggedOutput(WEIGHED, GlobalWindows.windowed_value(each))
         threads_and_memory.give_back()
@@ -391,6 +424,7 @@ class Settle(quick_steps.QuickStep):
         element: tuple[int, Any],
         chosen: Adaptive | None = None,
         selected: Sequence[Selected] | None = None,
+        large: Iterable[tuple[int, int, bytes]] = (),
     ) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard, or reduced lines of some people.
 
@@ -404,7 +438,9 @@ class Settle(quick_steps.QuickStep):
         else:
             if not self._begun:  # what was chosen is the same for all elements
                 self._turn_to(adapted(self._program, chosen, selected), selected)
-            settled = functools.partial(self._settled, wire.unpack(element[1]))
+            blobs = [element[1]] if element[1] else parted(element[0], large)
+            lines = table.concatenate(list(map(wire.unpack, blobs)))
+            settled = functools.partial(self._settled, lines)
         yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 
     def _turn_to(self, program: Program, selected: Sequence[Selected] | None) -> None:
@@ -447,42 +483,50 @@ class Settle(quick_steps.QuickStep):
             self._partitions.append(summary)
             self._people += [people] if people is not None else []
             self._owned += [lines] if lines is not None else []
-        if sum(map(len, self._partitions)) + sum(map(len, self._owned)) >= _SUMMARY_LINES:
-            yield from self._flush()
+            # Large summaries have other partitions, mostly: merging them would not pay.
+            held = sum(map(len, self._partitions)) + sum(map(len, self._owned))
+            if held >= _SUMMARY_LINES or len(summary) >= _SUMMARY_LINES // 2:
+                yield from self._flush()
 
     def _flush(self) -> Iterator[tuple[int, bytes]]:
         partitions, self._partitions = self._partitions, []
         people, self._people = self._people, []
         lines, self._owned = self._owned, []
         if partitions:
-            summary = merge(partitions, self._measures)
-            for bucket, index in self._split(summary.partition):
-                yield bucket, wire.pack(summary.take(index))
+            yield from self._split(merge(partitions, self._measures))
         if lines:
-            merged = owner_lines.merge(lines)
-            for bucket, index in self._split(merged.partition):
-                yield bucket, wire.pack(merged.take(index))
+            yield from self._split(owner_lines.merge(lines))
         if people:
-            yield SHARED, wire.pack(merge(people, self._shared))
+            for blob in wire.blobs(merge(people, self._shared)):
+                yield SHARED, blob
 
-    def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-        return split(partition, self._buckets, self._bounder.key)
+    def _split(self, lines: Summary | Owned) -> Iterator[tuple[int, bytes]]:
+        return split(lines, self._buckets, self._bounder.key)
 
 
-def split(
-    partition: np.ndarray, buckets: int, key: bytes
-) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Yield each bucket with the indexes of its lines, by their partitions."""
-    if buckets == 1:
-        yield 0, slice(None)
-        return
-    places = bucket_of(partition, buckets, key)
-    for bucket in np.unique(places).tolist():
-        yield bucket, np.flatnonzero(places == bucket)
+def parted(shard: int, large: Iterable[tuple[int, int, bytes]]) -> list[bytes]:
+    """Return the parts of a shard, in their order."""
+    return [blob for _, blob in sorted(each[1:] for each in large if each[0] == shard)]
+
+
+def split(lines: Summary | Owned, buckets: int, key: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines packed, with the buckets of their partitions."""
+    edges = [0, len(lines)]
+    if buckets > 1:
+        places = bucket_of(lines.partition, buckets, key).astype(np.uint16)
+        order = np.argsort(places, kind="stable")  # of 16 bits: without comparisons
+        lines = lines.take(order)
+        edges = np.searchsorted(places[order], np.arange(buckets + 1)).tolist()
+    for bucket, (start, end) in enumerate(itertools.pairwise(edges)):
+        if end > start:
+            for blob in wire.blobs(lines.take(slice(start, end))):
+                yield bucket, blob
 
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
-    """Return the reduced union of summaries."""
+    """Return the reduced union of reduced summaries."""
+    if len(summaries) == 1:
+        return summaries[0]
     return histograms.reduce(table.concatenate(summaries), measures)
 
 

@@ -22,8 +22,9 @@ after the loss of a worker, no step helps; a folder that keeps the draws does
 import dataclasses
 import functools
 import math
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -57,10 +58,11 @@ from beam_dp.transforms.stages.bound_and_summarise import (
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 
 BLOCK_ROWS = 1 << 13
-_FEW_PARTITIONS = 1 << 14
-_MANY = 64
+_MANY, _MOST = 64, 1 << 16
 _LARGEST = 2**63 - 1
+_KEPT = 2  # lists of one process
 _TOGETHER = tuple[int, tuple[int, "Block"]]
+_Rows = TypeVar("_Rows", "Block", Selected)
 Suppress = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
 """Makes output columns of released ones."""
 _Bucket = tuple[int, Iterable[bytes]]
@@ -83,6 +85,15 @@ class Block:
     drawn: tuple[Released, ...] = ()
     chosen: Adaptive = NOTHING
 
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, index: slice) -> "Block":
+        """Return some of the rows."""
+        numbers = tuple(column[index] for column in self.numbers)
+        drawn = tuple(each.take(index) for each in self.drawn)
+        return Block(self.keys[index], numbers, drawn, self.chosen)
+
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
         if self.keys.dtype == object:
@@ -98,17 +109,17 @@ class Block:
         return zip(names, numbers, strict=True)
 
 
-def cut(block: Block, size: int) -> Iterator[Block]:
-    """Yield the rows of a block in blocks of `size`."""
-    for start in range(0, len(block.keys), size):
-        part = slice(start, start + size)
-        numbers = tuple(column[part] for column in block.numbers)
-        drawn = tuple(each.take(part) for each in block.drawn)
-        yield Block(block.keys[part], numbers, drawn, block.chosen)
+def cut(rows: _Rows) -> Iterator[_Rows]:
+    """Yield rows in parts of at most `BLOCK_ROWS` and, pickled, `wire.MOST_BYTES`."""
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = rows.take(slice(start, start + BLOCK_ROWS))
+        yield from (few for few, _ in wire.parts(part, pickle.dumps))
 
 
 def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
-    """Return how many buckets the partitions are cut into: several where many workers help.
+    """Return how many buckets the partitions are cut into: as many as hold a block of public ones.
+
+    All summaries of a bucket meet in the memory of one worker, and what it draws is stored.
 
     Args:
         layout: which columns hold what.
@@ -116,9 +127,10 @@ def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
     """
     if not layout.partition:
         return 1
-    if keep_rows:
-        return _MANY if layout.public is None else min(_MANY, len(layout.public))
-    return 8 if layout.public is None or len(layout.public) > _FEW_PARTITIONS else 1
+    if layout.public is None:
+        return _MANY if keep_rows else 8
+    keys = len(layout.public)
+    return min(_MOST, max(-(-keys // BLOCK_ROWS), min(_MANY, keys) if keep_rows else 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,9 +155,11 @@ class BucketPartitions:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
-            listed = (each for each in selected or () if each.bucket == bucket)
-            own = next(listed, no_partitions(bucket))
-            return PartitionView.of_listed(summary, own.identities, lines), own.keys
+            own = [each for each in selected or () if each.bucket == bucket]
+            own = own or [no_partitions(bucket)]
+            identities = np.concatenate([each.identities for each in own], axis=1)
+            keys = np.concatenate([each.keys for each in own])
+            return PartitionView.of_listed(summary, identities, lines), keys
         return PartitionView.of_listed(summary, public[None], lines), public.astype(np.int64)
 
     def names(self, keys_: np.ndarray) -> Sequence[Key]:
@@ -157,9 +171,16 @@ class BucketPartitions:
         if self.layout.partition and self.layout.public is None:
             return None
         size = len(self.layout.public) if self.layout.public is not None else 1
-        indexes = np.arange(size, dtype=np.uint64)
-        buckets = bucket_of(indexes[None], self.buckets, self.layout.key)
-        return np.asarray(indexes[buckets == bucket])
+        return by_bucket(size, self.buckets, self.layout.key)[bucket]
+
+
+@functools.lru_cache(_KEPT)
+def by_bucket(size: int, buckets: int, key: bytes) -> list[np.ndarray]:
+    """Return the indexes in a public list that belong to each bucket."""
+    indexes = np.arange(size, dtype=np.uint64)
+    places = bucket_of(indexes[None], buckets, key)
+    order = np.argsort(places, kind="stable")
+    return np.split(indexes[order], np.searchsorted(places[order], np.arange(1, buckets)))
 
 
 def listed(names: list[Key]) -> np.ndarray:
@@ -179,8 +200,11 @@ def choose_parameters(
 
 def select_partitions(
     element: _Bucket, program: Program, noise: Noise, draws: Draws, chosen: Adaptive | None = None
-) -> tuple[int, Selected]:
-    """Draw which partitions of a bucket are released, from the weights in all of them."""
+) -> Iterator[tuple[int, tuple[int, Selected]]]:
+    """Draw which partitions of a bucket are released, from the weights in all of them.
+
+    The parts have one key, the bucket: all that are behind the barrier are of one draw.
+    """
     bucket, packed = element
     program = adapted(program, chosen)
 
@@ -190,7 +214,9 @@ def select_partitions(
             bucket, summary, program.select(PartitionView.of_all(summary), noise)
         )
 
-    return bucket, draws.once(f"selected-{bucket}", selected)
+    whole = draws.once(f"selected-{bucket}", selected)
+    for part in enumerate([*cut(whole)] or [whole]):
+        yield bucket, part
 
 
 def keep_nothing(_: bytes, weighed: Iterable[int], buckets: int, draws: Draws) -> None:
@@ -265,7 +291,7 @@ def draw_bucket(
         drawn = program.release(asked, clips, noise)
         return Block(names, drawn=drawn, chosen=program.chosen)
 
-    for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released), BLOCK_ROWS)):
+    for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released))):
         yield number * places.buckets + bucket, block
 
 
@@ -280,12 +306,12 @@ def behind_a_barrier(drawn: beam.PCollection[tuple[int, Any]], what: str) -> bea
     return grouped | f"TakeStored{what}" >> quick_steps.mapped(stored)
 
 
-def stored_together(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[Block]:
-    """Yield one block of each number, in the order of the numbers."""
-    blocks: dict[int, Block] = {}
-    for number, block in grouped[1]:
-        blocks.setdefault(number, block)
-    yield from (blocks[number] for number in sorted(blocks))
+def stored_together(grouped: tuple[int, Iterable[tuple[int, _Rows]]]) -> Iterator[_Rows]:
+    """Yield one part of each number, in the order of the numbers."""
+    parts: dict[int, _Rows] = {}
+    for number, part in grouped[1]:
+        parts.setdefault(number, part)
+    yield from (parts[number] for number in sorted(parts))
 
 
 def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
@@ -389,13 +415,14 @@ class SelectFirst(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Se
     def expand(self, weights: beam.PCollection[_Bucket]) -> beam.PCollection[Selected]:
         """Draw for every bucket."""
         given = self.program, self.noise, self.draws, self.chosen
-        select = quick_steps.mapped(select_partitions, *given)
-        typed = select.with_output_types(tuple[int, Selected])
+        select = quick_steps.flat_mapped(select_partitions, *given)
+        typed = select.with_output_types(tuple[int, tuple[int, Selected]])
         if not isinstance(self.draws, Barriers):
             weighed = beam.pvalue.AsIter(weights | "BucketsWithWeights" >> beam.Keys())
             keep = quick_steps.mapped(keep_nothing, weighed, self.buckets, self.draws)
             _ = weights.pipeline | "StartSelected" >> beam.Impulse() | "KeepNothing" >> keep
-        return behind_a_barrier(weights | "SelectPartitions" >> typed, "Selected")
+        grouped = weights | "SelectPartitions" >> typed | "StoreSelected" >> beam.GroupByKey()
+        return grouped | "TakeStoredSelected" >> quick_steps.flat_mapped(stored_together)
 
 
 @dataclasses.dataclass(eq=False)
@@ -487,8 +514,12 @@ def named(
     """
     wholes = [output.whole for output in output_names.outputs_of(metrics)]
     if batches:
-        step = quick_steps.mapped(
-            as_batch, output_names.output_names(partition, metrics), wholes, layout.public, suppress
+        step = quick_steps.flat_mapped(
+            as_batches,
+            output_names.output_names(partition, metrics),
+            wholes,
+            layout.public,
+            suppress,
         )
         return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
     step = quick_steps.flat_mapped(
@@ -509,6 +540,12 @@ def as_rows(
     """Yield each row of a block under its names."""
     for key, numbers in _typed(block, wholes, suppress).rows(public):
         yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
+
+
+def as_batches(block: Block, *how: Any) -> Iterator[pa.RecordBatch]:
+    """Yield a block as batches, more than one where keys are long; the rest is as of `as_batch`."""
+    for part, _ in wire.parts(block, lambda part: pickle.dumps(as_batch(part, *how))):
+        yield as_batch(part, *how)
 
 
 def as_batch(

@@ -7,7 +7,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.internal import pickler
-from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
+from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, StandardOptions
 
 from beam_dp.mechanisms.accounting.budget import Budget, cautions
 from beam_dp.mechanisms.accounting.periods import meant
@@ -35,6 +35,8 @@ LOCAL = RUNNERS[:3]
 RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 
+AT_LEAST_ONCE = "streaming_mode_at_least_once"
+"""The mode of Dataflow in which an element may be processed, and its result be kept, again."""
 SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_sampling"
 """Experiments of Beam: one has workers keep elements; one stops them from keeping failed ones."""
 
@@ -79,6 +81,14 @@ def _check_runner(subject: str, pipeline: beam.Pipeline) -> None:
         "the pipeline",
         "run as a batch job, not with --streaming: such a job keeps no result of a "
         "GroupByKey, and would draw noise again",
+        "Leave it out.",
+    )
+    checks.require(
+        AT_LEAST_ONCE
+        not in (pipeline.options.view_as(GoogleCloudOptions).dataflow_service_options or ()),
+        subject,
+        "the pipeline",
+        f"run without --dataflow_service_options={AT_LEAST_ONCE}: rows and draws could count twice",
         "Leave it out.",
     )
     runner = type(pipeline.runner).__name__

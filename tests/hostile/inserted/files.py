@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hostile.inserted import layouts, lines_of_csv, lines_of_json, readers, tally
-from tests.hostile.inserted.tally import Hostile, Tally
+from tests.hostile.inserted.tally import Tally
 from tests.transforms.io.test_records import slow_rows
 
 # So short that a few hundred bytes cross all of them.
@@ -29,8 +29,7 @@ def proper_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert rows of any width and content, as a CSV writer writes them, into any base."""
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
-    rows = [lines_of_csv.proper(rng, RECORD, LOOKAHEAD) for _ in _inserted(rng)]
-    _csv(rng, found, folder, end, base, rows)
+    _csv(rng, found, folder, base, [lines_of_csv.proper(rng, LOOKAHEAD) for _ in _inserted(rng)])
 
 
 def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
@@ -41,17 +40,16 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end), k=_size(rng))
     rows = [lines_of_csv.raw(rng, LOOKAHEAD) for _ in range(1 + found.checks % 2)]
-    while len(rows) > 1 and lines_of_csv.closes(rows[-1].row):
+    while len(rows) > 1 and lines_of_csv.closes(rows[-1]):
         rows[-1] = lines_of_csv.raw(rng, LOOKAHEAD)
-    _csv(rng, found, folder, end, base, rows)
+    _csv(rng, found, folder, base, rows)
 
 
 def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert any line into a file that is read without quotes: one line is one record."""
-    end = rng.choice((b"\n", b"\r\n"))
-    base = rng.choices(lines_of_csv.pool_without_quotes(end), k=_size(rng))
-    rows = [lines_of_csv.raw(rng, LOOKAHEAD, quotes=False) for _ in _inserted(rng)]
-    _csv(rng, found, folder, end, base, rows, quotes=False)
+    base = lines_of_csv.pool_without_quotes(rng.choice((b"\n", b"\r\n")))
+    rows = [lines_of_csv.raw(rng, LOOKAHEAD) for _ in _inserted(rng)]
+    _csv(rng, found, folder, rng.choices(base, k=_size(rng)), rows, quotes=False)
 
 
 def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
@@ -61,18 +59,17 @@ def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """
     end = rng.choice((b"\n", b"\r\n"))
     base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
-    rows = [lines_of_csv.of_any_sort(rng, RECORD, LOOKAHEAD) for _ in _inserted(rng)]
+    rows = [lines_of_csv.of_any_sort(rng, LOOKAHEAD) for _ in _inserted(rng)]
     header, quotes = b",".join(lines_of_csv.HEADER), rng.random() < 0.8
-    text = b"".join([header, end, *tally.placed(rng, [line for line, _ in base], rows)])
+    text = b"".join([header, end, *tally.placed(rng, base, rows)])
     path = readers.write(folder / "r.csv", [text])
     lookahead = rng.choice((20, 100, LOOKAHEAD))
     with readers.limits(RECORD, lookahead, rng.choice(BLOCKS)):
         found.check(
-            slow_rows(text, header, quotes, RECORD, lookahead) or (),
-            (),
+            rows,
+            lambda: slow_rows(text, header, quotes, RECORD, lookahead) or (),
             lambda: readers.csv_rows(path, header.decode().split(","), (), quotes),
             (text, lookahead, quotes),
-            rows,
         )
 
 
@@ -80,37 +77,37 @@ def _csv(
     rng: random.Random,
     found: Tally,
     folder: Path,
-    end: bytes,
-    base: Sequence[tuple[bytes, Any]],
-    rows: Sequence[Hostile],
+    base: Sequence[bytes],
+    rows: Sequence[bytes],
     quotes: bool = True,
 ) -> None:
-    lines = tally.placed(rng, [line for line, _ in base], [row.row for row in rows])
-    lines = [b",".join(lines_of_csv.HEADER) + end, *lines]
-    if rng.random() < 0.2:
-        lines[-1] = lines[-1].rstrip(b"\r\n")
-    path = readers.write(folder / rng.choice(("r.csv", "r.csv", "r.csv", "r.csv.gz")), lines)
-    columns = [name.decode() for name in lines_of_csv.HEADER]
+    end = [base[0].rstrip(b"\r\n")] * (rng.random() < 0.2)
+    base, together = [*base, *end], [*tally.placed(rng, base, rows), *end]
+    path = folder / rng.choice(("r.csv", "r.csv", "r.csv", "r.csv.gz"))
+    header, columns = b",".join(lines_of_csv.HEADER), ("who", "what", "much")
+
+    def lines(rows: Sequence[bytes]) -> list[Any]:
+        readers.write(path, [header, b"\n", *rows])
+        return readers.csv_rows(path, columns, columns[2:], quotes)
+
     with readers.limits(RECORD, LOOKAHEAD, rng.choice(BLOCKS)):
-        found.check(
-            [becomes for _, becomes in base],
-            rows,
-            lambda: readers.csv_rows(path, columns, columns[2:], quotes),
-            lines,
-        )
+        found.check_union(lines, base, rows, together, together)
 
 
 def json_lines(rng: random.Random, found: Tally, folder: Path) -> None:
-    """Insert any line into a file of JSON Lines."""
+    """Insert any line into a file of JSON Lines, behind a line that is blank.
+
+    A byte order mark is none of a line's, if the line is the first of the file.
+    """
     limit = rng.choice(JSON_RECORDS)
     base = rng.choices(lines_of_json.pool(rng.choice((b"\n", b"\r\n"))), k=_size(rng))
     rows = [lines_of_json.hostile(rng, limit) for _ in _inserted(rng)]
-    lines = tally.placed(rng, [line for line, _ in base], [row.row for row in rows])
-    path = readers.write(folder / rng.choice(("r.jsonl", "r.jsonl", "r.jsonl.gz")), lines)
+    lines = tally.placed(rng, base, rows)
+    path = readers.write(folder / rng.choice(("r.jsonl", "r.jsonl", "r.jsonl.gz")), [b"\n", *lines])
     with readers.limits(limit, LOOKAHEAD, rng.choice(BLOCKS)):
         found.check(
-            [becomes for _, becomes in base],
             rows,
+            lambda: lines_of_json.rows_of(lines, limit),
             lambda: readers.json_rows(path, lines_of_json.NAMES),
             lines,
         )
@@ -139,6 +136,6 @@ def options_on(extension: str, name: str) -> Callable[[random.Random, Tally, Pat
 
         base = [make(None, number) for number in rng.sample(range(16), 4)]
         rows = [make(rng, rng.randrange(16)) for _ in range(1 + found.checks % 2)]
-        found.check_union(lines, base, rows, lambda: tally.placed(rng, base, rows))
+        found.check_union(lines, base, rows, tally.placed(rng, base, rows))
 
     return insert

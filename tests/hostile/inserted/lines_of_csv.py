@@ -14,11 +14,8 @@ import random
 import re
 
 from tests.hostile.inserted import layouts, texts
-from tests.hostile.inserted.tally import Hostile
 
 HEADER = (b"who", b"what", b"much")
-Row = tuple[str | None, str | None, float | None]
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _ODD_RUN = re.compile(rb'(?<!")"(?:"")*(?!")')
 _ENDS = re.compile(rb"\r*\n|,|\r*\Z")
 _PLAIN = (b"a", b"b c", "é".encode(), b'5" pipe', b"", b"-", b"x" * 20)
@@ -41,24 +38,8 @@ def written(
     return text.getvalue().encode("latin-1").removesuffix(b"\r\n") + end
 
 
-def typed(cells: tuple[bytes, ...]) -> Row | None:
-    """Return what comes out of a row's cells; None for a wrong width."""
-    if len(cells) != len(HEADER):
-        return None
-    who, what, much = map(_text, cells)
-    number = much is not None and len(much) <= 1000 and _NUMBER.fullmatch(much)
-    return who, what, float(much) if number else None
-
-
-def _text(cell: bytes) -> str | None:
-    try:
-        return cell.decode() or None
-    except UnicodeDecodeError:
-        return None
-
-
-def pool(quotes: bool, end: bytes, inert: bool = True) -> list[tuple[bytes, Row]]:
-    """Return rows of a base, as they are written and as they come out.
+def pool(quotes: bool, end: bytes, inert: bool = True) -> list[bytes]:
+    """Return rows of a base.
 
     Args:
         quotes: whether some cells are in quotes.
@@ -67,18 +48,17 @@ def pool(quotes: bool, end: bytes, inert: bool = True) -> list[tuple[bytes, Row]
     """
     contents = _PLAIN + (_INERT if quotes else ()) + (() if inert else _CLOSING)
     cells = [(b"base-%d" % n, what, b"%d" % n) for n, what in enumerate(contents)]
-    rows = [(written(row, end=end), typed(row)) for row in cells]
+    rows = [written(row, end=end) for row in cells]
     if quotes:
-        always = [row for row in cells if row[1] not in _CLOSING]
-        rows += [(written(row, csv.QUOTE_ALL, end), typed(row)) for row in always]
-    assert not inert or not any(closes(row) for row, _ in rows)
-    return [(row, becomes) for row, becomes in rows if becomes is not None]
+        rows += [written(row, csv.QUOTE_ALL, end) for row in cells if row[1] not in _CLOSING]
+    assert not inert or not any(map(closes, rows))
+    return rows
 
 
-def pool_without_quotes(end: bytes) -> list[tuple[bytes, Row]]:
+def pool_without_quotes(end: bytes) -> list[bytes]:
     """Return rows of a base that is read without quotes: they are ordinary characters."""
-    cells = [(b"base-%d" % n, what, b"%d" % n) for n, what in enumerate((*_PLAIN, b'"a', b'b"'))]
-    return [(b",".join(row) + end, typed(row)) for row in cells]
+    contents = enumerate((*_PLAIN, b'"a', b'b"'))
+    return [b"base-%d,%s,%d" % (n, what, n) + end for n, what in contents]
 
 
 def of_a_table(rng: random.Random | None, number: int) -> bytes:
@@ -91,12 +71,11 @@ def of_a_table(rng: random.Random | None, number: int) -> bytes:
     return written(tuple(cells), csv.QUOTE_ALL if rng and rng.random() < 0.3 else csv.QUOTE_MINIMAL)
 
 
-def proper(rng: random.Random, limit: int, longest: int) -> Hostile:
+def proper(rng: random.Random, longest: int) -> bytes:
     """Return a row of any width and content, as a writer writes it.
 
     Args:
         rng: the source of chance.
-        limit: the most bytes of a record.
         longest: the most bytes of a cell.
     """
     width = len(HEADER) if rng.random() < 0.6 else rng.choice((0, 1, 2, 4, 5))
@@ -105,21 +84,11 @@ def proper(rng: random.Random, limit: int, longest: int) -> Hostile:
         place = rng.randrange(width)
         cells = tuple(c if at == place else b"5" for at, c in enumerate(cells))
     quoting = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    row = written(cells, quoting, rng.choice((b"\n", b"\r\n")))
-    becomes = typed(cells)
-    if len(row) > limit + 2 or becomes is None:
-        return Hostile(row)
-    return Hostile(row, becomes, certain=len(row) < limit - 2)
+    return written(cells, quoting, rng.choice((b"\n", b"\r\n")))
 
 
-def raw(rng: random.Random, longest: int, quotes: bool = True) -> Hostile:
-    """Return one line that no writer writes.
-
-    Args:
-        rng: the source of chance.
-        longest: the most bytes of it, about.
-        quotes: whether the reader knows quotes.
-    """
+def raw(rng: random.Random, longest: int) -> bytes:
+    """Return one line of `longest` bytes at most, about, that no writer writes."""
     cells = tuple(texts.cell(rng) for _ in range(rng.choice((1, 2, 3, 3, 3, 4))))
     if rng.random() < 0.5:
         line = texts.mutated(rng, written(cells).removesuffix(b"\n"))
@@ -127,27 +96,13 @@ def raw(rng: random.Random, longest: int, quotes: bool = True) -> Hostile:
         line = b",".join(cells)
     if rng.random() < 0.05:
         line += texts.overlong(rng, rng.randint(1, longest - 100))
-    line = texts.on_one_line(line)
-    end = rng.choice((b"\n", b"\n", b"\r\n", b"\r\r\n"))
-    return Hostile(line + end, alone(line.rstrip(b"\r"), quotes))
+    return texts.on_one_line(line) + rng.choice((b"\n", b"\n", b"\r\n", b"\r\r\n"))
 
 
-def of_any_sort(rng: random.Random, limit: int, longest: int) -> bytes:
+def of_any_sort(rng: random.Random, longest: int) -> bytes:
     """Return a proper row, a raw line, or bytes with line ends anywhere."""
     chance = rng.random()
-    if chance < 0.3:
-        return bytes(proper(rng, limit, longest).row)
     if chance < 0.6:
-        return bytes(raw(rng, longest).row)
+        return (proper if chance < 0.3 else raw)(rng, longest)
     cells = [texts.cell(rng, longest) for _ in range(rng.randint(1, 5))]
     return texts.mutated(rng, b",".join(cells)) + rng.choice((b"", b"\n", b'"\n'))
-
-
-def alone(line: bytes, quotes: bool) -> Row | None:
-    """Return what may come out of one line by itself, by Python's parser; None: nothing."""
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    try:
-        [cells] = csv.reader([line.decode("latin-1")], quoting=quoting)
-    except (csv.Error, ValueError):
-        return None
-    return typed(tuple(cell.encode("latin-1") for cell in cells))

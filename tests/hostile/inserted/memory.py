@@ -21,12 +21,8 @@ def python_objects(name: str) -> Insert:
     def insert(rng: random.Random, found: Tally, folder: Path) -> None:
         base = rng.sample(python_rows.BASE, 5)
         rows = [python_rows.hostile(rng) for _ in range(1 + found.checks % 2)]
-        found.check_union(
-            lambda given: layouts.of_rows(layout, given),
-            base,
-            rows,
-            lambda: tally.placed(rng, base, rows),
-        )
+        together = tally.placed(rng, base, rows)
+        found.check_union(lambda given: layouts.of_rows(layout, given), base, rows, together)
 
     return insert
 
@@ -72,7 +68,7 @@ def _columns(
 ) -> None:
     base = [columns_of_arrow.good(types, number) for number in rng.sample(range(16), 5)]
     rows = [columns_of_arrow.bad(rng, types) for _ in range(1 + found.checks % 2)]
-    found.check_union(lines, base, rows, lambda: tally.placed(rng, base, rows), types)
+    found.check_union(lines, base, rows, tally.placed(rng, base, rows), types)
 
 
 def _written(rng: random.Random, batch: pa.RecordBatch, folder: Path) -> str:

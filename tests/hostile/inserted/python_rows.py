@@ -39,35 +39,14 @@ def _raise(*args: Any, **named: Any) -> Any:
     raise RuntimeError("a row's own code ran")
 
 
-_HOOKS = (
-    *(
-        "__eq__",
-        "__ne__",
-        "__lt__",
-        "__gt__",
-        "__le__",
-        "__ge__",
-        "__bool__",
-        "__repr__",
-        "__str__",
-    ),
-    *("__int__", "__float__", "__index__", "__iter__", "__len__", "__getitem__", "__contains__"),
-    *("__add__", "__mul__", "__truediv__", "__round__", "__abs__", "__neg__", "__format__"),
-    *(
-        "__getattr__",
-        "__array__",
-        "__arrow_array__",
-        "__reduce_ex__",
-        "__sizeof__",
-        "encode",
-        "get",
-    ),
-)
+_HOOKS = "eq ne lt gt le ge bool repr str int float index iter len getitem contains add mul truediv"
+_HOOKS += " round abs neg format getattr array arrow_array reduce_ex sizeof"
 
 
 def _loud(base: type) -> type:
     """Return a class all of whose own methods raise, but for its hash."""
-    body = {name: _raise for name in _HOOKS} | {"__hash__": lambda self: 1}
+    body: dict[str, Any] = {f"__{name}__": _raise for name in _HOOKS.split()}
+    body |= {"encode": _raise, "get": _raise, "__hash__": lambda self: 1}
     return type(f"Loud{base.__name__}", (base,), body)
 
 

@@ -1,28 +1,14 @@
-"""Insert rows, read, and hold against what may come out; count everything."""
+"""Insert rows, read, and hold against what must come out; count everything."""
 
 import collections
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.hostile.inserted.watch import Watch
 
 SHOWN = 5
 KINDS = (Exception,)
-
-
-class Hostile(NamedTuple):
-    """A row to insert.
-
-    Attributes:
-        row: the row, in the form in which it is inserted.
-        becomes: what may come out of it; None: nothing.
-        certain: whether that must come out.
-    """
-
-    row: Any
-    becomes: Any = None
-    certain: bool = False
 
 
 class Tally:
@@ -39,26 +25,23 @@ class Tally:
 
     def check(
         self,
-        base: Iterable[Any],
-        hostile: Sequence[Hostile],
-        read: Callable[[], list[Any]],
+        rows: Sequence[Any],
+        wanted: Callable[[], Iterable[Any]],
+        read: Callable[[], Iterable[Any]],
         context: object = "",
-        inserted: Sequence[Any] = (),
     ) -> None:
-        """Read once, with the hostile rows in it, and see that only they differ from the base.
+        """Read once, and see that what comes out is what is wanted, in any order and in silence.
 
         Args:
-            base: what must come out of the other rows, exactly.
-            hostile: what was inserted.
-            read: returns all rows that come out.
+            rows: the hostile rows that were inserted.
+            wanted: returns what must come out.
+            read: returns what does.
             context: where they were inserted, shown if the check fails.
-            inserted: the rows, if `hostile` is filled by `read` only.
         """
-        inserted = inserted or [row.row for row in hostile]
-        self.inserted += len(inserted)
+        self.inserted += len(rows)
         self.checks += 1
         try:
-            fault = difference(base, hostile, read())
+            fault = difference(wanted(), read())
         except KINDS as error:
             fault = f"raised {error!r}"
         said = self._watch.heard()
@@ -66,15 +49,17 @@ class Tally:
         if fault:
             self.failed += 1
             if len(self._shown) < SHOWN:
-                rows = "\n  inserted: ".join(map(shown, inserted))
-                self._shown.append(f"{fault[:500]}\n  inserted: {rows}\n  {repr(context)[:900]}")
+                inserted = "\n  inserted: ".join(map(shown, rows))
+                self._shown.append(
+                    f"{fault[:500]}\n  inserted: {inserted}\n  {repr(context)[:900]}"
+                )
 
     def check_union(
         self,
         lines: Callable[[Sequence[Any]], list[Any]],
         base: Sequence[Any],
         rows: Sequence[Any],
-        together: Callable[[], Sequence[Any]],
+        together: Sequence[Any],
         context: object = "",
     ) -> None:
         """See that every row becomes the same among others as alone, and at most one.
@@ -83,20 +68,20 @@ class Tally:
             lines: returns what rows become.
             base: good rows: each of them becomes one.
             rows: hostile rows.
-            together: returns all of them, the hostile ones inserted.
+            together: all of them, the hostile ones inserted.
             context: shown if the check fails.
         """
 
-        def read() -> list[Any]:
-            expected.extend(lines(base))
-            assert len(expected) == len(base), "the base does not come through by itself"
+        def wanted() -> list[Any]:
+            found = lines(base)
+            assert len(found) == len(base), "the base does not come through by itself"
             for row in rows:
-                [becomes] = lines([row]) or [None]
-                hostile.append(Hostile(row, becomes, becomes is not None))
-            return lines(together())
+                alone = lines([row])
+                assert len(alone) <= 1, "a row becomes several"
+                found += alone
+            return found
 
-        expected, hostile = list[Any](), list[Hostile]()
-        self.check(expected, hostile, read, context, rows)
+        self.check(rows, wanted, lambda: lines(together), context)
 
     def report(self) -> str:
         """Return nothing if all is well, else how many checks failed and the first of them."""
@@ -114,20 +99,14 @@ def shown(row: Any) -> str:
         return f"a {type(row).__name__}"
 
 
-def difference(base: Iterable[Any], hostile: Sequence[Hostile], found: Iterable[Any]) -> str:
+def difference(wanted: Iterable[Any], found: Iterable[Any]) -> str:
     """Return what is wrong with the rows that came out, nothing if all is well."""
     # By `repr`: 1, 1.0 and True are three values, and NaN is one.
-    wanted, extra = collections.Counter(map(repr, base)), collections.Counter(map(repr, found))
-    lost = wanted - extra
-    extra.subtract(wanted)
-    rows = [(repr(row.becomes), row.certain) for row in hostile if row.becomes is not None]
-    allowed = collections.Counter(row for row, _ in rows)
-    sure = collections.Counter(row for row, certain in rows if certain)
+    missing, extra = collections.Counter(map(repr, wanted)), collections.Counter(map(repr, found))
+    lost, made = missing - extra, extra - missing
     if lost:
-        return f"lost other people's rows: {dict(lost)}"
-    if +extra - allowed:
-        return f"made rows that nobody wrote: {dict(+extra - allowed)}"
-    return f"lost the row itself: {dict(sure - extra)}" if sure - extra else ""
+        return f"lost rows: {dict(lost)}"
+    return f"made rows that nobody wrote: {dict(made)}" if made else ""
 
 
 def placed(rng: random.Random, base: Sequence[Any], hostile: Sequence[Any]) -> list[Any]:

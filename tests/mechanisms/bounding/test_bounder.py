@@ -42,15 +42,8 @@ def random_rows(generator: random.Random, size: int, wide: bool = False) -> list
     partitions = [(place, 0) for place in range(4)] + [(9, 1), (8, 2), (8, 3)]
     values = [None, -3, 0, 1, 1, 7, 10**9]
     if wide:
-        values += [
-            1 << 63,
-            -(1 << 63),
-            (1 << 63) - 1,
-            1 << 64,
-            (1 << 64) + 1,
-            1 - (1 << 119),
-            1 << 62,
-        ]
+        values += [1 << 63, -(1 << 63), (1 << 63) - 1, 1 << 64, (1 << 64) + 1, 1 - (1 << 119)]
+        values += [1 << 62]
     return [
         Row(generator.choice(people), generator.choice(partitions), (generator.choice(values),))
         for _ in range(size)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.consistency import agreement, several_metrics, tables
+from beam_dp.mechanisms.consistency import agreement, several_metrics
 from beam_dp.mechanisms.consistency.agreement import Link
 from beam_dp.mechanisms.consistency.several_metrics import DrawnTable
 from beam_dp.mechanisms.consistency.tables import LAPLACE
@@ -120,7 +120,7 @@ def test_where_a_number_is_missing_and_not_all_is_listed_the_metric_stays_as_dra
 
 # ---------------------------------------------------------------- mutants
 
-ESTIMATES, NOISE, LEVEL = agreement.estimates, several_metrics.noise_of, tables.ReleasedTable.level
+ESTIMATES, NOISE = agreement.estimates, several_metrics.noise_of
 OTHER = several_metrics._other
 
 

@@ -24,7 +24,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, share_of_norm
 from beam_dp.mechanisms.metrics.additive import contribution, joint_noise
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     FINE,
@@ -235,7 +235,7 @@ SHARES = histograms.shares
 MUTANTS = {
     "one partition": ("norms", of_one_partition),
     "away from 0": ("shares", lambda *given: SHARES(*given) + np.sign(given[0])),
-    "too many steps": ("shares", lambda *given: SHARES(*given[:2], 2 * given[2])),
+    "too many steps": ("shares", lambda *given: SHARES(*given[:3], 2 * given[3])),
 }
 
 
@@ -317,7 +317,7 @@ def test_the_noise_of_the_clip_is_in_every_partition_and_paid_once(budget):
     size = release.measure.thresholds[2] * contribution.grid_of(
         release.measure.thresholds[2], STEPS
     )
-    share = budget.amount * Fraction(9, 10)
+    share = budget.amount * (1 - share_of_norm(budget))
     asked = (
         ("gaussian", size**2 / (2 * share), 4) if budget.is_zcdp else ("laplace", share / size, 4)
     )

@@ -56,7 +56,8 @@ def test_a_bin_is_from_an_edge_to_below_the_next() -> None:
     # 17.9999994 is 17.999999 on the grid of millionths, 17.9999996 is 18.
     assert bins(first, asked) == [3, 3, 2]
     assert bins(second, asked) == [0, 0, 3]  # the mean is 30
-    assert (first.histogram_age_0_18_low, first.histogram_age_0_18_high) == (2, 4)
+    # The noise of a number is a part of 1, and an end may be the next whole number or the number.
+    assert 2 <= first.histogram_age_0_18_low <= 3 <= first.histogram_age_0_18_high <= 4
     names = list(first._fields if hasattr(first, "_fields") else vars(first))
     assert names[:4] == [
         "day",

@@ -82,7 +82,7 @@ def drawn(
 
 
 @pytest.mark.sampled(21)
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", [name for name in STATISTICS if name != "people"])
 def test_searched_statistics_are_within_their_shift(name: str) -> None:
     """At most f, and at least its profile at `shift` removals, which is 1 or 0 here.
 

@@ -54,13 +54,6 @@ def interlaces(larger: list[int], smaller: list[int]) -> bool:
     return upper and all(a <= b for a, b in zip(larger[1:], smaller[:-1], strict=True))
 
 
-def marginals(matrix: np.ndarray, removals: int) -> list[int]:
-    """Return f minus the largest marginals: a lower bound that does not interlace."""
-    alone = [squares(matrix) - squares(np.delete(matrix, i, axis=0)) for i in range(len(matrix))]
-    largest = np.append(0, np.sort(alone)[::-1].cumsum())
-    return [max(0, int(squares(matrix) - cut)) for cut in largest[: removals + 1]]
-
-
 @pytest.mark.audit
 @pytest.mark.parametrize("profile", [frequency.squares_profile, frequency.max_profile])
 def test_one_person_more_interlaces(profile):

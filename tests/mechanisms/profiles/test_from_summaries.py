@@ -34,18 +34,19 @@ from tests.relations import (
     data_of,
     moves,
     profiles,
+    unnumbered,
 )
 
 
-@pytest.mark.sampled(21)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
     statistic = STATISTICS[name]
     rows = data_of(statistic, 100 if statistic.direct is None else 12).rows
     found, data = profiles(rows, statistic), by_day(rows)
-    assert set(found) == set(data)
-    for day, exact in ((day, brute(kept, statistic.f)) for day, kept in data.items()):
+    assert set(found) == {*data} - unnumbered(name, rows)
+    for day, exact in ((day, brute(data[day], statistic.f)) for day in found):
         size = len(found[day])
         assert size == REMOVALS + 1 or statistic.metric.output.startswith("custom")
         if statistic.direct is None:
@@ -88,7 +89,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
         assert max(reached.values()) > 2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]

@@ -52,7 +52,7 @@ def test_every_profile_is_that_of_the_best_removals():
     assert wrong > 50
 
 
-@sized(2_000, 10_000)
+@sized(800, 10_000)
 def test_one_person_more_interlaces(tries):
     # Of neighbours: B'[r + 1] <= B[r] <= B'[r].
     random = np.random.default_rng(2)

@@ -3,7 +3,6 @@
 Data is seeded: the claims are about deterministic functions, there is no false alarm.
 """
 
-import itertools
 import math
 import random
 from fractions import Fraction
@@ -15,8 +14,7 @@ from beam_dp.mechanisms.bounding import table as table_module
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
-from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import base, quantiles, sums
+from beam_dp.mechanisms.metrics import quantiles, sums
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.compile import Loss, compile_loss
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -70,35 +68,6 @@ def profiles(rows: list[Row], loss: Loss, shards: int = 1) -> dict[int, Profile]
     return dict(zip(names, loss.profiler.profiles(PartitionView.of_all(summary)), strict=True))
 
 
-def value_of(statistic: base.Metric, rows: list[Row]) -> float:
-    """Return the statistic of one partition; a sum takes a person's total below 0 as 0."""
-    present = [row.values[0] for row in rows if row.values[0] is not None]
-    match statistic:
-        case sums.Count():
-            return len(rows)
-        case sums.PeopleCount():
-            return len({row.person for row in rows})
-        case quantiles.Max():
-            return max(present, default=-math.inf)
-        case quantiles.Min():
-            return max((-value for value in present), default=-math.inf)
-    totals: dict = {}
-    for row in rows:
-        totals[row.person] = totals.get(row.person, 0) + (row.values[0] or 0)
-    return sum(max(0, total) for total in totals.values())
-
-
-def best_removals(statistic: base.Metric, rows: list[Row], most: int) -> list[float]:
-    """Return B[0..most]: the least value after removing at most k people, over all sets of them."""
-    people = sorted({row.person for row in rows})
-    found = [math.inf] * (most + 1)
-    for size in range(min(most, len(people)) + 1):
-        for removed in itertools.combinations(people, size):
-            left = value_of(statistic, [row for row in rows if row.person not in removed])
-            found[size:] = [min(best, left) for best in found[size:]]
-    return found
-
-
 def random_rows(generator: random.Random, people: int, partitions: int = 2) -> list[Row]:
     return [
         Row((person, 0), (generator.randrange(partitions), 0), (generator.choice(VALUES),))
@@ -107,34 +76,11 @@ def random_rows(generator: random.Random, people: int, partitions: int = 2) -> l
     ]
 
 
-@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
-def test_profiles_are_the_best_removals_of_all_sets_of_people(statistic):
-    generator = random.Random(1)
-    candidates = Candidates.linear(-80, 200, 7)
-    for trial in range(25):
-        rows = random_rows(generator, generator.randrange(1, 9) if trial % 5 == 0 else 5)
-        loss = compile_loss(statistic, removals := generator.randrange(0, 9))
-        found = profiles(rows, loss, generator.randrange(1, 5))
-        for partition in {row.partition for row in rows}:
-            inside = [row for row in rows if row.partition == partition]
-            expected = best_removals(statistic, inside, removals)
-            profile = found.get(partition[0])
-            if profile is None:  # nobody has a number there
-                assert expected[0] == (0 if isinstance(statistic, sums.Sum) else -math.inf)
-                continue
-            assert list(profile.values) == expected
-            losses = [
-                next((k for k, best in enumerate(expected) if best <= y), removals + 1)
-                for y in candidates
-            ]
-            assert profile.loss(candidates) == losses
-
-
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
     generator = random.Random(2)
-    for _ in range(40):
+    for _ in range(15):
         rows = random_rows(generator, 30, 3)
         full = profiles(rows, compile_loss(statistic, 40))
         for removals in (0, 1, 3, 10):
@@ -218,7 +164,7 @@ def of_all_partitions(numbers: list[int], norm: int) -> int:
 def test_each_person_counts_once_with_their_norm_or_largest_number(norm, source, sign):
     measure = Measure(source, sign, GRID, norm=norm)
     generator = random.Random(6)
-    for _ in range(60):
+    for _ in range(25):
         rows = random_rows(generator, 12, 5)
         largest: dict = {}
         for person in range(12):

@@ -71,8 +71,8 @@ def test_a_norm_is_at_least_the_exact_one_and_close_to_it(seed: int, norm: int) 
 def shares_of(people: list[list[int]], norm: int, steps: int) -> list[list[int]]:
     """Return the shares of all people, who are in one table."""
     numbers, starts = together(people)
-    whole = np.repeat(norms(numbers, starts, norm), np.diff(starts, append=len(numbers)))
-    found = np.split(shares(numbers, whole, steps), starts[1:])
+    lengths = np.diff(starts, append=len(numbers))
+    found = np.split(shares(numbers, norms(numbers, starts, norm), lengths, steps), starts[1:])
     return [each.tolist() for each in found]
 
 

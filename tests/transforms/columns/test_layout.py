@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -65,19 +64,6 @@ def collected(rows: Sequence[object], found: Layout) -> list[Table]:
 PEOPLE = st.integers(-3, 3) | st.sampled_from(["1", "a", "\ud800", None, 1.0, True, b"1"])
 DAYS = st.integers(0, 3) | st.sampled_from(["1", "a", None, True, "\ud800", 1.0, (1,)])
 DAYS |= st.just(datetime.date(2020, 1, 1))
-VALUES = st.integers(-5, 5) | st.sampled_from([1.5, None, "x", float("nan"), Decimal("0.1"), True])
-ROWS = st.lists(st.tuples(PEOPLE, DAYS, VALUES), max_size=12)
-
-
-@pytest.mark.audit
-@given(ROWS)
-def test_forms_agree_and_rows_are_independent(rows: list[tuple[Any, Any, Any]]) -> None:
-    found = layout()
-    together = lines(collected([Visit(*row)._asdict() for row in rows], found))
-    assert together == lines(collected([Visit(*row) for row in rows], found))
-    assert together == lines(collected([beam.Row(**Visit(*row)._asdict()) for row in rows], found))
-    apart = sum((lines(collected([Visit(*row)], found)) for row in rows), collections.Counter())
-    assert together == apart
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("ab"),

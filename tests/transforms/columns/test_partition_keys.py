@@ -1,12 +1,14 @@
 """Private partition keys keep type and value."""
 
 import datetime
+import uuid
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +22,7 @@ from beam_dp.transforms.columns.partition_keys import (
     name_of,
 )
 from beam_dp.transforms.columns.public_keys import PublicKeys
+from tests.hostile import support
 
 KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -148,10 +151,13 @@ CLEAN = [
     (1.0, 1), (np.float32(-2), -2), (1.5, None), (2.0**53, None), (float("inf"), None), (None, None), (float("nan"), None), (b"a", None), ("\ud800", None), (1 << 63, str(1 << 63)),
     (np.uint64(1 << 63), str(1 << 63)), (datetime.datetime(2020, 1, 1), datetime.date(2020, 1, 1)), (1 << 4096, None), ([1], None), ((1,), None),
     (np.timedelta64(1, "ns"), None), (np.timedelta64("NaT"), None), (Decimal("1.5"), None),
-    (Decimal("NaN"), None), (Decimal("1E+999999999"), None), (object(), None),
+    (Decimal("NaN"), None), (Decimal("1E+999999999"), None), (object(), None), ({"a": 1}, None), ({1, 2}, None),
+    (np.uint64(46), 46), (-0.0, 0), (Decimal(-(1 << 64)), str(-(1 << 64))), (uuid.UUID(int=45), str(uuid.UUID(int=45))),
+    (datetime.datetime(2020, 1, 2, 13, 30), "2020-01-02 13:30:00"), (Timestamp(1.5), "1970-01-01 00:00:01.500000"),
+    *((text, text) for text in ("", "../x", "=cmd|' /C calc'!A0", "a\0\n")), (support.Hostile(), None),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "expected"), CLEAN)
+@pytest.mark.parametrize(("part", "expected"), CLEAN, ids=range(len(CLEAN)))
 def test_clean(part: object, expected: object) -> None:
     assert clean(part) == expected and type(clean(part)) is type(expected)

@@ -36,7 +36,7 @@ def test_cells_are_those_of_the_writer(
     lines = [f"{cell}{delimiter}{number}{decimal}5" for number, cell in enumerate(quoted)]
     path = tmp_path / "in.csv"
     path.write_bytes("\n".join([f"who{delimiter}spent", *lines]).encode(encoding))
-    found = rows(path, delimiter=delimiter, decimal=decimal, encoding=encoding)
+    found = rows(path, decimal=decimal, encoding=encoding)
     assert found == [(cell, number + 0.5) for number, cell in enumerate(CELLS)]
 
 
@@ -44,7 +44,7 @@ def test_cells_are_those_of_the_writer(
 def test_a_number_has_its_decimal_point_only(tmp_path: Path, text: str) -> None:
     path = tmp_path / "in.csv"
     path.write_text(f"who|spent\na|{text}\nb|1,5\nc|2\n")
-    assert rows(path, delimiter="|", decimal=",") == [("a", None), ("b", 1.5), ("c", 2.0)]
+    assert rows(path, decimal=",") == [("a", None), ("b", 1.5), ("c", 2.0)]
 
 
 def test_a_byte_that_the_encoding_lacks_empties_its_cell_alone(tmp_path: Path) -> None:
@@ -61,8 +61,6 @@ def test_tsv_has_tabs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"delimiter": "::"}, 'delimiter must be "," or ";" or'),
-        ({"delimiter": '"'}, 'delimiter must be "," or ";" or'),
         ({"decimal": "'"}, "decimal must be"),
         ({"encoding": "utf-16"}, "encoding must be utf-8 or one of one byte per character"),
         ({"encoding": "shift-jis"}, "encoding must be utf-8 or one of one byte per character"),
@@ -81,7 +79,7 @@ def test_what_cannot_be_is_refused(wrong: dict[str, str], said: str) -> None:
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize("wrong", [{"delimiter": ";"}, {"decimal": ","}, {"encoding": "cp1252"}])
+@pytest.mark.parametrize("wrong", [{"decimal": ","}, {"encoding": "cp1252"}])
 def test_other_files_have_no_dialect(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="must be left out for 'in.parquet'"):
         dp.ReadRows("in.parquet", COLUMNS, **wrong)
@@ -101,7 +99,10 @@ def test_a_job_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     words += ["--encoding", "latin-1", "--runner", "FnApiRunner"]
     with pytest.raises(SystemExit):
         aggregate.main(words)
-    assert "between ';': give that one" in capfd.readouterr().err
-    assert aggregate.main([*words, "--delimiter", ";", "--decimal", ","]) == 0
+    assert 'Write --decimal ","' in capfd.readouterr().err
+    assert aggregate.main([*words, "--decimal", ",", "--plan"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert f"{source}: ';' between cells, as its header has it" in said
+    assert aggregate.main([*words, "--decimal", ","]) == 0
     [released] = dp.Released.read(out).table.to_pylist()
     assert released["day"] == "Grün" and abs(released["sum_spent"] - 4_500) < 100

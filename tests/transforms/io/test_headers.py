@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import os
 import random
 import zipfile
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.io import open_files, read_rows
+from beam_dp.transforms.io import csv_files, open_files, read_rows
 from beam_dp.transforms.io.file_format import Wanted
 from beam_dp.transforms.io.parquet import Parquet
 
@@ -53,11 +54,26 @@ def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
-def test_another_delimiter_is_refused(tmp_path: Path, mark: str) -> None:
-    for quote in ("", '"'):
+def test_the_delimiter_is_that_of_the_header(tmp_path: Path, mark: str) -> None:
+    for quote, start in itertools.product(("", '"'), ("", "\ufeff", "\n\r\n")):
         header, row = (mark.join(f"{quote}{cell}{quote}" for cell in cells) for cells in ROW_OF_TWO)
-        said = refusal(tmp_path / "in.csv", f"{header}\r\n{row}".encode())
-        assert said.endswith(f"between {mark!r}. Write delimiter={mark!r}.")
+        (tmp_path / "in.csv").write_text(f"{start}{header}\n{row}\n")
+        asked = dp.ReadRows(f"{tmp_path}/in.csv", WANTED)
+        assert asked.here()[0].to_pylist() == [{"who": SECRET, "spent": "2"}]
+        assert asked.taken() == [f"{tmp_path}/in.csv: {mark!r} between cells, as its header has it"]
+
+
+def test_a_misspelt_name_between_other_delimiters_has_neighbours(tmp_path: Path) -> None:
+    said = refusal(tmp_path / "in.csv", f"who;spend;day\n{SECRET};2;3\n".encode())
+    assert said.endswith("; it has 'who', 'spend', 'day'. Did you mean spend?")
+
+
+@pytest.mark.parametrize("rows", [b"a;b,c;d", b"1,5;2,5", b"x\ty;z", b""])
+def test_no_row_says_what_the_delimiter_is(tmp_path: Path, rows: bytes) -> None:
+    """With any rows below it, a header is read in one way."""
+    for header, names in ((b"spent,who", ","), (b'"a,b";who;spent', ";"), (b"who\tspent", "\t")):
+        wanted = Wanted("rows", WANTED)
+        assert csv_files._delimiter(header + b"\n" + rows, wanted, ",") == names
 
 
 def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:

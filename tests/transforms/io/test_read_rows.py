@@ -17,7 +17,6 @@ from beam_dp.transforms.io.formats import FORMATS, READ
 from beam_dp.transforms.io.read_rows import ReadRows
 from tests.hostile.inserted import readers
 
-HEADER = b"who,what\n"
 FOUND: list[Any] = []
 
 
@@ -252,7 +251,7 @@ JSONL_CASES = {
 JSONL_DROPPED = (
     *(b"", b"[1]", b"1", b'"who"', b"null", b"{", b'{"who": 1,}', b"{'who': 1}", b'{"who": 01}'),
     *(b'{"who": "\xff"}', b'{"who": ' + b"9" * 5000 + b"}", b"[" * 100_000, b'{"who":' * 100_000),
-    b'{"who": "' + b"x" * (2 * records.RECORD_LIMIT) + b'"}',
+    *(b'{"who": "' + b"x" * (2 * records.RECORD_LIMIT) + b'"}', b" " * (1 << 20) + b'{"who": 1}'),
     '{"who": 1}'.encode("utf-16"),
     *(b'{"who":1}\r{"who":2}', b'{"who": "a\r"}', b'{"who":1}\f{"who":2}', b'{"who":1}\v'),
     *(b'{"who":1}\x1c{"who":2}', b'{"who": "\0"}', b'{"who":1}\0', b"\0", b"\x1a"),

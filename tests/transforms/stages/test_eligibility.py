@@ -70,7 +70,7 @@ def test_of_values_of_several_owners_people_remove_what_they_can() -> None:
 NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object(), datetime.time(1)]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("nobody", NOBODY, ids=lambda nobody: type(nobody).__name__)
 def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_count(
     nobody: Any,

@@ -144,6 +144,15 @@ def test_a_job_that_keeps_rows_to_show_them_is_refused(transform: beam.PTransfor
             rows | transform
 
 
+def test_at_least_once_is_refused(transform: beam.PTransform) -> None:
+    words = ["--runner=FnApiRunner", "--dataflow_service_options=streaming_mode_at_least_once"]
+    rows = beam.Pipeline(options=PipelineOptions(words)) | beam.Create([{"person": 1, "day": 1}])
+    with pytest.raises(
+        ValueError, match="run without --dataflow_service_options=streaming_mode_at"
+    ):
+        rows | transform
+
+
 @pytest.mark.parametrize("given", [[], ["other"], ["enable_always_on_exception_sampling"]])
 def test_no_element_is_kept_that_made_a_step_fail(
     given: list[str], transform: beam.PTransform

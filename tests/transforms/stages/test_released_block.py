@@ -14,17 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import beam_dp as dp
+from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns import layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.stages import draw_once, output_names
 from beam_dp.transforms.stages.draw_once import Block, cut, typed
-
-SEEN: list[Any] = []
-
-
-def see(element: Any) -> None:
-    SEEN.append(element)
-
 
 NAMES = ("day", "place", "count", "count_low", "sum", "sum_low")
 KEYS = PublicKeys(((1, "a"), (2, "b"), (3, "c")))
@@ -36,10 +30,13 @@ NUMBERS = (
 )
 
 
-@given(st.integers(0, 40), st.integers(1, 12))
-def test_a_cut_block_holds_everything_once(size: int, part: int) -> None:
+@given(st.integers(0, 40), st.integers(1, 12), st.sampled_from([0, 1000, 1 << 20]))
+def test_a_cut_block_holds_everything_once(size: int, part: int, most: int) -> None:
     whole = Block(np.arange(size), (np.arange(size) * 2, np.arange(size) / 2))
-    parts = list(cut(whole, part))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw_once, "BLOCK_ROWS", part)
+        patch.setattr(wire, "MOST_BYTES", most)
+        parts = list(cut(whole))
     assert [row for block in parts for row in zip(*block.numbers, strict=True)] == list(
         zip(*whole.numbers, strict=True)
     )

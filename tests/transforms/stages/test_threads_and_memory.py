@@ -4,8 +4,6 @@ import pytest
 
 from beam_dp.transforms.stages import threads_and_memory
 
-PIECES, PIECE = 2000, 1 << 13  # 125 MiB of float64, each piece too small to have pages of its own
-
 
 @pytest.mark.parametrize(("given", "count"), [("1", 1), ("3", 3), ("0", None), ("x", None)])
 def test_threads_are_those_of_the_variable_or_the_cores(

@@ -58,9 +58,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
 from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
-    SHARE_OF_NORM,
     ClipChoice,
     share_of_clip,
+    share_of_norm,
 )
 from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SHARED_CLIP,
@@ -459,8 +459,9 @@ def clipped_sum(
     if len(thresholds) > 1:
         cost = context.clip
         if cost is None:
-            part = SHARE_OF_NORM if several else share_of_clip(1, 1)
-            cost, noise_cost = (lender or share).split((part, 1 - part))
+            payer = lender or share
+            part = share_of_norm(payer) if several else share_of_clip(1, 1)
+            cost, noise_cost = payer.split((part, 1 - part))
             noise_cost = share if lender else noise_cost
         known = -1 if widest is None else int(np.searchsorted(measure.thresholds, widest))
         choice = (CliffChoice if two_histograms else ClipChoice)(

@@ -89,4 +89,4 @@ def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
 
     monkeypatch.setattr(packing_program, "_SMALL", 0)
     monkeypatch.setattr(packing_program.CellSearch, "decided", believed)
-    assert neighbours.violations(SHARED["total"], 3, 100, 7) > 0
+    assert neighbours.violations(SHARED["total"], 3, 15, 14) > 0

@@ -89,7 +89,7 @@ def roles(request):
     return request.param
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", KINDS)
 @sized(5, 12)
 def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):

@@ -1,0 +1,182 @@
+"""No element between stages is larger than the limit, whatever the sizes of the data."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.coders.coder_impl import create_InputStream
+from apache_beam.runners.portability.fn_api_runner import execution
+
+import beam_dp as dp
+import beam_dp.testing
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.stages import bound_and_summarise, draw_once
+from beam_dp.transforms.stages.bound_and_summarise import ReduceShards
+from beam_dp.transforms.stages.draw_once import bucket_count
+from tests.transforms.stages.test_bound_and_summarise import layout
+
+MOST = 6000
+"""The limit of this module's jobs, whose data are as much smaller than those of large ones."""
+AROUND = 400
+"""What coders, keys and windows add to an element; one line or row, and its header."""
+KEYS = 5000
+NAMES = [f"a partition with a name of its own, number {key}" for key in range(1500)]
+SURE = dp.Budget(1e6, 1e-3)
+
+
+def measured(element: Any) -> bool:
+    """Return whether an element is no group: what a GroupByKey makes is read piece by piece."""
+    return not (isinstance(element, tuple) and isinstance(element[-1], list))
+
+
+@pytest.fixture
+def largest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Return the bytes of each element that leaves a stage; the limit is small."""
+    sizes: list[int] = []
+
+    def watch(buffer: Any, coder_of: Callable[[Any], Any]) -> None:
+        append = buffer.append
+
+        def seen(self: Any, data: bytes) -> None:
+            stream, coder = create_InputStream(data), coder_of(self)
+            while left := stream.size():
+                element = coder.decode_from_stream(stream, True)
+                if measured(element.value):
+                    sizes.append(left - stream.size())
+            append(self, data)
+
+        monkeypatch.setattr(buffer, "append", seen)
+
+    watch(execution.ListBuffer, lambda self: self._coder_impl)
+    watch(execution.GroupingBuffer, lambda self: self._pre_grouped_coder.get_impl())
+    monkeypatch.setattr(wire, "MOST_BYTES", MOST)
+    yield sizes
+
+
+def rows(people: int, each: int, names: Sequence[object]) -> pa.Table:
+    """Return so many rows of each person, in partitions from all over the list."""
+    person, place = (part.ravel() for part in np.indices((people, each)))
+    key = [names[at] for at in (person * 7919 + place * 613) % len(names)]
+    return pa.table({"person": person, "key": key, "value": place})
+
+
+def public(metrics: Sequence[Any], **options: Any) -> dp.PrivateAggregate:
+    listed = dp.PublicPartitions(range(KEYS))
+    budget = dp.Budget(1.0, 1e-6)
+    return dp.PrivateAggregate("person", metrics, budget, ["key"], partitions=listed, **options)
+
+
+def private(metrics: Sequence[Any], **options: Any) -> dp.PrivateAggregate:
+    selected = dp.PrivatePartitions()
+    return dp.PrivateAggregate("person", metrics, SURE, ["key"], partitions=selected, **options)
+
+
+ADDED = [dp.Count(), dp.Sum("value")]
+OF_ALL = range(KEYS)
+THREE = dp.ContributionBounds(3)
+JOBS: dict[str, Callable[[], tuple[beam.PTransform, pa.Table]]] = {
+    "many public partitions": lambda: (
+        public(ADDED, bounds=THREE, batches=True),
+        rows(1000, 5, OF_ALL),
+    ),
+    "an automatic bound": lambda: (
+        public(ADDED, bounds=dp.ContributionBounds("auto")),
+        rows(500, 8, OF_ALL),
+    ),
+    "owner lines": lambda: (
+        public([dp.DistinctCount("value")], bounds=THREE),
+        rows(800, 6, OF_ALL),
+    ),
+    "many selected partitions": lambda: (private(ADDED), rows(600, 10, NAMES)),
+    "one person with many rows": lambda: (public(ADDED), rows(1, 5000, range(7))),
+    "one person everywhere": lambda: (
+        private(ADDED),
+        pa.concat_tables([rows(1, 1500, NAMES), rows(600, 10, NAMES)]),
+    ),
+    "rows stay rows": lambda: (
+        dp.BoundContributions("person", ["key"], THREE, values=["value"]),
+        rows(300, 20, NAMES),
+    ),
+}
+
+
+def run(job: str) -> None:
+    transform, given = JOBS[job]()
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | beam.Create([given], reshuffle=False) | transform
+        _ = found | beam.Map(lambda _: (0, b"")) | beam.GroupByKey()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_no_element_is_larger_than_the_limit(job: str, largest: list[int]) -> None:
+    run(job)
+    assert sum(largest) > 10 * MOST  # so there was something to cut
+    assert MOST // 4 < max(largest) <= MOST + AROUND
+
+
+def whole(lines: Any, packed: Callable[[Any], bytes]) -> Iterator[tuple[Any, bytes]]:
+    yield lines, packed(lines)
+
+
+def together(_: Any, shard: int, reduced: Table) -> Iterator[tuple[int, bytes]]:
+    yield from ((shard, blob) for _, blob in bound_and_summarise.packed_pieces(reduced, 1 << 16))
+
+
+MUTANTS = {
+    "nothing is cut by bytes": (wire, "parts", whole, "many public partitions"),
+    "a person is never parted": (ReduceShards, "_packed", together, "one person everywhere"),
+    "what is selected is one element": (
+        draw_once,
+        "cut",
+        lambda rows: [rows],
+        "many selected partitions",
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_limit_finds_every_mutant(
+    mutant: str, largest: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, name, other, job = MUTANTS[mutant]
+    monkeypatch.setattr(where, name, other)
+    run(job)
+    assert max(largest) > 2 * (MOST + AROUND)
+
+
+def released(metrics: Sequence[Any], given: pa.Table) -> dict[str, Any]:
+    SEEN.clear()
+    with dp.testing.without_noise(), beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | beam.Create([given], reshuffle=False) | private(metrics)
+        _ = found | beam.Map(see)
+    return {key: numbers for key, *numbers in SEEN}
+
+
+SEEN: list[tuple[Any, ...]] = []
+
+
+def see(row: Any) -> None:
+    SEEN.append(tuple(row))
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.stages.noise_off.NotPrivate")
+def test_what_is_released_does_not_depend_on_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, given = JOBS["one person everywhere"]()
+    expected = released(ADDED, given)
+    monkeypatch.setattr(wire, "MOST_BYTES", MOST)
+    assert released(ADDED, given) == expected
+    assert len(expected) == len(NAMES)
+
+
+@pytest.mark.parametrize(("keys", "buckets"), [(1, 1), (8192, 1), (8193, 2), (1_000_000, 123)])
+def test_a_bucket_of_public_partitions_holds_a_block_of_keys(keys: int, buckets: int) -> None:
+    made = layout(dp.PublicPartitions(range(keys)).index)
+    assert bucket_count(made) == buckets
+    places = draw_once.BucketPartitions(made, buckets)
+    found = [places._public(bucket) for bucket in range(buckets)]
+    assert sorted(np.concatenate(found).tolist()) == list(range(keys))
+    assert max(map(len, found)) < 1.1 * draw_once.BLOCK_ROWS
