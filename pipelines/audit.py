@@ -10,6 +10,7 @@ is not as private as it says, and the line says what differed.
 """
 
 import contextlib
+import itertools
 import os
 import re
 import sys
@@ -135,17 +136,22 @@ def sample(asked: Description) -> pa.Table:
 
 def _keys(asked: Description) -> Iterator[tuple[str, list[str]]]:
     """Yield the columns of the input that public keys are made of, with their cells."""
+    for public in Query.of(asked.query).public if asked.query else ():
+        yield from ((of, _texts(public.cells[own].to_pylist())) for of, own in public.on)
     for table in reversed(asked.tables):  # those of the first one last
         listed = table.release.partitions
         if isinstance(listed, dp.PublicPartitions):
-            keys = [*listed.keys][:_KEYS]
+            keys = itertools.islice(listed.keys, _KEYS)
             for name, cells in zip(table.release.partition, zip(*keys, strict=True), strict=True):
-                for source in sources(asked, [name]):
-                    yield source, [*map(str, cells)]
+                with contextlib.suppress(ValueError):  # made of several columns, or of a table
+                    yield from ((source, _texts(cells)) for source in sources(asked, [name]))
     if asked.release.ledger_period and asked.release.period:
         ends = str(asked.release.ledger_period).split("..")
-        for source in sources(asked, [asked.release.period]):
-            yield source, ends
+        yield from ((source, ends) for source in sources(asked, [asked.release.period]))
+
+
+def _texts(cells: Sequence[Any]) -> list[str]:
+    return [str(cell) for cell in cells[:_KEYS]]
 
 
 def _types(reader: dp.ReadRows) -> dict[str, pa.DataType]:

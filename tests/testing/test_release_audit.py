@@ -176,7 +176,8 @@ def test_a_sound_release_gives_no_alarm(seed: int) -> None:
     options = options_of(seed)
     private = isinstance(options.get("partitions"), dp.PrivatePartitions)
     maker = RowMaker(SAMPLE, options["person"])
-    made = list(maker.pairs(seed % 16, removes=bool(seed % 16) and seed % 6 == 0 and not private))
+    case = 2 if len(options["person"]) > 1 else seed % 16  # packings of many people take long
+    made = list(maker.pairs(case, removes=bool(case) and seed % 6 == 0 and not private))
     chosen = [made[seed % len(made)], made[(seed + 2) % len(made)]]
     release = functools.partial(dp.release, show_errors=True, **options)
     others = [each.other for each in chosen][: len(made)]
