@@ -20,6 +20,7 @@ COMMANDS = {
     "table": ("table", "print a released file again, and write its page"),
     "card": ("card", "write the deployment card of a release, of its record"),
     "check": ("check", "look at your own files before a budget is spent: NOT PRIVATE"),
+    "audit": ("audit", "try to refute on made-up rows that a release is private; costs nothing"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
     "serve": ("expansion_service", "offer a release to pipelines in Java, Go and TypeScript"),
 }

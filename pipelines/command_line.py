@@ -125,7 +125,7 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.translated(str(error)))
+            self.error(messages.said(error))
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""

@@ -154,7 +154,7 @@ def _tree(views: Sequence[View]) -> list[TreeRow]:
             )
             here.setdefault(tuple(str(key[place]) for place in of), []).append(node)
         nodes = here
-    return nodes[()]
+    return nodes.get((), [])  # HAVING may have left all of the coarsest table out
 
 
 def _exact(number: ShownNumber) -> str:

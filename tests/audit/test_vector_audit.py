@@ -30,7 +30,7 @@ from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.audit.forced_draws import weigh_one_draw
+from beam_dp.testing.losses.draw_costs import weigh_one_draw
 from tests.doubles import Asked, compile_program
 from tests.reference import Row, table_of
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from beam_dp.mechanisms.numerics.checks import ParameterError
 from beam_dp.transforms.io.formats import FORMATS, READ
 from pipelines import (
     aggregate,
     command_line,
     demo,
     ledger,
+    messages,
     preprocess,
     ratio,
     shifted_inverse,
@@ -296,3 +298,9 @@ def test_a_process_says_one_line_and_fails() -> None:
     assert done.stderr == (
         "python -m pipelines.aggregate: error: unrecognized argument: --cuont, did you mean --count?\n"
     )
+
+
+def test_an_error_is_said_by_its_parts_not_by_its_text() -> None:
+    error = ParameterError("Sum", "clip", "be above 0, not 'a. b'", "Write clip=9.")
+    assert messages.said(error) == "clip must be above 0, not 'a. b': give a number, like 100"
+    assert messages.said(ValueError("ReadRows: no file")) == "no file"
