@@ -37,6 +37,7 @@ def test_what_protects_a_person_is_where_the_pages_say() -> None:
         assert re.search(name, (ROOT / "beam_dp" / path).read_text(encoding="utf-8"))
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     "line, flags", [("one partition", []), ("private partitions", ["--private"])]
 )

@@ -18,9 +18,6 @@ from pipelines import (
     demo,
     ledger,
     messages,
-    preprocess,
-    ratio,
-    shifted_inverse,
     table,
 )
 
@@ -162,16 +159,15 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
 }  # fmt: skip
-SHIFTED_INVERSE = {
+SEARCHES = {
     "too small a budget": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1"],
+        [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1,search=above_threshold"],
         "budget must be larger: the search for output column max_minutes would look at the 59122185770 most",
     ),
     "squares of several owners": (
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a,candidates=0..60..1"],
         "a metric of rows with several owners must be count, sum, max, min, ",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a"], "unrecognized argument: --median"),
 }  # fmt: skip
 
 
@@ -187,10 +183,7 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
 CALLS = [
     *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
     *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),
-    *(
-        (shifted_inverse, f"shifted_inverse: {name}", *call)
-        for name, call in SHIFTED_INVERSE.items()
-    ),
+    *((aggregate, f"search: {name}", *call) for name, call in SEARCHES.items()),
 ]
 
 
@@ -256,9 +249,6 @@ def test_a_file_that_describes_no_release_is_one_line(
 LEDGER = ["--ledger=l.jsonl", "--total_epsilon=3"]
 WHOLE = {
     aggregate: [*FILES, *command("--count", *LEDGER)],
-    ratio: [*FILES, *command("--ratio", "a,per=person", *LEDGER)],
-    preprocess: [*FILES, *command("--trimmed_mean", "a", *LEDGER)],
-    shifted_inverse: [*FILES, *command("--max", "minutes", "--ledger=l.jsonl")],
     ledger: ["visits.ledger.jsonl"],
     demo: [],
     table: ["out.csv"],
