@@ -134,8 +134,8 @@ class View:
 
     @property
     def legend(self) -> list[str]:
-        """What the signs beside the numbers say."""
-        numbers = [number for each in self.series for number in each.numbers]
+        """What the signs beside the first numbers say."""
+        numbers = [number for each in self.series for number in each.numbers[:ROWS]]
         texts = []
         if REHEARSED in self.record:
             texts.append(
@@ -179,7 +179,9 @@ class View:
         texts = []
         kept = self.record.get("parameters", {}).get("suppress")
         counts = {
-            each.name: sum(number.is_doubtful for number in each.numbers) for each in self.series
+            each.name: int(type(each.numbers[0]).doubts(each.numbers).sum())
+            for each in self.series
+            if each.numbers
         }
         if total := sum(counts.values()):
             named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)

@@ -63,8 +63,8 @@ def doubtful(
     low: npt.ArrayLike,
     high: npt.ArrayLike,
     *,
-    share: bool = False,
-    one_sided: bool = False,
+    share: npt.ArrayLike = False,
+    one_sided: npt.ArrayLike = False,
     beyond: float = math.inf,
 ) -> np.ndarray:
     """Return which numbers with an interval may be of little use: the one rule for all outputs.
@@ -88,7 +88,7 @@ def doubtful(
         known = np.isfinite(sides)
         sides = np.where(known, sides, 0.0)
         size = np.where(share, _HALF, np.abs(value))
-        is_open = known.sum(axis=0) < (1 if one_sided else 2)
+        is_open = known.sum(axis=0) < np.where(one_sided, 1, 2)
         widest = np.where(share, _QUARTER, size)
         is_good = (sides.sum(axis=0) < widest) & (sides.max(axis=0) <= beyond * size)
     return np.asarray(is_open | ~is_good)
