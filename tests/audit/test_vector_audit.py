@@ -318,8 +318,8 @@ def a_little_short(numbers, starts, norm):
     return found - (found > 1)
 
 
-def away_from_zero(numbers, whole, steps):
-    up = -(-abs(numbers).astype(object) * steps // whole.astype(object))
+def away_from_zero(numbers, whole, lengths, steps):
+    up = -(-abs(numbers).astype(object) * steps // np.repeat(whole.astype(object), lengths))
     return np.where(np.asarray(numbers < 0, bool), -up, up)
 
 
