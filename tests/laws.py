@@ -39,7 +39,8 @@ from beam_dp.testing.losses.search_laws import stop_chances
 
 def distribution(search: Search, profile: Profile, candidates: Candidates) -> list[float]:
     """Return the probabilities of at most 64 candidates."""
-    if candidates.size > 1 and isinstance(search, ScaleThenChoose):
+    has_its_own = by_losses.dispatch(type(search)) is not by_losses.dispatch(object)
+    if candidates.size > 1 and has_its_own:
         return by_losses(search, profile.loss(candidates))
     return search_laws.law_of(search, profile, candidates).chances[:-1]
 
