@@ -49,6 +49,7 @@ from beam_dp.testing.losses.draw_costs import (
     Fault,
     Kind,
     Spy,
+    UnknownDraw,
     selected_once,
     whole,
 )
@@ -284,7 +285,7 @@ class Run:
         return run
 
     def _unknown(self, *_: Any) -> Any:
-        self._fault = Fault("a private draw that is not among KINDS")
+        self._fault = UnknownDraw("a private draw that is not among KINDS")
         raise self._fault
 
 

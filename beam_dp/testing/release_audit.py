@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.testing.forced_draws import Release, compared, share_spent
-from beam_dp.testing.losses.draw_costs import Fault
+from beam_dp.testing.losses.draw_costs import Fault, UnknownDraw
 from beam_dp.testing.made_rows import RowMaker
 from beam_dp.transforms.partitions import PrivatePartitions
 
 _SUBJECT = "audit"
+_UNKNOWN = "Not known: local_sensitivity, scale_then_choose, an epsilon for each person."
 _LEANS = (1, -2, 0, 2, -1)
 SECONDS = 60.0
 
@@ -67,9 +68,8 @@ def audit(
     ones; the first pairs compare nobody with one person. It costs nothing: draws are not those of
     a release. Rows, seeds and pairs are the same in each call, but how many fit into the time.
 
-    A finding is a proof: there is no false alarm, but for `Ratio(method="local_sensitivity")`,
-    `ScaleThenChoose` and epsilons per person, whose draws are refused as unknown. No finding
-    proves nothing of other rows: the share says how near to the budget these came.
+    A finding is a proof: there is no false alarm. No finding proves nothing of other rows: the
+    share says how near to the budget these came.
 
     Args:
         release: makes a `Released` of a `pyarrow.Table` with the columns and types of the sample.
@@ -81,7 +81,9 @@ def audit(
         seconds: after so many no further pair begins.
 
     Raises:
-        TypeError, ValueError: for other parameters.
+        TypeError, ValueError: for other parameters; and for a release that draws in a way that is
+            not known, as `Ratio(method="local_sensitivity")`, `ScaleThenChoose` and epsilons per
+            person do.
 
     Source: Dwork and Roth 2014, Definition 2.4: of fixed outcomes, the loss adds up over draws.
     """
@@ -123,6 +125,9 @@ def _shares(release: Release, maker: RowMaker) -> Iterator[float | str]:
             try:
                 run = next(runs)
                 share = float(share_spent(run))
+            except UnknownDraw as unknown:
+                rule = "draw by nothing else than the methods whose chances an audit knows"
+                raise checks.ParameterError(_SUBJECT, "release", rule, _UNKNOWN) from unknown
             except Fault as fault:
                 yield f"{each.what}: {fault}"
                 return

@@ -344,7 +344,6 @@ MUTANTS = {
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, BOUNDED),
     "a share doubled": (JointNoise, "add", _share_doubled, PLAIN),
-    "a draw that is not known": (AdditiveRelease, "released", _noise_of_its_own, PLAIN),
     "noise of one number fewer": (
         JointNoise, "add", _noise_of_one_number_fewer, BOTH
     ),
@@ -396,6 +395,13 @@ def test_what_users_get_wrong_is_caught(name: str) -> None:
     found = audit(release, SAMPLE, person="person", seconds=60)
     print(name, found)
     assert "are spent" in found.fault or "differs" in found.fault
+
+
+def test_a_draw_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AdditiveRelease, "released", _noise_of_its_own)
+    release = functools.partial(dp.release, person="person", **PLAIN)
+    with pytest.raises(ValueError, match="^audit: release must draw by nothing else than"):
+        audit(release, SAMPLE, person="person")
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,10 @@ class Fault(Exception):
     """A release that is not private: what was noticed."""
 
 
+class UnknownDraw(Fault):
+    """A private draw of no method among `KINDS`: what it costs is not known."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Cost:
     """What draws cost at their outcomes.
