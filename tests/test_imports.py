@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "beam_dp/results": {
         *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.transforms"),
         *("beam_dp.results", "beam_dp.spending"),
-        *("apache_beam", "pyarrow", "jinja2", "markupsafe", "yaml"),
+        *("apache_beam", "numpy", "pyarrow", "jinja2", "markupsafe", "yaml"),
     },
     "beam_dp/testing/losses": {"beam_dp.mechanisms", "beam_dp.testing.losses", "numpy"},
     "beam_dp/testing": {
