@@ -197,7 +197,7 @@ def _whole(
         listed = np.minimum(listed, total) if nonnegative else listed
         limits.append(listed if side.is_open else total)
     for side, limit in zip(sides, limits, strict=True):
-        fitted = _lowered(fitted, side.parents, limit)
+        fitted = _lowered(fitted, side.parents, limit, nonnegative)
     whole = np.floor(fitted).astype(np.int64)
     if len(sides) == 1:
         [missing] = _missing(sides, limits, whole)
@@ -209,12 +209,15 @@ def _whole(
     return np.asarray(whole + more)
 
 
-def _lowered(values: np.ndarray, parents: np.ndarray, totals: np.ndarray) -> np.ndarray:
+def _lowered(
+    values: np.ndarray, parents: np.ndarray, totals: np.ndarray, nonnegative: bool
+) -> np.ndarray:
     """Return values lowered, in proportion to their sizes, until no sum is above its total."""
-    size = np.abs(values)
+    size = np.abs(values) + (not nonnegative)  # a total below 0 may be below all of them
     over = np.maximum(sums(parents, values, len(totals)) - totals, 0.0)
-    share = _quotient(over, sums(parents, size, len(totals)))
-    return np.asarray(values - size * np.minimum(share + _LOWERED, 1.0)[parents])
+    share = _quotient(over, sums(parents, size, len(totals))) + _LOWERED
+    share = np.minimum(share, 1.0) if nonnegative else share
+    return np.asarray(values - size * share[parents])
 
 
 def _missing(
