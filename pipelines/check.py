@@ -15,6 +15,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.view import NOT_PRIVATE
 from beam_dp.transforms import file_checks
+from beam_dp.transforms.person_queries import PersonQuery
 from pipelines import command_line, messages, releasing, terminal
 from pipelines.description import Description
 
@@ -42,9 +43,17 @@ def main(given: Sequence[str] | None = None) -> int:
 def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
-    parsed = None if query is None else dp.Rows(query).parsed
+    parsed, paths = None if query is None else dp.Rows(query).parsed, reader.paths()
+    together = isinstance(parsed, PersonQuery)
+    rule = "be one file of CSV or Parquet where a query has WITH: a person's rows of all files meet"
+    checks.require(
+        not together or (len(paths) == 1 and reader.format.element is not dict),
+        "release",
+        "input",
+        rule,
+    )
     with terminal.warned():
-        return [file_checks.scan(path, reader, parsed, asked.release) for path in reader.paths()]
+        return [file_checks.scan(path, reader, parsed, asked.release) for path in paths]
 
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:

@@ -31,7 +31,7 @@ one, changes no row of t.
 
 import dataclasses
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -61,17 +61,20 @@ _AGGREGATES = {  # of SQL: the one of Arrow, and its options
     **{name: (name, None) for name in ("sum", "mean", "min", "max")},
     "avg": ("mean", None),
 }
-_TYPES = pa.types
-_KEYS = (_TYPES.is_timestamp, _TYPES.is_time, ids.supported)
-_NUMBERS = (_TYPES.is_integer, _TYPES.is_floating, _TYPES.is_decimal)
-_TAKES = {
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+_TIMES = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
+_KEYS = (*_TIMES, ids.supported, *_NUMBERS)
+_TAKES: dict[str, tuple[tuple[Callable[[Any], bool], ...], str]] = {
+    "person": ((ids.supported,), "integers, text, dates or booleans"),
+    "key": (_KEYS, "numbers, text, dates, times or booleans"),
     "count": ((lambda _: True,), "any value"),
-    "count_distinct": (_KEYS + _NUMBERS, "numbers, text, dates, times or booleans"),
-    **dict.fromkeys(_SUMS, ((*_NUMBERS, _TYPES.is_boolean), "numbers")),
-    **dict.fromkeys(("min", "max"), ((*_NUMBERS, _TYPES.is_temporal), "numbers, dates or times")),
+    "count_distinct": (_KEYS, "numbers, text, dates, times or booleans"),
+    **dict.fromkeys(_SUMS, ((*_NUMBERS, pa.types.is_boolean), "numbers")),
+    **dict.fromkeys(("min", "max"), ((*_NUMBERS, *_TIMES), "numbers, dates or times")),
 }
-"""By the aggregate of Arrow: which types it takes, and these in words."""
-_Types, _Forms = dict[str, pa.DataType], Mapping[str, frozenset[str]]
+"""By the aggregate of Arrow, or the kind of key: which types it takes, and these in words."""
+_Types = dict[str, pa.DataType]
+_Forms = Mapping[str, frozenset[str]]
 _Known = tuple[list[str] | None, _Types, _Forms]
 """The columns of rows, the types of those whose type is known, and how cells are written."""
 
@@ -83,14 +86,17 @@ class Feature:
     Attributes:
         name: its column in t.
         column: the column of rows that it is taken of.
-        function: that of Arrow.
-        options: its options.
+        call: the aggregate of SQL.
     """
 
     name: str
     column: str
-    function: str
-    options: pc.FunctionOptions | None
+    call: str
+
+    @property
+    def function(self) -> str:
+        """The aggregate of Arrow."""
+        return _AGGREGATES[self.call][0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,14 +130,13 @@ class PersonQuery(Query):
     def types(self, given: pa.Schema) -> pa.Schema:
         """Return the types that rows have in step 2; refuse what an aggregate does not take."""
         made = pa.schema([(each.name, _plain(each.type)) for each in given])
-        good = {self.keys[0]: (ids.supported, "integers, text, dates or booleans, of a person")}
-        for name in self.keys:
-            takes = good.get(name, (lambda kind: any(is_good(kind) for is_good in _KEYS), "keys"))
-            _require(takes[0](made.field(name).type), f"group by {takes[1]}, and not by {name}")
-        for each in self.features:
-            takes, words = _TAKES[each.function]
-            kind = made.field(each.column).type
-            rule = f"give {each.name} {words}, not {kind}; numbers names the numbers of CSV"
+        first, *others = self.keys
+        used = [(first, first, "person"), *((name, name, "key") for name in others)]
+        used += [(each.name, each.column, each.function) for each in self.features]
+        for name, column, use in used:
+            takes, words = _TAKES[use]
+            kind = made.field(column).type
+            rule = f"make {name} of {words}, not of {kind}; numbers names the numbers of CSV"
             _require(any(is_good(kind) for is_good in takes), rule)
         return made
 
@@ -145,7 +150,7 @@ class PersonQuery(Query):
         pairs = list(zip(values, self.features, strict=True))
         order = [(at, "ascending") for at, each in pairs if each.function in _SUMS]
         made = made.take(pc.sort_indices(made, sort_keys=order)) if order else made
-        asked = [(at, each.function, each.options) for at, each in pairs]
+        asked = [(at, *_AGGREGATES[each.call]) for at, each in pairs]
         made = made.group_by(keys, use_threads=False).aggregate(asked)
         names = [*keys, *(f"{at}_{each.function}" for at, each in pairs)]
         return pa.table([_one_zero(made[name]) for name in names], self.columns)
@@ -159,29 +164,42 @@ def parsed(text: object) -> Query:
     """
     engine, tree = row_queries.tree_of(_SUBJECT, "query", text, row_queries.FORM)
     node = tree["statements"][0]["node"]
-    if not node["cte_map"]["map"]:
+    found, node["cte_map"] = node["cte_map"]["map"], {"map": []}
+    if not found:
         return Query.of(text)
-    [made, *further] = node["cte_map"]["map"]
+    [made, *further] = found
     name, inside = made["key"].lower(), made["value"]["query_node"]
     plain = not further and inside["type"] == "SELECT_NODE" and not made["value"]["aliases"]
     _require(plain, "have one WITH, of one SELECT")
     keys, features, items = _split(engine, tree, inside)
-    of_rows = {"group_expressions": [], "group_sets": [], "cte_map": {"map": []}}
-    inner = Query.of(row_queries.sql_of(engine, tree, **inside | of_rows | {"select_list": items}))
+    inside = {**inside, "select_list": items, "group_expressions": [], "group_sets": []}
+    inner = Query.of(row_queries.sql_of(engine, tree, **inside))
     first = node["from_table"]
     while first["type"] == "JOIN":
         first = first["left"]
     _require(first.get("table_name", "").lower() == name, f"be FROM {made['key']}")
     node = row_queries.rewritten(node, lambda part: _of_rows(part, name))
-    outer = Query.of(row_queries.sql_of(engine, tree, **node | {"cte_map": {"map": []}}))
+    outer = Query.of(row_queries.sql_of(engine, tree, **node))
     _require(name not in (each.name.lower() for each in outer.public), "give each table a name")
     names = outer.outputs([*keys, *(each.name for each in features)])
-    passed = {name: of for name in names for of in outer.columns_of([name]) if of in keys}
-    named = {name: inner.named[passed[name]] if name in passed else None for name in names}
-    computed = {name: inner.computed.get(passed.get(name, ""), "") for name in names}
-    as_query = text, inner.needs, False, named, {n: computed[n] for n in names if not named[n]}
-    parts = {"inner": inner, "keys": keys, "features": features, "outer": outer}
-    return PersonQuery(*as_query, frozenset(), inner.public, **parts)
+    key_of = {name: of for name in names for of in outer.columns_of([name]) if of in keys}
+    named = {name: inner.named[key_of[name]] if name in key_of else None for name in names}
+    computed = {
+        name: inner.computed.get(key_of.get(name, ""), "") for name in names if not named[name]
+    }
+    return PersonQuery(
+        text=str(text),
+        needs=inner.needs,
+        star=False,
+        named=named,
+        computed=computed,
+        mixed=frozenset(),
+        public=inner.public,
+        inner=inner,
+        keys=keys,
+        features=features,
+        outer=outer,
+    )
 
 
 def _split(
@@ -208,7 +226,7 @@ def _split(
         rule = f"make {name} a column of GROUP BY, or one of {', '.join(_AGGREGATES)}"
         _require(call in _AGGREGATES, rule)
         column = _argument(engine, tree, items[name], call, made) or next(iter(keys))
-        features.append(Feature(name, column, *_AGGREGATES[call]))
+        features.append(Feature(name, column, call))
     selected = [{**each, "alias": name * (_name(each) != name)} for name, each in made.items()]
     return tuple(keys), tuple(features), selected
 
@@ -276,14 +294,14 @@ def _require(ok: bool, rule: str) -> None:
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Return a type without dictionaries, with long text and doubles."""
-    kind = kind.value_type if _TYPES.is_dictionary(kind) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     kind = pa.large_string() if ids.is_text(kind) else kind
-    return pa.float64() if _TYPES.is_floating(kind) else kind
+    return pa.float64() if pa.types.is_floating(kind) else kind
 
 
 def _one_zero(cells: Any) -> Any:
     """Return doubles with one zero, and null for NaN; other cells as they are."""
-    if not _TYPES.is_floating(cells.type):
+    if not pa.types.is_floating(cells.type):
         return cells
     return pc.if_else(pc.is_nan(cells), None, pc.add(cells, 0.0))
 
@@ -300,22 +318,22 @@ class _Scatter(quick_steps.QuickStep):
         self._query, self._types, self._shards = query, types, shards
         self._key = layout.fresh_key()
 
-    def process(self, batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+    def process(self, batch: pa.RecordBatch) -> Iterable[tuple[int, bytes]]:
         """Take what a query makes of a batch."""
         typed = batch.schema.metadata != row_fields.OF_DICTS
         if not typed and self._types is None:
-            return  # batches were announced, and rows that are none have no types
+            return ()  # batches were announced, and rows that are none have no types
         types, made = self._types or self._query.types(batch.schema), []
         for each in types:
             cells = _fitted(batch.column(each.name), each.type)
             fits = cells.type == each.type
             _require(fits or not typed, "find the same types in every batch")
             made.append(cells if fits else pa.nulls(len(batch), each.type))
-        yield from self._by_shard(pa.RecordBatch.from_arrays(made, schema=types))
+        return self._by_shard(pa.RecordBatch.from_arrays(made, schema=types))
 
     def _by_shard(self, rows: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         person = rows.column(self._query.keys[0])
-        if _TYPES.is_floating(person.type):
+        if pa.types.is_floating(person.type):
             person = ids.whole(person)
         identity, known = ids.identify(person, self._key)
         constant = hashing.salt(self._key, "shard")
@@ -329,8 +347,8 @@ class _Scatter(quick_steps.QuickStep):
 def _fitted(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return cells with a type that all of them fit; as they are, where it is another one."""
     made = cells.cast(_plain(cells.type))
-    whole = _TYPES.is_integer(made.type) and _TYPES.is_floating(kind)
-    made = made.cast(kind, safe=False) if whole or _TYPES.is_null(made.type) else made
+    whole = pa.types.is_integer(made.type) and pa.types.is_floating(kind)
+    made = made.cast(kind, safe=False) if whole or pa.types.is_null(made.type) else made
     return _one_zero(made)
 
 
@@ -425,8 +443,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
             last = query.outer
         made = rows | "Query" >> _run(last)
         _made_by[made] = query
-        names, *further = _after(last, *known)
-        return made if names is None else known_columns.remember(made, names, *further)
+        names, types, forms = _after(last, *known)
+        return made if names is None else known_columns.remember(made, names, types, forms)
 
 
 def _grouped(
@@ -457,6 +475,17 @@ def _grouped(
         found,
         {name: forms[name] for name in query.keys if name in forms},
     )
+
+
+def grouped_here(
+    query: PersonQuery, rows: Sequence[pa.RecordBatch]
+) -> tuple[list[pa.RecordBatch], int]:
+    """Return the rows of t, made in this process, and how many rows have no person."""
+    scatter = _Scatter(query, None, 1)
+    packed = [each for batch in rows for _, each in scatter.process(batch)]
+    sent = sum(len(pa.ipc.open_stream(each).read_all()) for each in packed)
+    made = list(_Group(query).process((0, packed))) if packed else []
+    return made, sum(map(len, rows)) - sent
 
 
 def _run(query: Query) -> beam.ParDo:

@@ -32,6 +32,10 @@ from beam_dp.transforms.io import formats
 
 _SUBJECT, _NAME = "Select", "statement"
 _FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
+_WITH = (
+    "Write WITH t AS (SELECT visitor_id, max(spent) AS most FROM 'visits.csv' GROUP BY visitor_id) "
+    "SELECT avg(most) AS most FROM t."
+)
 _NAMED = {"quantile_cont": "quantile", "var_pop": "variance", "stddev_pop": "standard_deviation"}
 _METRICS = {n: n for n in ("sum", "mean", "min", "max", "median")} | {"avg": "mean"} | _NAMED
 """Aggregates of numbers, and the metrics that they are."""
@@ -46,7 +50,6 @@ _INSTEAD = {
 }
 """What to write instead of aggregates that no metric is."""
 _REFUSED = {
-    "cte_map": ("not have WITH", "Compute its rows before, and name their file in FROM"),
     "qualify": ("not have QUALIFY", "Write HAVING, or ORDER BY and LIMIT"),
     "sample": ("not have a sample", "Leave it out: intervals say how sure numbers are"),
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
@@ -97,7 +100,8 @@ class Statement:
             ValueError, TypeError: names the part that cannot be said, and says what to write.
         """
         try:
-            return _Reader(text, people, period).statement()
+            node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
+            return _Reader(node, people, period).statement()
         except RecursionError:
             rule = "be less deep"
         raise checks.ParameterError(_SUBJECT, _NAME, rule, "Take its parentheses apart.")
@@ -106,9 +110,9 @@ class Statement:
 class _Reader:
     """Reads one statement."""
 
-    def __init__(self, text: str, people: tuple[str, ...], period: str) -> None:
+    def __init__(self, node: Tree, people: tuple[str, ...], period: str) -> None:
         self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
-        node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
+        given, node = node["cte_map"]["map"], {**node, "cte_map": None}
         table, self._public = row_queries.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
@@ -130,13 +134,49 @@ class _Reader:
         self._keys: dict[str, str] = {}  # by their expressions
         self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
         self._became: list[str] = []
+        self._with, self._inner = given, self._opened(given) if given else self
+        self._text |= {*self._inner._keys_of_rows()} if given else set()
+
+    def _opened(self, given: list[Tree]) -> "_Reader":
+        """Return the reader of a WITH."""
+        name, node = given[0]["key"], given[0]["value"]["query_node"]
+        one = len(given) == 1 and node["type"] == "SELECT_NODE" and not node["cte_map"]["map"]
+        _require(one, "have one WITH, of one SELECT", _WITH)
+        _require(
+            self._input.lower() == name.lower(), f"be FROM {name}, which its WITH makes", _WITH
+        )
+        return _Reader(node, self._people, self._period)
+
+    def _keys_of_rows(self) -> list[str]:
+        """Return the columns of a WITH that are no aggregates."""
+        return [each["alias"] or _name_of(each) for each in self._items if not _aggregate(each)]
+
+    def _grouped(self) -> Tree:
+        """Return the SELECT of a WITH, which takes columns of text as what they are used as."""
+        node, calls = self._node, list(filter(_aggregate, self._items))
+        compared = [each for each in calls if each["distinct"]] + node["group_expressions"]
+        self._text |= {*map(_name_of, row_queries.parts_of(compared))}
+        parts = row_queries.rewritten([self._items, node["where_clause"]], self._typed)
+        added = [each for each in parts[0] if _aggregate(each) in _METRICS and not each["distinct"]]
+        values = (given["expression"] for each in added for given in each["arguments"])
+        for column in (column for value in values for column in _values(value)):
+            self._take(column, "DOUBLE")
+        joined = row_queries.from_of(each.sql() for each in self._public)
+        made = {"select_list": parts[0], "where_clause": parts[1], "from_table": joined}
+        return {**node, **made, "cte_map": {"map": []}}
 
     def statement(self) -> Statement:
         """Return what the statement asks for."""
-        is_file = any(self._input.endswith(end) for end in formats.READ)
+        inner = self._inner
+        is_file = any(inner._input.endswith(end) for end in formats.READ)
         where = self._node["where_clause"]
-        for each in self._public:
+        for each in (*inner._public, *(self._public if self._with else ())):
             self._became.append(f"{each.sql()}: a PUBLIC table: nobody in it is protected")
+        if self._with:
+            self._say("WHERE", inner._node["where_clause"], "which rows count, each by itself")
+            keys, name = ", ".join(inner._keys_of_rows()), self._with[0]["key"]
+            alone = "each computed from that person's rows alone"
+            self._became.append(f"WITH {name}: one row per {keys}, {alone}")
         self._say("WHERE", where, "which rows count, each by itself")
         by, *also = self._tables_by()
         for item in filter(_aggregate, self._items):
@@ -144,13 +184,15 @@ class _Reader:
         after = self._post_process()
         _require(bool(self._metrics), "ask for an aggregate", "Write count(*), or sum(spent)")
         as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
-        parts = {"input": self._input if is_file else "", "partition": by, "also_by": also}
+        parts = {"input": inner._input if is_file else "", "partition": by, "also_by": also}
         parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
-        as_they_are = as_they_are and where is None and not self._public
+        as_they_are = as_they_are and where is None and not self._public and not self._with
         parts["query"] = "" if as_they_are else self._query(where)
-        parts |= {"numbers": [*self._numbers], "post_process": after}
-        if self._numbers:
-            self._became.append(f"{', '.join(self._numbers)}: read as numbers where cells are text")
+        parts |= {"numbers": [*inner._numbers], "post_process": after}
+        if inner._numbers:
+            self._became.append(
+                f"{', '.join(inner._numbers)}: read as numbers where cells are text"
+            )
         return Statement({name: part for name, part in parts.items() if part}, (*self._became,))
 
     def _say(self, part: str, tree: Tree | None, became: str) -> None:
@@ -345,6 +387,13 @@ class _Reader:
             items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
         parts["from_table"] = row_queries.from_of(each.sql() for each in self._public)
+        if self._with:
+            [made] = self._with
+            grouped = {**made["value"], "query_node": self._inner._grouped()}
+            parts["cte_map"] = {"map": [{**made, "value": grouped}]}
+            parts["from_table"] = row_queries.rewritten(
+                parts["from_table"], lambda tree: _named(tree, made["key"])
+            )
         return row_queries.sql_of(self._engine, self._plain, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
@@ -401,6 +450,12 @@ def _name_of(tree: Tree) -> str:
     """Return the name of the column of rows that an expression is; "" for others."""
     [*table, name] = tree.get("column_names") or [""]
     return "" if table else name
+
+
+def _named(tree: Tree, name: str) -> Tree:
+    """Return a FROM of rows as one of another table."""
+    is_rows = tree.get("table_name") == row_queries.TABLE
+    return {**tree, "table_name": name, "qualified_name": {"path": [name]}} if is_rows else tree
 
 
 def _reference(name: str) -> Tree:
