@@ -181,7 +181,12 @@ def parsed(text: object) -> Query:
     node = row_queries.rewritten(node, lambda part: _of_rows(part, name))
     outer = Query.of(row_queries.sql_of(engine, tree, **node))
     _require(name not in (each.name.lower() for each in outer.public), "give each table a name")
-    names = outer.outputs([*keys, *(each.name for each in features)])
+    columns = [*keys, *(each.name for each in features)]
+    for column in outer.needs:
+        rule = f"name columns of {made['key']}, {checks.listed(columns)}, and {column} is none"
+        near = checks.near(column, columns) or _FORM
+        checks.require(column in columns, _SUBJECT, "query", rule, near)
+    names = outer.outputs(columns)
     key_of = {name: of for name in names for of in outer.columns_of([name]) if of in keys}
     named = {name: inner.named[key_of[name]] if name in key_of else None for name in names}
     computed = {
@@ -221,7 +226,8 @@ def _split(
     made = {name: items[name] for name in keys}
     features = []
     for name in [name for name in items if name not in keys]:
-        call = items[name].get("function_name", "").lower()
+        is_call = items[name]["class"] == "FUNCTION"
+        call = items[name]["function_name"].lower() if is_call else ""
         call = "count_distinct" if call == "count" and items[name]["distinct"] else call
         rule = f"make {name} a column of GROUP BY, or one of {', '.join(_AGGREGATES)}"
         _require(call in _AGGREGATES, rule)
