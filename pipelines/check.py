@@ -30,11 +30,11 @@ def main(given: Sequence[str] | None = None) -> int:
     options = line.parse_args(given)
     with line.refusing():
         described = command_line.described(options)
-        checks.require(
-            bool(options.files) != bool(described.get("input")), "release", "input", "be given once"
-        )
+        usual = _ASKED if "select" not in described else {"budget": _ASKED["budget"]}
         files = {"input": options.files} if options.files else {}
-        asked = Description({**_ASKED, **described, **files})
+        once = not (files and described.get("input"))
+        asked = Description({**usual, **described, **files})
+        checks.require(once and bool(asked.input), "release", "input", "be given once")
         scans = scanned(asked)
     sys.stdout.write(text_of(asked, scans))
     return int(any(each.refused for each in scans))

@@ -272,7 +272,11 @@ def _key(tree: Mapping[str, Any], items: Mapping[str, Any]) -> str:
     bare = [name for name, each in items.items() if {**each, "alias": ""} == {**tree, "alias": ""}]
     found = [name for name in items if name == _name(tree)] or bare
     _require(bool(found), "have in SELECT all that it groups by")
-    return found[0]
+    [name] = found[:1]
+    read = {_name(part) for part in row_queries.parts_of(items[name])}
+    means_one = name in bare or _name(tree) != name or name not in read
+    _require(means_one, f"group by the expression itself, where {name} is a column that it reads")
+    return name
 
 
 def _name(tree: Mapping[str, Any]) -> str:
