@@ -30,6 +30,7 @@ one, changes no row of t.
 """
 
 import dataclasses
+import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -52,51 +53,27 @@ _FORM = (
     "Write WITH t AS (SELECT visitor_id, max(spent) AS most FROM rows GROUP BY visitor_id) "
     "SELECT visitor_id, most FROM t"
 )
-_ONLY, _ALL = (pc.CountOptions(mode=mode) for mode in ("only_valid", "all"))
-_SUMS = ("sum", "mean")
 _AGGREGATES = {  # of SQL: the one of Arrow, and its options
-    "count_star": ("count", _ALL),
-    **dict.fromkeys(("count", "count_if", "countif"), ("count", _ONLY)),
-    "count_distinct": ("count_distinct", _ONLY),
-    **{name: (name, None) for name in ("sum", "mean", "min", "max")},
+    "count_star": ("count", pc.CountOptions(mode="all")),
+    **dict.fromkeys(("count", "count_if"), ("count", pc.CountOptions(mode="only_valid"))),
+    "count_distinct": ("count_distinct", pc.CountOptions(mode="only_valid")),
+    **{name: (name, None) for name in ("sum", "min", "max")},
     "avg": ("mean", None),
 }
+_SUMS = ("sum", "mean")
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _TIMES = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
-_KEYS = (*_TIMES, ids.supported, *_NUMBERS)
-_TAKES: dict[str, tuple[tuple[Callable[[Any], bool], ...], str]] = {
-    "person": ((ids.supported,), "integers, text, dates or booleans"),
-    "key": (_KEYS, "numbers, text, dates, times or booleans"),
-    "count": ((lambda _: True,), "any value"),
-    "count_distinct": (_KEYS, "numbers, text, dates, times or booleans"),
-    **dict.fromkeys(_SUMS, ((*_NUMBERS, pa.types.is_boolean), "numbers")),
-    **dict.fromkeys(("min", "max"), ((*_NUMBERS, *_TIMES), "numbers, dates or times")),
+_TAKES: dict[str, tuple[Callable[[Any], bool], ...]] = {
+    "person": (ids.supported,),
+    **dict.fromkeys(("key", "count_distinct"), (ids.supported, *_NUMBERS, *_TIMES)),
+    **dict.fromkeys(_SUMS, (*_NUMBERS, pa.types.is_boolean)),
+    **dict.fromkeys(("min", "max"), (*_NUMBERS, *_TIMES)),
 }
-"""By the aggregate of Arrow, or the kind of key: which types it takes, and these in words."""
+"""Which types make a key, and which ones an aggregate of Arrow takes; a count takes all."""
 _Types = dict[str, pa.DataType]
 _Forms = Mapping[str, frozenset[str]]
 _Known = tuple[list[str] | None, _Types, _Forms]
 """The columns of rows, the types of those whose type is known, and how cells are written."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Feature:
-    """An aggregate of the rows that have one key.
-
-    Attributes:
-        name: its column in t.
-        column: the column of rows that it is taken of.
-        call: the aggregate of SQL.
-    """
-
-    name: str
-    column: str
-    call: str
-
-    @property
-    def function(self) -> str:
-        """The aggregate of Arrow."""
-        return _AGGREGATES[self.call][0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,54 +83,61 @@ class PersonQuery(Query):
     Attributes:
         inner: makes keys, and what aggregates are taken of.
         keys: those of GROUP BY: first the person.
-        features: the aggregates.
+        features: the aggregates of SQL by their columns in t, each with the column it is taken of.
         outer: runs on t.
     """
 
-    inner: Query = dataclasses.field(kw_only=True)
-    keys: tuple[str, ...] = dataclasses.field(kw_only=True)
-    features: tuple[Feature, ...] = dataclasses.field(kw_only=True)
-    outer: Query = dataclasses.field(kw_only=True)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of t."""
-        return [*self.keys, *(each.name for each in self.features)]
+    inner: Query
+    keys: tuple[str, ...]
+    features: Mapping[str, tuple[str, str]]
+    outer: Query
 
     def check_person(self, name: str) -> None:
         """Refuse a person that is not the first key, as it is."""
         rule = f"group by {name!r}, the one person of a row, first, and give it as it is"
-        _require(self.outer.columns_of([name]) == [*self.keys[:1]], rule)
+        _require(self.outer.columns_of([name]) == [self.keys[0]], rule)
         self.inner.check_person(self.keys[0])
         self.outer.check_person(name)
 
-    def types(self, given: pa.Schema) -> pa.Schema:
-        """Return the types that rows have in step 2; refuse what an aggregate does not take."""
-        made = pa.schema([(each.name, _plain(each.type)) for each in given])
-        first, *others = self.keys
-        used = [(first, first, "person"), *((name, name, "key") for name in others)]
-        used += [(each.name, each.column, each.function) for each in self.features]
-        for name, column, use in used:
-            takes, words = _TAKES[use]
-            kind = made.field(column).type
-            rule = f"make {name} of {words}, not of {kind}; numbers names the numbers of CSV"
-            _require(any(is_good(kind) for is_good in takes), rule)
-        return made
+    def check_types(self, types: pa.Schema) -> None:
+        """Refuse what makes no key, and what an aggregate does not take."""
+        used = [(name, name, "key" if at else "person") for at, name in enumerate(self.keys)]
+        used += [(of, name, _AGGREGATES[call][0]) for name, (call, of) in self.features.items()]
+        for column, name, use in used:
+            kind = types.field(column).type
+            good = use == "count" or any(is_good(kind) for is_good in _TAKES[use])
+            _require(good, f"not make {name}, a {use}, of {kind}; numbers names the numbers of CSV")
 
     def grouped(self, rows: pa.Table) -> pa.Table:
         """Return the rows of t of all rows of some people."""
-        cells = [rows[name] for name in self.keys]
-        cells += [_taken(rows[each.column], each.function) for each in self.features]
-        numbered = list(map(str, range(len(cells))))
-        keys, values = numbered[: len(self.keys)], numbered[len(self.keys) :]
-        made = pa.table(cells, numbered)
-        pairs = list(zip(values, self.features, strict=True))
-        order = [(at, "ascending") for at, each in pairs if each.function in _SUMS]
+        cells, order = {name: rows[name] for name in self.keys}, []
+        asked: list[tuple[str, str, Any]] = []
+        for name, (call, column) in self.features.items():
+            function, options = _AGGREGATES[call]
+            asked.append((name, function, options))
+            cells[name] = rows[column]
+            if function in _SUMS:  # of doubles, which do not wrap
+                cells[name] = cells[name].cast(pa.float64(), safe=False)
+                order.append((name, "ascending"))
+        made = pa.table(cells)
         made = made.take(pc.sort_indices(made, sort_keys=order)) if order else made
-        asked = [(at, *_AGGREGATES[each.call]) for at, each in pairs]
-        made = made.group_by(keys, use_threads=False).aggregate(asked)
-        names = [*keys, *(f"{at}_{each.function}" for at, each in pairs)]
-        return pa.table([_one_zero(made[name]) for name in names], self.columns)
+        made = made.group_by([*self.keys], use_threads=False).aggregate(asked)
+        names = [*self.keys, *("_".join(each[:2]) for each in asked)]
+        return pa.table([_one_zero(made[name]) for name in names], [*cells])
+
+
+def with_of(node: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the part of a SELECT that is its WITH; None where there is none."""
+    found = node["cte_map"]["map"]
+    if not found:
+        return None
+    one = found[0]["value"]["query_node"]["type"] == "SELECT_NODE" and not found[1:]
+    _require(one and not found[0]["value"]["aliases"], "have one WITH, of one SELECT")
+    name, parts = found[0]["key"].lower(), row_queries.parts_of(node["from_table"])
+    given = [str(part.get(of)).lower() for part in parts for of in ("table_name", "alias")]
+    alone = given.count(name) == 1 and row_queries.TABLE not in {*given} - {name}
+    _require(alone, f"be FROM {name}, which its WITH makes")
+    return dict(found[0])
 
 
 def parsed(text: object) -> Query:
@@ -164,119 +148,67 @@ def parsed(text: object) -> Query:
     """
     engine, tree = row_queries.tree_of(_SUBJECT, "query", text, row_queries.FORM)
     node = tree["statements"][0]["node"]
-    found, node["cte_map"] = node["cte_map"]["map"], {"map": []}
-    if not found:
+    made, node["cte_map"] = with_of(node), {"map": []}
+    if made is None:
         return Query.of(text)
-    [made, *further] = found
-    name, inside = made["key"].lower(), made["value"]["query_node"]
-    plain = not further and inside["type"] == "SELECT_NODE" and not made["value"]["aliases"]
-    _require(plain, "have one WITH, of one SELECT")
-    keys, features, items = _split(engine, tree, inside)
-    inside = {**inside, "select_list": items, "group_expressions": [], "group_sets": []}
+    keys, features, inside = _split(made["value"]["query_node"])
     inner = Query.of(row_queries.sql_of(engine, tree, **inside))
-    first = node["from_table"]
-    while first["type"] == "JOIN":
-        first = first["left"]
-    _require(first.get("table_name", "").lower() == name, f"be FROM {made['key']}")
-    node = row_queries.rewritten(node, lambda part: _of_rows(part, name))
-    outer = Query.of(row_queries.sql_of(engine, tree, **node))
-    _require(name not in (each.name.lower() for each in outer.public), "give each table a name")
-    columns = [*keys, *(each.name for each in features)]
-    for column in outer.needs:
-        rule = f"name columns of {made['key']}, {checks.listed(columns)}, and {column} is none"
-        near = checks.near(column, columns) or _FORM
-        checks.require(column in columns, _SUBJECT, "query", rule, near)
-    names = outer.outputs(columns)
-    key_of = {name: of for name in names for of in outer.columns_of([name]) if of in keys}
-    named = {name: inner.named[key_of[name]] if name in key_of else None for name in names}
+    node = row_queries.rewritten(node, lambda part: _of_rows(part, made["key"].lower()))
+    outer, columns = Query.of(row_queries.sql_of(engine, tree, **node)), [*keys, *features]
+    for name in outer.needs:
+        rule = f"name columns of {made['key']}, {checks.listed(columns)}, and {name} is none"
+        near = checks.near(name, columns) or _FORM
+        checks.require(name in columns, _SUBJECT, "query", rule, near)
+    key_of = {name: [*outer.columns_of([name]), ""][0] for name in outer.outputs(columns)}
+    named = {name: inner.named.get(of) if of in keys else None for name, of in key_of.items()}
     computed = {
-        name: inner.computed.get(key_of.get(name, ""), "") for name in names if not named[name]
+        name: inner.computed[of] if of in keys else ""
+        for name, of in key_of.items()
+        if named[name] is None
     }
-    return PersonQuery(
-        text=str(text),
-        needs=inner.needs,
-        star=False,
-        named=named,
-        computed=computed,
-        mixed=frozenset(),
-        public=inner.public,
-        inner=inner,
-        keys=keys,
-        features=features,
-        outer=outer,
-    )
+    as_query = str(text), inner.needs, False, named, computed, frozenset[str](), inner.public
+    return PersonQuery(*as_query, inner, keys, features, outer)
 
 
 def _split(
-    engine: Any, tree: Mapping[str, Any], inside: Mapping[str, Any]
-) -> tuple[tuple[str, ...], tuple[Feature, ...], list[Any]]:
-    """Return keys and features of a WITH, and the expressions of which they are made."""
+    node: Mapping[str, Any],
+) -> tuple[tuple[str, ...], dict[str, tuple[str, str]], dict[str, Any]]:
+    """Return keys and features of a WITH, and the query of one row that makes what they need."""
     parts = "type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"
-    row_queries.only(inside, *parts)
-    inside = row_queries.rewritten(inside, _without_places)
-    given = [(each["alias"] or _name(each), each) for each in inside["select_list"]]
-    items = dict(given)
-    _require("" not in items, "name each expression, as in max(spent) AS most")
-    unlike = len({name.lower() for name in items}) == len(given)
-    _require(unlike, f"give its columns different names, and they are {checks.listed([*items])}")
-    grouped = inside["group_expressions"]
-    [*sets] = inside["group_sets"]
-    _require(sets == [[*range(len(grouped))]] and sets != [[]], "GROUP BY the person, and columns")
-    keys = dict.fromkeys(_key(each, items) for each in grouped)
-    made = {name: items[name] for name in keys}
-    features = []
-    for name in [name for name in items if name not in keys]:
-        is_call = items[name]["class"] == "FUNCTION"
-        call = items[name]["function_name"].lower() if is_call else ""
-        call = "count_distinct" if call == "count" and items[name]["distinct"] else call
-        rule = f"make {name} a column of GROUP BY, or one of {', '.join(_AGGREGATES)}"
-        _require(call in _AGGREGATES, rule)
-        column = _argument(engine, tree, items[name], call, made) or next(iter(keys))
-        features.append(Feature(name, column, call))
-    selected = [{**each, "alias": name * (_name(each) != name)} for name, each in made.items()]
-    return tuple(keys), tuple(features), selected
+    row_queries.only(node, *parts)
+    items = {each["alias"] or _name(each): each for each in node["select_list"]}
+    unlike = len({name.lower() for name in items}) == len(node["select_list"])
+    _require(unlike and "" not in items, "name each expression, and each in another way")
+    keys = tuple(map(_name, node["group_expressions"]))
+    plain = {*keys} <= {*items} and node["group_sets"] == [[*range(len(keys))]]
+    _require(plain and bool(keys), "GROUP BY the person, and by names of its SELECT")
+    features: dict[str, tuple[str, str]] = {}
+    taken: dict[str, Any] = {}
+    for name, item in items.items():
+        if name not in keys:
+            call, value = _call(item)
+            same = json.dumps(row_queries.rewritten(value, _bare))
+            found = taken.setdefault(same, {**(value or {}), "alias": str(len(taken))})
+            features[name] = call, found["alias"] if value else keys[0]
+    made = [
+        *(items[name] for name in keys),
+        *(each for each in taken.values() if each.get("class")),
+    ]
+    return keys, features, {**node, "select_list": made, "group_expressions": [], "group_sets": []}
 
 
-def _argument(
-    engine: Any, tree: Mapping[str, Any], call: Mapping[str, Any], name: str, made: dict[str, Any]
-) -> str:
-    """Return the column that an aggregate is taken of, and add it to those that are made."""
-    given = [each["expression"] for each in call["arguments"]]
-    further = {**call, "distinct": call["distinct"] and name != "count_distinct"}
-    plain = not any(further[part] for part in row_queries.OF_CALLS) and not any(
-        each["name"] for each in call["arguments"]
-    )
-    one = len(given) == (name != "count_star") and not call["order_bys"]["orders"]
-    _require(plain and one, f"call {name} plainly: {name}(CASE WHEN c THEN x END)")
-    if not given:
-        return ""
-    [value] = given
-    if name in ("count_if", "countif"):
-        kind = {"class": "CASE", "type": "CASE_EXPR", "alias": ""}
-        check = {"when_expr": value, "then_expr": row_queries.literal("INTEGER", "1")}
-        value = {
-            **kind,
-            "case_checks": [check],
-            "else_expr": row_queries.literal("NULL_LITERAL", ""),
-        }
-    value = {**value, "alias": ""}
-    column = _name(value) or row_queries.value_of(engine, tree, value)
-    same = made.setdefault(column, value)
-    rule = f"not give a key the name of {column}, which an aggregate takes"
-    _require({**same, "alias": ""} == value, rule)
-    return column
-
-
-def _key(tree: Mapping[str, Any], items: Mapping[str, Any]) -> str:
-    """Return the column of SELECT that an expression of GROUP BY is."""
-    bare = [name for name, each in items.items() if {**each, "alias": ""} == {**tree, "alias": ""}]
-    found = [name for name in items if name == _name(tree)] or bare
-    _require(bool(found), "have in SELECT all that it groups by")
-    [name] = found[:1]
-    read = {_name(part) for part in row_queries.parts_of(items[name])}
-    means_one = name in bare or _name(tree) != name or name not in read
-    _require(means_one, f"group by the expression itself, where {name} is a column that it reads")
-    return name
+def _call(tree: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return an aggregate, and what it is taken of: None where that is the row."""
+    name = tree["function_name"].lower() if tree["class"] == "FUNCTION" else ""
+    if name == "count" and tree["distinct"]:
+        name, tree = "count_distinct", {**tree, "distinct": False}
+    rule = f"have columns of GROUP BY, and of {', '.join(_AGGREGATES)}, and nothing else"
+    _require(name in _AGGREGATES, rule)
+    given = row_queries.arguments_of(tree)
+    _require(len(given) == (name != "count_star"), f"call {name} plainly")
+    if name == "count_if":
+        return name, row_queries.where(given[0], row_queries.literal("INTEGER", "1"))
+    return name, given[0] if given else None
 
 
 def _name(tree: Mapping[str, Any]) -> str:
@@ -285,14 +217,14 @@ def _name(tree: Mapping[str, Any]) -> str:
     return "" if table else name
 
 
-def _without_places(tree: dict[str, Any]) -> dict[str, Any]:
+def _bare(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in tree.items() if name not in row_queries.PLACES}
 
 
 def _of_rows(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a part of a query of t as one of a query of rows."""
-    if tree.get("type") == "BASE_TABLE" and tree["table_name"].lower() == name:
-        return {**_without_places(tree), "table_name": row_queries.TABLE}
+    if tree.get("table_name", "").lower() == name:
+        return {**_bare(tree), "table_name": row_queries.TABLE}
     [*table, column] = tree.get("column_names") or [""]
     is_its = [each.lower() for each in table] == [name]
     return {**tree, "column_names": [row_queries.TABLE, column]} if is_its else tree
@@ -302,11 +234,11 @@ def _require(ok: bool, rule: str) -> None:
     checks.require(ok, _SUBJECT, "query", rule, _FORM)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return a type without dictionaries, with long text and doubles."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    kind = pa.large_string() if ids.is_text(kind) else kind
-    return pa.float64() if pa.types.is_floating(kind) else kind
+def _plain(cells: pa.Array) -> pa.Array:
+    """Return cells without dictionaries, as long text or doubles where they are text or floats."""
+    cells = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    cells = cells.cast(pa.large_string()) if ids.is_text(cells.type) else cells
+    return _one_zero(cells.cast(pa.float64()) if pa.types.is_floating(cells.type) else cells)
 
 
 def _one_zero(cells: Any) -> Any:
@@ -316,50 +248,26 @@ def _one_zero(cells: Any) -> Any:
     return pc.if_else(pc.is_nan(cells), None, pc.add(cells, 0.0))
 
 
-def _taken(cells: Any, function: str) -> Any:
-    """Return cells as an aggregate takes them: sums are of doubles, which never wrap."""
-    return cells.cast(pa.float64(), safe=False) if function in _SUMS else cells
-
-
 class _Scatter(quick_steps.QuickStep):
     """Send rows to the shards of their people."""
 
-    def __init__(self, query: PersonQuery, types: pa.Schema | None, shards: int) -> None:
-        self._query, self._types, self._shards = query, types, shards
-        self._key = layout.fresh_key()
+    def __init__(self, query: PersonQuery, shards: int) -> None:
+        self._query, self._shards, self._key = query, shards, layout.fresh_key()
 
     def process(self, batch: pa.RecordBatch) -> Iterable[tuple[int, bytes]]:
-        """Take what a query makes of a batch."""
-        typed = batch.schema.metadata != row_fields.OF_DICTS
-        if not typed and self._types is None:
-            return ()  # batches were announced, and rows that are none have no types
-        types, made = self._types or self._query.types(batch.schema), []
-        for each in types:
-            cells = _fitted(batch.column(each.name), each.type)
-            fits = cells.type == each.type
-            _require(fits or not typed, "find the same types in every batch")
-            made.append(cells if fits else pa.nulls(len(batch), each.type))
-        return self._by_shard(pa.RecordBatch.from_arrays(made, schema=types))
+        """Take what a query makes of a batch; rows that were none have no types, and are dropped."""
+        of_dicts = batch.schema.metadata == row_fields.OF_DICTS
+        made = pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), batch.schema.names)
+        return () if of_dicts else self._by_shard(made)
 
     def _by_shard(self, rows: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        person = rows.column(self._query.keys[0])
-        if pa.types.is_floating(person.type):
-            person = ids.whole(person)
-        identity, known = ids.identify(person, self._key)
-        constant = hashing.salt(self._key, "shard")
-        hashed = hashing.fold(tables.two_words(identity), constant)
-        shard = np.where(known, (hashed >> np.uint64(33)).astype(np.int64) % self._shards, -1)
+        self._query.check_types(rows.schema)
+        identity, known = ids.identify(rows.column(self._query.keys[0]), self._key)
+        hashed = hashing.fold(tables.two_words(identity), hashing.salt(self._key, "shard"))
+        shard = (hashed >> np.uint64(33)).astype(np.int64) % self._shards
         for number in np.unique(shard[known]).tolist():
-            part = rows.filter(pa.array(shard == number))
+            part = rows.filter(pa.array(known & (shard == number)))
             yield from ((number, packed) for packed in _packed(part))
-
-
-def _fitted(cells: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return cells with a type that all of them fit; as they are, where it is another one."""
-    made = cells.cast(_plain(cells.type))
-    whole = pa.types.is_integer(made.type) and pa.types.is_floating(kind)
-    made = made.cast(kind, safe=False) if whole or pa.types.is_null(made.type) else made
-    return _one_zero(made)
 
 
 def _packed(rows: pa.RecordBatch) -> Iterator[bytes]:
@@ -367,13 +275,12 @@ def _packed(rows: pa.RecordBatch) -> Iterator[bytes]:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_batch(rows)
-    content = sink.getvalue().to_pybytes()
-    if len(content) <= wire.MOST_BYTES or len(rows) < 2:
-        yield content
+    if sink.tell() <= wire.MOST_BYTES or len(rows) < 2:
+        yield sink.getvalue().to_pybytes()
         return
     half = len(rows) // 2
-    for part in (rows.slice(0, half), rows.slice(half)):
-        yield from _packed(part)
+    yield from _packed(rows.slice(0, half))
+    yield from _packed(rows.slice(half))
 
 
 class _Group(quick_steps.QuickStep):
@@ -387,8 +294,7 @@ class _Group(quick_steps.QuickStep):
         parts = [pa.ipc.open_stream(packed).read_all() for packed in element[1]]
         same = all(part.schema == parts[0].schema for part in parts)
         _require(same, "find the same types in every batch")
-        made = self._query.grouped(pa.concat_tables(parts))
-        yield from made.combine_chunks().to_batches()
+        yield from self._query.grouped(pa.concat_tables(parts)).combine_chunks().to_batches()
 
 
 @dataclasses.dataclass(eq=False)
@@ -438,16 +344,12 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
         """Apply the transform to rows."""
-        query = self.parsed
+        query = last = self.parsed
         known_columns.check(_SUBJECT, rows, query.needs, None)
         rule = "be rows that no other query makes: a person could be computed twice"
         checks.require(query_of(rows) is None, _SUBJECT, "its input", rule, "Write one query")
-        known = (
-            known_columns.names_of(rows),
-            known_columns.types_of(rows),
-            known_columns.forms_of(rows),
-        )
-        last = query
+        names, types = known_columns.names_of(rows), known_columns.types_of(rows)
+        known: _Known = names, types, known_columns.forms_of(rows)
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
@@ -462,36 +364,35 @@ def _grouped(
 ) -> tuple[beam.PCollection[pa.RecordBatch], _Known]:
     """Return the rows of t, and what is known of them."""
     guards.check_input(_SUBJECT, rows)
+    rule = "be batches, for WITH: files of CSV or Parquet, a table, or what is said to be batches"
+    hint = "Write .with_output_types(pa.RecordBatch)"
     columnar = rows.element_type in (pa.RecordBatch, pa.Table)
-    shards = shard_number.number_of(rows)
-    _, found, forms = _after(query.inner, *known)
-    types = query.types(pa.schema([*found.items()])) if found else None
-    rule = "be rows whose types are known, for WITH: of CSV, Parquet, a table, or a NamedTuple"
-    checks.require(bool(found) or columnar, _SUBJECT, "its input", rule)
-    if types is not None:
-        made = query.grouped(types.empty_table()).schema
-        found = dict(zip(made.names, made.types, strict=True))
-    scatter = beam.ParDo(_Scatter(query, types, shards)).with_output_types(tuple[int, bytes])
+    checks.require(columnar, _SUBJECT, "its input", rule, hint)
+    _, types, forms = _after(query.inner, *known)
+    if types:
+        empty = map(_plain, (pa.nulls(0, kind) for kind in types.values()))
+        table = pa.table(list(empty), [*types])
+        query.check_types(table.schema)
+        made = query.grouped(table).schema
+        types = dict(zip(made.names, made.types, strict=True))
+    scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows)))
     group = beam.ParDo(_Group(query)).with_output_types(pa.RecordBatch)
     grouped = (
         rows
         | "QueryRows" >> _run(query.inner)
-        | "ScatterPeople" >> scatter
+        | "ScatterPeople" >> scatter.with_output_types(tuple[int, bytes])
         | "GroupByShard" >> beam.GroupByKey()
         | "GroupRows" >> group
     )
-    return grouped, (
-        query.columns,
-        found,
-        {name: forms[name] for name in query.keys if name in forms},
-    )
+    names = [*query.keys, *query.features]
+    return grouped, (names, types, {name: forms[name] for name in query.keys if name in forms})
 
 
 def grouped_here(
     query: PersonQuery, rows: Sequence[pa.RecordBatch]
 ) -> tuple[list[pa.RecordBatch], int]:
     """Return the rows of t, made in this process, and how many rows have no person."""
-    scatter = _Scatter(query, None, 1)
+    scatter = _Scatter(query, 1)
     packed = [each for batch in rows for _, each in scatter.process(batch)]
     sent = sum(len(pa.ipc.open_stream(each).read_all()) for each in packed)
     made = list(_Group(query).process((0, packed))) if packed else []

@@ -273,7 +273,7 @@ class Query:
     named: Mapping[str, str | None]
     computed: Mapping[str, str]
     mixed: frozenset[str]
-    public: tuple[PublicTable, ...] = ()
+    public: tuple[PublicTable, ...]
 
     @classmethod
     def of(cls, text: object) -> "Query":
@@ -410,9 +410,9 @@ def only(node: Mapping[str, Any], *parts: str) -> None:
         _require(name in parts or value in NOTHING, f"not have {name.replace('_', ' ')}")
 
 
-def from_of(joins: Iterable[str]) -> Any:
-    """Return the tree of a FROM that joins public tables to rows."""
-    asked = " ".join(["SELECT 1 FROM", TABLE, *joins])
+def from_of(joins: Iterable[str], table: str = TABLE) -> Any:
+    """Return the tree of a FROM that joins public tables to rows, or to another table."""
+    asked = " ".join(["SELECT 1 FROM", quoted(table), *joins])
     return tree_of(_SUBJECT, "query", asked, _JOIN)[1]["statements"][0]["node"]["from_table"]
 
 
@@ -445,9 +445,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     if name not in FUNCTIONS:
         found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
         raise checks.ParameterError(_SUBJECT, "query", f"not call {name}: {found[0]}", found[1])
-    given = [each["expression"] for each in tree["arguments"]]
-    plain = not any(tree.get(part) for part in OF_CALLS) and not tree["order_bys"]["orders"]
-    _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
+    given = arguments_of(tree)
     called = "LIKE" if "~~" in name else name
     rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
     _require(all(map(is_literal, given[FUNCTIONS[name]])), rule)
@@ -456,10 +454,27 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     checks.require(not every, _SUBJECT, "query", rule, "Write replace(), or translate()")
 
 
+def arguments_of(tree: Mapping[str, Any]) -> list[Any]:
+    """Return what a function is called with; refuse a call that is more than that."""
+    plain = not any(tree.get(part) for part in OF_CALLS) and not tree["order_bys"]["orders"]
+    named = any(each["name"] for each in tree["arguments"])
+    _require(plain and not named, f"call {tree['function_name'].lower()} plainly")
+    return [each["expression"] for each in tree["arguments"]]
+
+
 def literal(kind: str, text: str) -> dict[str, Any]:
     """Return the tree of a literal."""
     made = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": ""}
     return {**made, "literal": {"kind": kind, "text": text}}
+
+
+def where(condition: Any, tree: Mapping[str, Any], other: Any = None) -> Any:
+    """Return an expression where a condition holds, and something else (null) where it does not."""
+    if condition is None:
+        return tree
+    made = {"class": "CASE", "type": "CASE_EXPR", "alias": ""}
+    checked = {"when_expr": condition, "then_expr": {**tree, "alias": ""}}
+    return {**made, "case_checks": [checked], "else_expr": other or literal("NULL_LITERAL", "")}
 
 
 def is_literal(tree: Any) -> bool:

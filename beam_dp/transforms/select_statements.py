@@ -27,15 +27,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import row_queries
+from beam_dp.transforms import person_queries, row_queries
 from beam_dp.transforms.io import formats
 
 _SUBJECT, _NAME = "Select", "statement"
 _FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
-_WITH = (
-    "Write WITH t AS (SELECT visitor_id, max(spent) AS most FROM 'visits.csv' GROUP BY visitor_id) "
-    "SELECT avg(most) AS most FROM t."
-)
 _NAMED = {"quantile_cont": "quantile", "var_pop": "variance", "stddev_pop": "standard_deviation"}
 _METRICS = {n: n for n in ("sum", "mean", "min", "max", "median")} | {"avg": "mean"} | _NAMED
 """Aggregates of numbers, and the metrics that they are."""
@@ -112,7 +108,7 @@ class _Reader:
 
     def __init__(self, node: Tree, people: tuple[str, ...], period: str) -> None:
         self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
-        given, node = node["cte_map"]["map"], {**node, "cte_map": None}
+        self._with, node = person_queries.with_of(node), {**node, "cte_map": None}
         table, self._public = row_queries.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
@@ -134,18 +130,10 @@ class _Reader:
         self._keys: dict[str, str] = {}  # by their expressions
         self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
         self._became: list[str] = []
-        self._with, self._inner = given, self._opened(given) if given else self
-        self._text |= {*self._inner._keys_of_rows()} if given else set()
-
-    def _opened(self, given: list[Tree]) -> "_Reader":
-        """Return the reader of a WITH."""
-        name, node = given[0]["key"], given[0]["value"]["query_node"]
-        one = len(given) == 1 and node["type"] == "SELECT_NODE" and not node["cte_map"]["map"]
-        _require(one, "have one WITH, of one SELECT", _WITH)
-        _require(
-            self._input.lower() == name.lower(), f"be FROM {name}, which its WITH makes", _WITH
-        )
-        return _Reader(node, self._people, self._period)
+        self._inner = self
+        if self._with is not None:
+            self._inner = _Reader(self._with["value"]["query_node"], people, period)
+            self._text |= {*self._inner._keys_of_rows()}
 
     def _keys_of_rows(self) -> list[str]:
         """Return the columns of a WITH that are no aggregates."""
@@ -170,14 +158,14 @@ class _Reader:
         inner = self._inner
         is_file = any(inner._input.endswith(end) for end in formats.READ)
         where = self._node["where_clause"]
-        for each in (*inner._public, *(self._public if self._with else ())):
-            self._became.append(f"{each.sql()}: a PUBLIC table: nobody in it is protected")
-        if self._with:
-            self._say("WHERE", inner._node["where_clause"], "which rows count, each by itself")
-            keys, name = ", ".join(inner._keys_of_rows()), self._with[0]["key"]
-            alone = "each computed from that person's rows alone"
-            self._became.append(f"WITH {name}: one row per {keys}, {alone}")
-        self._say("WHERE", where, "which rows count, each by itself")
+        for each in dict.fromkeys([inner, self]):
+            said = "a PUBLIC table: nobody in it is protected"
+            self._became += [f"{table.sql()}: {said}" for table in each._public]
+            self._say("WHERE", each._node["where_clause"], "which rows count, each by itself")
+            if each is not self:
+                keys = ", ".join(inner._keys_of_rows())
+                alone = f"one row per {keys}, each computed from that person's rows alone"
+                self._became.append(f"WITH {self._input}: {alone}")
         by, *also = self._tables_by()
         for item in filter(_aggregate, self._items):
             self._metric(item, item["alias"])
@@ -190,9 +178,8 @@ class _Reader:
         parts["query"] = "" if as_they_are else self._query(where)
         parts |= {"numbers": [*inner._numbers], "post_process": after}
         if inner._numbers:
-            self._became.append(
-                f"{', '.join(inner._numbers)}: read as numbers where cells are text"
-            )
+            names = ", ".join(inner._numbers)
+            self._became.append(f"{names}: read as numbers where cells are text")
         return Statement({name: part for name, part in parts.items() if part}, (*self._became,))
 
     def _say(self, part: str, tree: Tree | None, became: str) -> None:
@@ -310,7 +297,7 @@ class _Reader:
             _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
             return "people_count", None, {}
         if call["distinct"]:
-            return "distinct_count", _where(kept, tree), {}
+            return "distinct_count", row_queries.where(kept, tree), {}
         always = row_queries.is_literal(tree) or is_person
         if name in ("count", "count_star") and always and kept is None:
             return "count", None, {}
@@ -318,13 +305,13 @@ class _Reader:
             exists = {"class": "OPERATOR", "type": "OPERATOR_IS_NOT_NULL", "alias": ""}
             tree = {**exists, "children": [tree]}
         if name in _COUNTS or (name == "sum" and _is_condition(tree)):
-            tree = tree if name == "count_star" else _where(tree, _number(1), _number(0))
-            return "sum", _where(kept, tree, _number(0)), {}
+            tree = tree if name == "count_star" else row_queries.where(tree, _number(1), _number(0))
+            return "sum", row_queries.where(kept, tree, _number(0)), {}
         if name in ("avg", "mean"):
             if _is_condition(tree):
-                return "ratio", _where(kept, tree), {}
+                return "ratio", row_queries.where(kept, tree), {}
             options = {} if kept is None else {"own_count": True}
-        return _METRICS[name], _where(kept, tree), options
+        return _METRICS[name], row_queries.where(kept, tree), options
 
     def _post_process(self) -> str:
         """Return the SQL of what is left for the released table; "" for nothing."""
@@ -386,14 +373,12 @@ class _Reader:
                 self._take(column, "DOUBLE")
             items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
-        parts["from_table"] = row_queries.from_of(each.sql() for each in self._public)
-        if self._with:
-            [made] = self._with
-            grouped = {**made["value"], "query_node": self._inner._grouped()}
-            parts["cte_map"] = {"map": [{**made, "value": grouped}]}
-            parts["from_table"] = row_queries.rewritten(
-                parts["from_table"], lambda tree: _named(tree, made["key"])
-            )
+        joins = [each.sql() for each in self._public]
+        parts["from_table"] = row_queries.from_of(joins)
+        if self._with is not None:
+            made = {**self._with["value"], "query_node": self._inner._grouped()}
+            parts["cte_map"] = {"map": [{**self._with, "value": made}]}
+            parts["from_table"] = row_queries.from_of(joins, self._with["key"])
         return row_queries.sql_of(self._engine, self._plain, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
@@ -452,28 +437,12 @@ def _name_of(tree: Tree) -> str:
     return "" if table else name
 
 
-def _named(tree: Tree, name: str) -> Tree:
-    """Return a FROM of rows as one of another table."""
-    is_rows = tree.get("table_name") == row_queries.TABLE
-    return {**tree, "table_name": name, "qualified_name": {"path": [name]}} if is_rows else tree
-
-
 def _reference(name: str) -> Tree:
     return {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name]}
 
 
 def _number(value: int) -> Tree:
     return row_queries.literal("INTEGER", str(value))
-
-
-def _where(condition: Tree | None, tree: Tree, other: Tree | None = None) -> Tree:
-    """Return an expression where a condition holds, and something else (null) where it does not."""
-    if condition is None:
-        return tree
-    made = {"class": "CASE", "type": "CASE_EXPR", "alias": ""}
-    checked = {"when_expr": condition, "then_expr": {**tree, "alias": ""}}
-    other = other or row_queries.literal("NULL_LITERAL", "")
-    return {**made, "case_checks": [checked], "else_expr": other}
 
 
 def _cast(tree: Tree, kind: str) -> Tree:
