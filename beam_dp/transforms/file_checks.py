@@ -90,10 +90,9 @@ def _refusing(found: FileScan) -> Iterator[None]:
 def _queried(query: row_queries.Query, read: Sequence[Any]) -> tuple[list[Any], int]:
     """Return the rows that a query makes, and how many it leaves out."""
     if isinstance(query, person_queries.PersonQuery):
-        rows, out = _queried(query.inner, read)
-        grouped, lost = person_queries.grouped_here(query, rows)
-        made, last = _queried(query.outer, grouped)
-        return made, out + lost + last
+        grouped, sent = person_queries.grouped_here(query, read)
+        made, out = _queried(query.outer, grouped)
+        return made, sum(map(_size, read)) - sent + out
     step = row_queries._Run(query)
     step.setup()
     made = list(rehearsal.bundle(step, read))

@@ -23,16 +23,19 @@ rows of one person in one period. It holds because
   the bits of NaN, are made equal before;
 * keys are compared by value. Ids of one column have one type, so that two forms of one id, as 17
   and "17" (`columns.ids`), do not meet; ids that a release would drop are dropped before step 2;
-* columns have the types of the schema, which belongs to no row.
+* columns have the types of the schema, which belongs to no row; rows of different schemas do not
+  meet, and a schema is refused for itself, whatever rows have it.
 
 A person meets in one shard, by a hash with the run's key; how many shards there are, and who shares
 one, changes no row of t.
 """
 
+import collections
 import dataclasses
+import functools
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -99,31 +102,34 @@ class PersonQuery(Query):
         self.inner.check_person(self.keys[0])
         self.outer.check_person(name)
 
-    def check_types(self, types: pa.Schema) -> None:
-        """Refuse what makes no key, and what an aggregate does not take."""
+    def checked(self, types: pa.Schema) -> pa.Schema:
+        """Return the types of t; refuse what makes no key, and what an aggregate does not take."""
+        empty = pa.table([_plain(pa.nulls(0, each.type)) for each in types], types.names)
         used = [(name, name, "key" if at else "person") for at, name in enumerate(self.keys)]
         used += [(of, name, _AGGREGATES[call][0]) for name, (call, of) in self.features.items()]
         for column, name, use in used:
-            kind = types.field(column).type
+            kind = empty.schema.field(column).type
             good = use == "count" or any(is_good(kind) for is_good in _TAKES[use])
             _require(good, f"not make {name}, a {use}, of {kind}; numbers names the numbers of CSV")
+        return self.grouped(empty).schema
 
     def grouped(self, rows: pa.Table) -> pa.Table:
         """Return the rows of t of all rows of some people."""
-        cells, order = {name: rows[name] for name in self.keys}, []
+        cells = [rows[name] for name in self.keys]
+        keys, order = list(map(str, range(len(cells)))), []
         asked: list[tuple[str, str, Any]] = []
-        for name, (call, column) in self.features.items():
-            function, options = _AGGREGATES[call]
-            asked.append((name, function, options))
-            cells[name] = rows[column]
+        for call, column in self.features.values():
+            (function, options), number = _AGGREGATES[call], str(len(cells))
+            asked.append((number, function, options))
+            cells.append(rows[column])
             if function in _SUMS:  # of doubles, which do not wrap
-                cells[name] = cells[name].cast(pa.float64(), safe=False)
-                order.append((name, "ascending"))
-        made = pa.table(cells)
+                cells[-1] = cells[-1].cast(pa.float64(), safe=False)
+                order.append((number, "ascending"))
+        made = pa.table(cells, list(map(str, range(len(cells)))))
         made = made.take(pc.sort_indices(made, sort_keys=order)) if order else made
-        made = made.group_by([*self.keys], use_threads=False).aggregate(asked)
-        names = [*self.keys, *("_".join(each[:2]) for each in asked)]
-        return pa.table([_one_zero(made[name]) for name in names], [*cells])
+        made = made.group_by(keys, use_threads=False).aggregate(asked)
+        names = [*keys, *(f"{number}_{function}" for number, function, _ in asked)]
+        return pa.table([_one_zero(made[name]) for name in names], [*self.keys, *self.features])
 
 
 def with_of(node: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -134,7 +140,7 @@ def with_of(node: Mapping[str, Any]) -> dict[str, Any] | None:
     one = found[0]["value"]["query_node"]["type"] == "SELECT_NODE" and not found[1:]
     _require(one and not found[0]["value"]["aliases"], "have one WITH, of one SELECT")
     name, parts = found[0]["key"].lower(), row_queries.parts_of(node["from_table"])
-    given = [str(part.get(of)).lower() for part in parts for of in ("table_name", "alias")]
+    given = [(part.get(of) or "").lower() for part in parts for of in ("table_name", "alias")]
     alone = given.count(name) == 1 and row_queries.TABLE not in {*given} - {name}
     _require(alone, f"be FROM {name}, which its WITH makes")
     return dict(found[0])
@@ -248,21 +254,29 @@ def _one_zero(cells: Any) -> Any:
     return pc.if_else(pc.is_nan(cells), None, pc.add(cells, 0.0))
 
 
-class _Scatter(quick_steps.QuickStep):
-    """Send rows to the shards of their people."""
+class _Scatter(row_queries._Run):
+    """Runs the inner query on batches, and sends its rows to the shards of their people."""
 
     def __init__(self, query: PersonQuery, shards: int) -> None:
-        self._query, self._shards, self._key = query, shards, layout.fresh_key()
+        super().__init__(query.inner)
+        self._whole, self._shards, self._key = query, shards, layout.fresh_key()
 
-    def process(self, batch: pa.RecordBatch) -> Iterable[tuple[int, bytes]]:
-        """Take what a query makes of a batch; rows that were none have no types, and are dropped."""
-        of_dicts = batch.schema.metadata == row_fields.OF_DICTS
-        made = pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), batch.schema.names)
-        return () if of_dicts else self._by_shard(made)
+    def setup(self) -> None:
+        """Start DuckDB."""
+        super().setup()
+        outer = row_queries._Engine(self._whole.outer)
+        self._check = functools.lru_cache(lambda types: outer.bound(self._whole.checked(types)))
 
-    def _by_shard(self, rows: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        self._query.check_types(rows.schema)
-        identity, known = ids.identify(rows.column(self._query.keys[0]), self._key)
+    def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
+        """Take a batch: what its types refuse is refused whatever rows it has. Drop all others."""
+        if row_fields.is_columnar(element):
+            self._check(self._engine.bound(self._engine.chosen(element).schema))
+            for batch in super().process(element):
+                yield from self._by_shard(batch)
+
+    def _by_shard(self, batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+        rows = pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), batch.schema.names)
+        identity, known = ids.identify(rows.column(self._whole.keys[0]), self._key)
         hashed = hashing.fold(tables.two_words(identity), hashing.salt(self._key, "shard"))
         shard = (hashed >> np.uint64(33)).astype(np.int64) % self._shards
         for number in np.unique(shard[known]).tolist():
@@ -291,10 +305,12 @@ class _Group(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[pa.RecordBatch]:
         """Take all rows of one shard."""
-        parts = [pa.ipc.open_stream(packed).read_all() for packed in element[1]]
-        same = all(part.schema == parts[0].schema for part in parts)
-        _require(same, "find the same types in every batch")
-        yield from self._query.grouped(pa.concat_tables(parts)).combine_chunks().to_batches()
+        of_types = collections.defaultdict(list)
+        for packed in element[1]:
+            part = pa.ipc.open_stream(packed).read_all()
+            of_types[part.schema].append(part)
+        for parts in of_types.values():
+            yield from self._query.grouped(pa.concat_tables(parts)).combine_chunks().to_batches()
 
 
 @dataclasses.dataclass(eq=False)
@@ -370,33 +386,26 @@ def _grouped(
     checks.require(columnar, _SUBJECT, "its input", rule, hint)
     _, types, forms = _after(query.inner, *known)
     if types:
-        empty = map(_plain, (pa.nulls(0, kind) for kind in types.values()))
-        table = pa.table(list(empty), [*types])
-        query.check_types(table.schema)
-        made = query.grouped(table).schema
+        made = query.checked(pa.schema([*types.items()]))
         types = dict(zip(made.names, made.types, strict=True))
     scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows)))
-    group = beam.ParDo(_Group(query)).with_output_types(pa.RecordBatch)
     grouped = (
         rows
-        | "QueryRows" >> _run(query.inner)
         | "ScatterPeople" >> scatter.with_output_types(tuple[int, bytes])
         | "GroupByShard" >> beam.GroupByKey()
-        | "GroupRows" >> group
+        | "GroupRows" >> beam.ParDo(_Group(query)).with_output_types(pa.RecordBatch)
     )
     names = [*query.keys, *query.features]
     return grouped, (names, types, {name: forms[name] for name in query.keys if name in forms})
 
 
-def grouped_here(
-    query: PersonQuery, rows: Sequence[pa.RecordBatch]
-) -> tuple[list[pa.RecordBatch], int]:
-    """Return the rows of t, made in this process, and how many rows have no person."""
+def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.RecordBatch], int]:
+    """Return the rows of t, made in this process, and of how many rows."""
     scatter = _Scatter(query, 1)
-    packed = [each for batch in rows for _, each in scatter.process(batch)]
+    scatter.setup()
+    packed = [each for batch in read for _, each in scatter.process(batch)]
     sent = sum(len(pa.ipc.open_stream(each).read_all()) for each in packed)
-    made = list(_Group(query).process((0, packed))) if packed else []
-    return made, sum(map(len, rows)) - sent
+    return list(_Group(query).process((0, packed))), sent
 
 
 def _run(query: Query) -> beam.ParDo:

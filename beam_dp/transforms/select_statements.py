@@ -4,8 +4,8 @@ It is a function of the statement's text, and of the columns of public files tha
 
 Each part of a statement goes to one of three places, and none of them is new:
 
-* JOIN, WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query`
-  of the mapping, and `row_queries` has the list of what may stand there.
+* JOIN, WHERE, GROUP BY and what aggregates are taken of look at one row, and WITH at the rows of one
+  person. They become the `query` of the mapping: `row_queries` and `person_queries` have the lists.
 * Aggregates become metrics, ROLLUP, CUBE and GROUPING SETS become `also_by`. Only they cost.
 * HAVING, expressions of aggregates, ORDER BY and LIMIT become `post_process`: DuckDB runs them on
   the released table, so they cost nothing (Dwork, Roth, 2014, Proposition 2.1).
