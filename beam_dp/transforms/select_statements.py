@@ -137,7 +137,7 @@ class _Reader:
 
     def _keys_of_rows(self) -> list[str]:
         """Return the columns of a WITH that are no aggregates."""
-        return [each["alias"] or _name_of(each) for each in self._items if not _aggregate(each)]
+        return [each["alias"] or _last(each) for each in self._items if not _aggregate(each)]
 
     def _grouped(self) -> Tree:
         """Return the SELECT of a WITH, which takes columns of text as what they are used as."""
@@ -150,8 +150,15 @@ class _Reader:
         for column in (column for value in values for column in _values(value)):
             self._take(column, "DOUBLE")
         joined = row_queries.from_of(each.sql() for each in self._public)
-        made = {"select_list": parts[0], "where_clause": parts[1], "from_table": joined}
-        return {**node, **made, "cte_map": {"map": []}}
+        items = [
+            {**each, "alias": each["alias"] or _last(each) * (not _name_of(each))}
+            for each in parts[0]
+        ]
+        made = {"select_list": items, "where_clause": parts[1], "from_table": joined}
+        by = [
+            _reference(_last(each)) if _last(each) else each for each in node["group_expressions"]
+        ]
+        return {**node, **made, "group_expressions": by, "cte_map": {"map": []}}
 
     def statement(self) -> Statement:
         """Return what the statement asks for."""
@@ -435,6 +442,11 @@ def _name_of(tree: Tree) -> str:
     """Return the name of the column of rows that an expression is; "" for others."""
     [*table, name] = tree.get("column_names") or [""]
     return "" if table else name
+
+
+def _last(tree: Tree) -> str:
+    """Return the name of a column of rows, or of a public table; "" for others."""
+    return str((tree.get("column_names") or [""])[-1])
 
 
 def _reference(name: str) -> Tree:
