@@ -28,7 +28,7 @@ from beam_dp.beam_yaml.mappings import number
 from beam_dp.results import release
 from beam_dp.transforms.io import formats, open_files, read_rows
 from beam_dp.transforms.io.csv_files import Csv
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.person_queries import parsed
 from pipelines import command_line, releasing
 from pipelines.description import DIALECT, Description
 
@@ -105,12 +105,12 @@ def sources(asked: Description, names: Iterable[str]) -> list[str]:
     """Return the columns of the input of which these columns of rows are made."""
     if asked.query is None:
         return [*names]
-    query = Query.of(asked.query)
+    query = parsed(asked.query)
     found: list[str] = []
     for name in names:
         source = query.source_of(name)
         computed = name in query.computed
-        found += Query.of(f"SELECT {source} AS made FROM rows").needs if computed else [source]
+        found += parsed(f"SELECT {source} AS made FROM rows").needs if computed else [source]
     return list(dict.fromkeys(found))
 
 
@@ -136,7 +136,7 @@ def sample(asked: Description) -> pa.Table:
 
 def _keys(asked: Description) -> Iterator[tuple[str, list[str]]]:
     """Yield the columns of the input that public keys are made of, with their cells."""
-    for public in Query.of(asked.query).public if asked.query else ():
+    for public in parsed(asked.query).public if asked.query else ():
         yield from ((of, _texts(public.cells[own].to_pylist())) for of, own in public.on)
     for table in reversed(asked.tables):  # those of the first one last
         listed = table.release.partitions

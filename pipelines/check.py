@@ -15,6 +15,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.view import NOT_PRIVATE
 from beam_dp.transforms import file_checks
+from beam_dp.transforms.person_queries import PersonQuery
 from pipelines import command_line, messages, releasing, terminal
 from pipelines.description import Description
 
@@ -29,11 +30,11 @@ def main(given: Sequence[str] | None = None) -> int:
     options = line.parse_args(given)
     with line.refusing():
         described = command_line.described(options)
-        checks.require(
-            bool(options.files) != bool(described.get("input")), "release", "input", "be given once"
-        )
+        usual = _ASKED if "select" not in described else {"budget": _ASKED["budget"]}
         files = {"input": options.files} if options.files else {}
-        asked = Description({**_ASKED, **described, **files})
+        once = not (files and described.get("input"))
+        asked = Description({**usual, **described, **files})
+        checks.require(once and bool(asked.input), "release", "input", "be given once")
         scans = scanned(asked)
     sys.stdout.write(text_of(asked, scans))
     return int(any(each.refused for each in scans))
@@ -42,9 +43,17 @@ def main(given: Sequence[str] | None = None) -> int:
 def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
-    parsed = None if query is None else dp.Rows(query).parsed
+    parsed, paths = None if query is None else dp.Rows(query).parsed, reader.paths()
+    together = isinstance(parsed, PersonQuery)
+    rule = "be one file of CSV or Parquet where a query has WITH: a person's rows of all files meet"
+    checks.require(
+        not together or (len(paths) == 1 and reader.format.element is not dict),
+        "release",
+        "input",
+        rule,
+    )
     with terminal.warned():
-        return [file_checks.scan(path, reader, parsed, asked.release) for path in reader.paths()]
+        return [file_checks.scan(path, reader, parsed, asked.release) for path in paths]
 
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:

@@ -28,9 +28,9 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
+from beam_dp.transforms.person_queries import parsed
 from beam_dp.transforms.private_tables import AGREE, APART
 from beam_dp.transforms.released_queries import ReleasedQuery
-from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 
@@ -180,7 +180,7 @@ class Description:
         files = {table.ending.casefold() for table in self.tables}
         checks.require(len(files) == len(self.tables), _SUBJECT, "also_by", rule)
         if self.query is not None:
-            query = Query.of(self.query)
+            query = parsed(self.query)
             for release in (self.release, *(table.release for table in self.tables)):
                 release.reads(query)
         self.after = ReleasedQuery.of(given.get("post_process"), self.run)

@@ -29,14 +29,14 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.report import PLAIN, report
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
-from beam_dp.transforms import run_record
+from beam_dp.transforms import person_queries, run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
 from beam_dp.transforms.released_queries import ReleasedQuery
-from beam_dp.transforms.row_queries import Query, Rows
+from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages.output_names import field_names, output_names
 from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
@@ -211,7 +211,7 @@ def release(
         rule = f"be a Ledger, not {checks.shown(ledger)}"
         raise checks.ParameterTypeError(_SUBJECT, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
     owners = aggregate.people_columns
-    parsed = None if query is None else Query.of(query)
+    parsed = None if query is None else person_queries.parsed(query)
     after = ReleasedQuery.of(post_process, tables)
     with contextlib.ExitStack() as stack:
         if isinstance(data, (str, os.PathLike)):
@@ -238,7 +238,7 @@ def release(
         paths = [os.path.join(folder, f"released{at}.parquet") for at in range(len(tables.tables))]
         made = beam.Pipeline(RUNNER)
         rows = made | "Read" >> read
-        rows = rows if query is None else rows | "Query" >> Rows(query)
+        rows = rows if query is None else rows | "Query" >> person_queries.Rows(query)
         released = rows | "Release" >> tables
         if ledger is not None:
             ledger.charge(aggregate, label("dp.release", pattern))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.columns import Role
-from beam_dp.transforms import rehearsal, row_queries
+from beam_dp.transforms import person_queries, rehearsal, row_queries
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, plain_values, row_fields, written_forms
 from beam_dp.transforms.columns.layout import Layout, check_forms, check_types, column_of
@@ -70,8 +70,7 @@ def scan(
             check_forms(laid, sniffed.forms)
     with _refusing(found):
         read, found.left = reader.of_file(path)
-        found.elements = read if query is None else _queried(query, read)
-        out = sum(map(_size, read)) - sum(map(_size, found.elements))
+        found.elements, out = (read, 0) if query is None else _queried(query, read)
         found.left = {**found.left, "left out by the query": out}
         found.kinds = {name: _kind(read, name) for name in reader.columns if read}
         found.no_numbers = dict(_no_numbers(path, reader, read))
@@ -88,10 +87,16 @@ def _refusing(found: FileScan) -> Iterator[None]:
         found.refused = found.refused or str(error)
 
 
-def _queried(query: row_queries.Query, read: Sequence[Any]) -> list[Any]:
+def _queried(query: row_queries.Query, read: Sequence[Any]) -> tuple[list[Any], int]:
+    """Return the rows that a query makes, and how many it leaves out."""
+    if isinstance(query, person_queries.PersonQuery):
+        grouped, sent = person_queries.grouped_here(query, read)
+        made, out = _queried(query.outer, grouped)
+        return made, sum(map(_size, read)) - sent + out
     step = row_queries._Run(query)
     step.setup()
-    return list(rehearsal.bundle(step, read))
+    made = list(rehearsal.bundle(step, read))
+    return made, sum(map(_size, read)) - sum(map(_size, made))
 
 
 def _size(element: Any) -> int:

@@ -1,4 +1,4 @@
-"""Rows: filter rows, and compute columns of them, by SQL that never looks at two rows.
+"""Queries that filter rows, and compute columns of them, by SQL that never looks at two rows.
 
 A query is `SELECT expressions FROM rows WHERE condition`. *What becomes of a row depends on that row
 alone*, so one person changes their own rows only, and all that a release says of people holds for
@@ -38,7 +38,6 @@ import pathlib
 import re
 import threading
 import uuid
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -49,13 +48,12 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import ids, plain_values, row_fields
 from beam_dp.transforms.io import table_files
 
 _SUBJECT = "Rows"
-_TABLE = "rows"
-_FORM = "Write SELECT visitor_id, spent * 1.2 AS spent FROM rows WHERE minutes > 5."
+TABLE = "rows"
+FORM = "Write SELECT visitor_id, spent * 1.2 AS spent FROM rows WHERE minutes > 5."
 _EXTERNAL = "enable_external_access"
 _CONFIG = {
     _EXTERNAL: "false",
@@ -133,72 +131,9 @@ _LONGEST = 1 << 16  # bytes of a cell of text
 _AT_ONCE = 1 << 24  # bytes of text in one execution
 PLACES = ("query_location", "query_location_length", "qualified_name")
 NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
-_OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
+OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
 _RAISED = (BaseException,)
 _INTEGERS = range(-(2**63), 2**63)
-
-
-@dataclasses.dataclass(eq=False)
-class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatch]]):
-    """Filter rows and compute columns of them, row by row, in SQL (extra: sql).
-
-        rows | dp.Rows("SELECT visitor_id, dayname(at_time) AS day, spent FROM rows WHERE spent > 0")
-
-    The SQL is that of DuckDB, one `SELECT ... FROM rows WHERE ...`. A release of the rows that come
-    out protects people as one of the rows that go in: see the module. `*` is all columns. Every
-    expression but a column needs a name (`AS day`). The name of a computed column means that column,
-    in WHERE too, even if the rows have another one. Times are in UTC.
-
-    Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches.
-    A cast that fails is null, as with TRY_CAST; so are an integer division by zero, and a logarithm
-    or a root that there is none of. A row in which another expression fails (a sum above 64 bits, a date that
-    there is none of) is dropped, even if an OR beside it is true already. A row is dropped too where
-    text in a column that is read is no UTF-8, or above 64 KiB. In CSV, columns are text unless
-    `ReadRows` reads them as numbers. Cells of dicts have types of their own: an expression that has
-    no meaning for them drops their row. Integers come out with 64 bits, times without a zone.
-
-    `JOIN 'stores.csv' AS s ON rows.store = s.store`, or LEFT JOIN, looks up columns of a public
-    file (CSV, Parquet), as `s.region`. It is read when the query is; nobody in it is protected. A
-    key that it has twice is refused.
-
-    Args:
-        query: the SQL.
-
-    Raises:
-        ValueError, TypeError: for a query that is none, with a part that is not on the list (see the
-            module), or that does not fit the columns, where these are known; with one line that
-            names the part.
-    """
-
-    query: str
-
-    def __post_init__(self) -> None:
-        super().__init__()
-        self.parsed = Query.of(self.query)
-
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
-        """Apply the transform to rows."""
-        parsed = self.parsed
-        known_columns.check(_SUBJECT, rows, parsed.needs, None)
-        rule = "be rows that no other query makes: a person could be computed twice"
-        checks.require(query_of(rows) is None, _SUBJECT, "its input", rule, "Write one query")
-        names = known_columns.names_of(rows)
-        read = names if parsed.star else parsed.needs
-        made = rows | "Query" >> beam.ParDo(_Run(parsed)).with_output_types(pa.RecordBatch)
-        _made_by[made] = parsed
-        if read is None:
-            return made
-        types = known_columns.types_of(rows)
-        known = {name: types[name] for name in read if name in types}
-        out: dict[str, pa.DataType] = {}
-        if len(known) == len(read):
-            schema = _Engine(parsed).bound(pa.schema(list(known.items())))
-            out = dict(zip(schema.names, schema.types, strict=True))
-        forms = known_columns.forms_of(rows)
-        kept = {name: name for name in read} if parsed.star else {}
-        plain = kept | {name: of for name, of in parsed.named.items() if of is not None}
-        passed = {name: forms[of] for name, of in plain.items() if of in forms}
-        return known_columns.remember(made, parsed.outputs(read), out, passed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,7 +171,7 @@ class PublicTable:
         readers = [reader for end, reader in _PUBLIC.items() if path.endswith(end)]
         plain = tree["join_type"] in ("INNER", "LEFT") and tree["ref_type"] == "REGULAR"
         _can_join(plain and bool(readers), "have JOIN, or LEFT JOIN, with a public file")
-        _only(right, "type", "table_name", "alias", *PLACES)
+        only(right, "type", "table_name", "alias", *PLACES)
         name = names_of(right)[-1]
         taken = {each.name.lower() for each in before}.union(names_of(first))
         _can_join(name.isidentifier() and name not in taken, "give each table a name after AS")
@@ -275,9 +210,7 @@ class PublicTable:
         """Return what stands in FROM for it, as it is written or as it runs."""
         source = self.name if runs else f"{quoted(self.path)} AS {self.name}"
         side = "CAST({}.{} AS VARCHAR)" if runs else "{}.{}"
-        on = (
-            f"{side} = {side}".format(_TABLE, quoted(a), self.name, quoted(b)) for a, b in self.on
-        )
+        on = (f"{side} = {side}".format(TABLE, quoted(a), self.name, quoted(b)) for a, b in self.on)
         return f"{self.kind} JOIN {source} ON {' AND '.join(on)}"
 
 
@@ -285,7 +218,7 @@ def names_of(table: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a table of FROM may be called before its columns, in lower case."""
     path: str = table.get("table_name", "")
     name = table["alias"] or pathlib.PurePath(path).name.partition(".")[0]
-    return _TABLE, path.lower(), name.lower()
+    return TABLE, path.lower(), name.lower()
 
 
 def _key(tree: Mapping[str, Any], name: str, own: Sequence[str]) -> tuple[str, str]:
@@ -340,7 +273,7 @@ class Query:
     named: Mapping[str, str | None]
     computed: Mapping[str, str]
     mixed: frozenset[str]
-    public: tuple[PublicTable, ...] = ()
+    public: tuple[PublicTable, ...]
 
     @classmethod
     def of(cls, text: object) -> "Query":
@@ -349,16 +282,16 @@ class Query:
         Raises:
             ValueError, TypeError: names what is refused; no data is known here.
         """
-        engine, parsed = tree_of(_SUBJECT, "query", text, _FORM)
+        engine, parsed = tree_of(_SUBJECT, "query", text, FORM)
         node = parsed["statements"][0]["node"]
-        _only(node, "type", "select_list", "from_table", "where_clause")
+        only(node, "type", "select_list", "from_table", "where_clause")
         table, public = PublicTable.of(node["from_table"])
-        is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == _TABLE
+        is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == TABLE
         _require(is_table, "be FROM rows, and from nothing else")
-        _only(table, "type", "table_name", *PLACES)
+        only(table, "type", "table_name", *PLACES)
         stars = [item for item in node["select_list"] if item["class"] == "STAR"]
         for star in stars:
-            _only(star, "class", "type", *PLACES)
+            only(star, "class", "type", *PLACES)
             _can_join(not public, "name its columns")
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
@@ -458,16 +391,8 @@ def tree_of(subject: str, name: str, text: object, hint: str) -> tuple[Any, dict
     return engine, parsed
 
 
-_made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
-
-
-def query_of(rows: beam.PCollection[Any]) -> Query | None:
-    """Return the query that made these rows; None where none is known."""
-    return _made_by.get(rows)
-
-
 def _require(ok: bool, rule: str) -> None:
-    checks.require(ok, _SUBJECT, "query", rule, _FORM)
+    checks.require(ok, _SUBJECT, "query", rule, FORM)
 
 
 def _distinguished(names: Iterable[str]) -> None:
@@ -479,15 +404,15 @@ def _distinguished(names: Iterable[str]) -> None:
         checks.require(other == name, _SUBJECT, "query", rule, "Rename one of them before")
 
 
-def _only(node: Mapping[str, Any], *parts: str) -> None:
+def only(node: Mapping[str, Any], *parts: str) -> None:
     """Refuse a part of a query that has more than these parts."""
     for name, value in node.items():
         _require(name in parts or value in NOTHING, f"not have {name.replace('_', ' ')}")
 
 
-def from_of(joins: Iterable[str]) -> Any:
-    """Return the tree of a FROM that joins public tables to rows."""
-    asked = " ".join(["SELECT 1 FROM", _TABLE, *joins])
+def from_of(joins: Iterable[str], table: str = TABLE) -> Any:
+    """Return the tree of a FROM that joins public tables to rows, or to another table."""
+    asked = " ".join(["SELECT 1 FROM", quoted(table), *joins])
     return tree_of(_SUBJECT, "query", asked, _JOIN)[1]["statements"][0]["node"]["from_table"]
 
 
@@ -495,7 +420,7 @@ def _of_rows(tree: dict[str, Any], needs: Sequence[str]) -> dict[str, Any]:
     """Return a column of rows with the name of their table, for a public one may have it too."""
     names = tree.get("column_names", [])
     plain = len(names) == 1 and names[0] in needs
-    return {**tree, "column_names": [_TABLE, *names]} if plain else tree
+    return {**tree, "column_names": [TABLE, *names]} if plain else tree
 
 
 def _columns(tree: Any, public: Sequence[PublicTable] = ()) -> Iterator[str]:
@@ -507,7 +432,7 @@ def _columns(tree: Any, public: Sequence[PublicTable] = ()) -> Iterator[str]:
         if kind == "COLUMN_REF":
             names = part["column_names"]
             if not any(table.has(names) for table in public):
-                yield names[len(names) > 1 and names[0].lower() == _TABLE]
+                yield names[len(names) > 1 and names[0].lower() == TABLE]
         elif kind == "OPERATOR":
             name = part["type"].removeprefix("OPERATOR_")
             _require(part["type"] in _OPERATORS, f"not have {name}: it is not on the list")
@@ -520,9 +445,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     if name not in FUNCTIONS:
         found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
         raise checks.ParameterError(_SUBJECT, "query", f"not call {name}: {found[0]}", found[1])
-    given = [each["expression"] for each in tree["arguments"]]
-    plain = not any(tree.get(part) for part in _OF_CALLS) and not tree["order_bys"]["orders"]
-    _require(plain and not any(each["name"] for each in tree["arguments"]), f"call {name} plainly")
+    given = arguments_of(tree)
     called = "LIKE" if "~~" in name else name
     rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
     _require(all(map(is_literal, given[FUNCTIONS[name]])), rule)
@@ -531,10 +454,27 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     checks.require(not every, _SUBJECT, "query", rule, "Write replace(), or translate()")
 
 
+def arguments_of(tree: Mapping[str, Any]) -> list[Any]:
+    """Return what a function is called with; refuse a call that is more than that."""
+    plain = not any(tree.get(part) for part in OF_CALLS) and not tree["order_bys"]["orders"]
+    named = any(each["name"] for each in tree["arguments"])
+    _require(plain and not named, f"call {tree['function_name'].lower()} plainly")
+    return [each["expression"] for each in tree["arguments"]]
+
+
 def literal(kind: str, text: str) -> dict[str, Any]:
     """Return the tree of a literal."""
     made = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": ""}
     return {**made, "literal": {"kind": kind, "text": text}}
+
+
+def where(condition: Any, tree: Mapping[str, Any], other: Any = None) -> Any:
+    """Return an expression where a condition holds, and something else (null) where it does not."""
+    if condition is None:
+        return tree
+    made = {"class": "CASE", "type": "CASE_EXPR", "alias": ""}
+    checked = {"when_expr": condition, "then_expr": {**tree, "alias": ""}}
+    return {**made, "case_checks": [checked], "else_expr": other or literal("NULL_LITERAL", "")}
 
 
 def is_literal(tree: Any) -> bool:
@@ -676,7 +616,7 @@ class _Engine:
 
         Signals reach the main thread between two steps of Python, so it waits for another one.
         """
-        self._connection.register(_TABLE, batch)
+        self._connection.register(TABLE, batch)
         made: concurrent.futures.Future[pa.Table] = concurrent.futures.Future()
         threading.Thread(target=self._execute, args=(made,), daemon=True).start()
         return made.result()
@@ -714,7 +654,7 @@ class _Engine:
         """Refuse what DuckDB would do otherwise than on values of plain types."""
         engine, text = self._planner, self._query.text.replace("'", "''")
         engine.register("empty", empty)
-        engine.execute(f"CREATE OR REPLACE TABLE {_TABLE} AS SELECT * FROM empty")
+        engine.execute(f"CREATE OR REPLACE TABLE {TABLE} AS SELECT * FROM empty")
         [[plan]] = engine.execute(f"SELECT json_serialize_plan('{text}')").fetchall()
         bound = json.loads(plan)
         if bound["error"]:

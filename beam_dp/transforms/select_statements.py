@@ -4,8 +4,8 @@ It is a function of the statement's text, and of the columns of public files tha
 
 Each part of a statement goes to one of three places, and none of them is new:
 
-* JOIN, WHERE, GROUP BY and what aggregates are taken of look at one row. They become the `query`
-  of the mapping, and `row_queries` has the list of what may stand there.
+* JOIN, WHERE, GROUP BY and what aggregates are taken of look at one row, and WITH at the rows of one
+  person. They become the `query` of the mapping: `row_queries` and `person_queries` have the lists.
 * Aggregates become metrics, ROLLUP, CUBE and GROUPING SETS become `also_by`. Only they cost.
 * HAVING, expressions of aggregates, ORDER BY and LIMIT become `post_process`: DuckDB runs them on
   the released table, so they cost nothing (Dwork, Roth, 2014, Proposition 2.1).
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import row_queries
+from beam_dp.transforms import person_queries, row_queries
 from beam_dp.transforms.io import formats
 
 _SUBJECT, _NAME = "Select", "statement"
@@ -46,7 +46,6 @@ _INSTEAD = {
 }
 """What to write instead of aggregates that no metric is."""
 _REFUSED = {
-    "cte_map": ("not have WITH", "Compute its rows before, and name their file in FROM"),
     "qualify": ("not have QUALIFY", "Write HAVING, or ORDER BY and LIMIT"),
     "sample": ("not have a sample", "Leave it out: intervals say how sure numbers are"),
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
@@ -97,7 +96,8 @@ class Statement:
             ValueError, TypeError: names the part that cannot be said, and says what to write.
         """
         try:
-            return _Reader(text, people, period).statement()
+            node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
+            return _Reader(node, people, period).statement()
         except RecursionError:
             rule = "be less deep"
         raise checks.ParameterError(_SUBJECT, _NAME, rule, "Take its parentheses apart.")
@@ -106,9 +106,9 @@ class Statement:
 class _Reader:
     """Reads one statement."""
 
-    def __init__(self, text: str, people: tuple[str, ...], period: str) -> None:
+    def __init__(self, node: Tree, people: tuple[str, ...], period: str) -> None:
         self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
-        node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
+        self._with, node = person_queries.with_of(node), {**node, "cte_map": None}
         table, self._public = row_queries.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
@@ -130,27 +130,63 @@ class _Reader:
         self._keys: dict[str, str] = {}  # by their expressions
         self._metrics: dict[str, tuple[str, Any]] = {}  # names and mappings, by what they ask for
         self._became: list[str] = []
+        self._inner = self
+        if self._with is not None:
+            self._inner = _Reader(self._with["value"]["query_node"], people, period)
+            self._text |= {*self._inner._keys_of_rows()}
+
+    def _keys_of_rows(self) -> list[str]:
+        """Return the columns of a WITH that are no aggregates."""
+        return [each["alias"] or _last(each) for each in self._items if not _aggregate(each)]
+
+    def _grouped(self) -> Tree:
+        """Return the SELECT of a WITH, which takes columns of text as what they are used as."""
+        node, calls = self._node, list(filter(_aggregate, self._items))
+        compared = [each for each in calls if each["distinct"]] + node["group_expressions"]
+        self._text |= {*map(_name_of, row_queries.parts_of(compared))}
+        parts = row_queries.rewritten([self._items, node["where_clause"]], self._typed)
+        added = [each for each in parts[0] if _aggregate(each) in _METRICS and not each["distinct"]]
+        values = (given["expression"] for each in added for given in each["arguments"])
+        for column in (column for value in values for column in _values(value)):
+            self._take(column, "DOUBLE")
+        joined = row_queries.from_of(each.sql() for each in self._public)
+        items = [
+            {**each, "alias": each["alias"] or _last(each) * (not _name_of(each))}
+            for each in parts[0]
+        ]
+        made = {"select_list": items, "where_clause": parts[1], "from_table": joined}
+        by = [
+            _reference(_last(each)) if _last(each) else each for each in node["group_expressions"]
+        ]
+        return {**node, **made, "group_expressions": by, "cte_map": {"map": []}}
 
     def statement(self) -> Statement:
         """Return what the statement asks for."""
-        is_file = any(self._input.endswith(end) for end in formats.READ)
+        inner = self._inner
+        is_file = any(inner._input.endswith(end) for end in formats.READ)
         where = self._node["where_clause"]
-        for each in self._public:
-            self._became.append(f"{each.sql()}: a PUBLIC table: nobody in it is protected")
-        self._say("WHERE", where, "which rows count, each by itself")
+        for each in dict.fromkeys([inner, self]):
+            said = "a PUBLIC table: nobody in it is protected"
+            self._became += [f"{table.sql()}: {said}" for table in each._public]
+            self._say("WHERE", each._node["where_clause"], "which rows count, each by itself")
+            if each is not self:
+                keys = ", ".join(inner._keys_of_rows())
+                alone = f"one row per {keys}, each computed from that person's rows alone"
+                self._became.append(f"WITH {self._input}: {alone}")
         by, *also = self._tables_by()
         for item in filter(_aggregate, self._items):
             self._metric(item, item["alias"])
         after = self._post_process()
         _require(bool(self._metrics), "ask for an aggregate", "Write count(*), or sum(spent)")
         as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
-        parts = {"input": self._input if is_file else "", "partition": by, "also_by": also}
+        parts = {"input": inner._input if is_file else "", "partition": by, "also_by": also}
         parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
-        as_they_are = as_they_are and where is None and not self._public
+        as_they_are = as_they_are and where is None and not self._public and not self._with
         parts["query"] = "" if as_they_are else self._query(where)
-        parts |= {"numbers": [*self._numbers], "post_process": after}
-        if self._numbers:
-            self._became.append(f"{', '.join(self._numbers)}: read as numbers where cells are text")
+        parts |= {"numbers": [*inner._numbers], "post_process": after}
+        if inner._numbers:
+            names = ", ".join(inner._numbers)
+            self._became.append(f"{names}: read as numbers where cells are text")
         return Statement({name: part for name, part in parts.items() if part}, (*self._became,))
 
     def _say(self, part: str, tree: Tree | None, became: str) -> None:
@@ -268,7 +304,7 @@ class _Reader:
             _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
             return "people_count", None, {}
         if call["distinct"]:
-            return "distinct_count", _where(kept, tree), {}
+            return "distinct_count", row_queries.where(kept, tree), {}
         always = row_queries.is_literal(tree) or is_person
         if name in ("count", "count_star") and always and kept is None:
             return "count", None, {}
@@ -276,13 +312,13 @@ class _Reader:
             exists = {"class": "OPERATOR", "type": "OPERATOR_IS_NOT_NULL", "alias": ""}
             tree = {**exists, "children": [tree]}
         if name in _COUNTS or (name == "sum" and _is_condition(tree)):
-            tree = tree if name == "count_star" else _where(tree, _number(1), _number(0))
-            return "sum", _where(kept, tree, _number(0)), {}
+            tree = tree if name == "count_star" else row_queries.where(tree, _number(1), _number(0))
+            return "sum", row_queries.where(kept, tree, _number(0)), {}
         if name in ("avg", "mean"):
             if _is_condition(tree):
-                return "ratio", _where(kept, tree), {}
+                return "ratio", row_queries.where(kept, tree), {}
             options = {} if kept is None else {"own_count": True}
-        return _METRICS[name], _where(kept, tree), options
+        return _METRICS[name], row_queries.where(kept, tree), options
 
     def _post_process(self) -> str:
         """Return the SQL of what is left for the released table; "" for nothing."""
@@ -344,7 +380,12 @@ class _Reader:
                 self._take(column, "DOUBLE")
             items.append({**made, "alias": name * (_name_of(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
-        parts["from_table"] = row_queries.from_of(each.sql() for each in self._public)
+        joins = [each.sql() for each in self._public]
+        parts["from_table"] = row_queries.from_of(joins)
+        if self._with is not None:
+            made = {**self._with["value"], "query_node": self._inner._grouped()}
+            parts["cte_map"] = {"map": [{**self._with, "value": made}]}
+            parts["from_table"] = row_queries.from_of(joins, self._with["key"])
         return row_queries.sql_of(self._engine, self._plain, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
@@ -403,22 +444,17 @@ def _name_of(tree: Tree) -> str:
     return "" if table else name
 
 
+def _last(tree: Tree) -> str:
+    """Return the name of a column of rows, or of a public table; "" for others."""
+    return str((tree.get("column_names") or [""])[-1])
+
+
 def _reference(name: str) -> Tree:
     return {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name]}
 
 
 def _number(value: int) -> Tree:
     return row_queries.literal("INTEGER", str(value))
-
-
-def _where(condition: Tree | None, tree: Tree, other: Tree | None = None) -> Tree:
-    """Return an expression where a condition holds, and something else (null) where it does not."""
-    if condition is None:
-        return tree
-    made = {"class": "CASE", "type": "CASE_EXPR", "alias": ""}
-    checked = {"when_expr": condition, "then_expr": {**tree, "alias": ""}}
-    other = other or row_queries.literal("NULL_LITERAL", "")
-    return {**made, "case_checks": [checked], "else_expr": other}
 
 
 def _cast(tree: Tree, kind: str) -> Tree:

@@ -250,3 +250,22 @@ def test_rows_that_fail_for_others_are_caught(stores: str, monkeypatch: pytest.M
     monkeypatch.setattr(row_queries._Engine, "_halves", lambda self, batch: iter(()))
     with pytest.raises(Fault):
         check(stores, "JOIN", 0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        """WITH t AS (SELECT who, region, sum(n) AS n FROM rows JOIN '{}' USING (store)
+        GROUP BY who, region) SELECT region, sum(n) AS s FROM t GROUP BY region ORDER BY region""",
+        """WITH t AS (SELECT who, store, sum(n) AS n FROM rows GROUP BY who, store)
+        SELECT region, sum(n) AS s FROM t JOIN '{}' USING (store) GROUP BY region ORDER BY region""",
+    ],
+)
+def test_a_with_joins_a_public_table_before_and_behind_it(stores: str, asked: str) -> None:
+    keys = dp.PublicPartitions(["north", "south"])
+    with pytest.warns(), without_noise():
+        found = select(asked.format(stores), partitions=keys).table["s"].to_pylist()
+    rows = ROWS  # DuckDB finds it by its name
+    assert len(rows) == 300
+    expected = [total for _, total in duckdb.sql(asked.format(stores)).fetchall()]
+    assert found == pytest.approx(expected)

@@ -34,6 +34,7 @@ PLACES = (
     "SELECT {} AS k, count(*) AS n FROM rows GROUP BY k",
     "SELECT sum(x) FILTER (WHERE ({}) = x) AS n FROM rows",
     "SELECT count(DISTINCT {}) AS n FROM rows",
+    "WITH t AS (SELECT visitor_id, max({}) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t",
 )
 STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT count(*) FROM rows, 'stops.csv' AS s
@@ -45,7 +46,14 @@ STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT count(*) FROM rows POSITIONAL JOIN stops
     SELECT count(*) FROM rows, LATERAL (SELECT rows.x) AS s
     WITH t AS (SELECT * FROM rows) SELECT count(*) FROM t
-    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t
+    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM rows
+    WITH t AS (SELECT max(x) AS m FROM rows) SELECT sum(m) FROM t
+    WITH t AS (SELECT store, max(x) AS m FROM rows GROUP BY store) SELECT sum(m) FROM t
+    WITH t AS (SELECT visitor_id, list(x) AS m FROM rows GROUP BY visitor_id) SELECT count(*) FROM t
+    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id HAVING m > 1) SELECT sum(m) FROM t
+    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id), u AS (SELECT * FROM t) SELECT sum(m) FROM u
+    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t JOIN t AS u USING (m)
+    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t WHERE m > (SELECT avg(m) FROM t)
     WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT 2) SELECT count(*) FROM t
     WITH t AS MATERIALIZED (SELECT 1) SELECT count(*) FROM rows
     SELECT count(*) FROM (SELECT * FROM rows LIMIT 1)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import beam_dp as dp
-from pipelines import aggregate, select
+from pipelines import aggregate, audit, check, rehearse, select
 from pipelines.releasing import CHECK
 
 STATEMENT = """
@@ -129,3 +129,62 @@ def test_what_the_statement_says_is_not_said_again(
     said = refused(select, *words, f"SELECT count(*) FROM '{visits}'")
     assert "input must be said by the statement alone. Leave one of the two out" in said
     assert "person must be given" in refused(select, "--epsilon", "1", "SELECT count(*) FROM rows")
+
+
+OFTEN = """WITH t AS (SELECT who, store, max(spent * minutes) AS most, count(*) AS rows_ FROM '{}'
+    WHERE minutes > 5 GROUP BY who, store)
+    SELECT store, count(*) AS people, sum(most) AS most FROM t WHERE rows_ > 1 GROUP BY store"""
+
+
+@pytest.fixture
+def twice(visits: str) -> str:
+    """The file with each row twice: 2,000 people have two rows of 10 minutes."""
+    lines = Path(visits).read_text().splitlines()
+    Path(visits).write_text("\n".join([*lines, *lines[1:]]) + "\n")
+    return visits
+
+
+def test_features_of_people(twice: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The noise of both has a scale below 20 at epsilon 60: it is above 900 in fewer than 1e-12."""
+    out, asked = twice.replace("visits.csv", "out.csv"), OFTEN.format(twice)
+    words = [*WORDS[:4], "--public_partitions", "a,b,c,d"]
+    assert select.main([*words, asked, "--output", out, "--plan"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert "WITH t: one row per who, store, each computed from that person's rows alone" in said
+    assert select.main([*words, *WORDS[4:], asked, "--output", out]) == 0
+    rows = {row["store"]: row for row in dp.Released.read(out).table.to_pylist()}
+    for store, people in {"a": 1_000, "b": 750, "c": 250, "d": 0}.items():
+        assert abs(rows[store]["people"] - people) < 50
+        assert abs(rows[store]["most"] - 15 * people) < 900
+
+
+def described(visits: str) -> list[str]:
+    path = Path(visits).parent / "asked.yaml"
+    given = {"select": OFTEN.format(visits), "person": "who", "partitions": ["a", "b", "c", "d"]}
+    path.write_text(yaml.safe_dump({**given, "budget": {"epsilon": 60}}))
+    return ["--config", str(path)]
+
+
+def test_check_and_rehearse_and_audit_features(
+    twice: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Path(twice).open("a") as file:
+        file.write(",a,1,1.5,10\np0,d,1,1.5,10\n")  # nobody's row, and one that is left out
+    assert check.main(described(twice)) == 0
+    said = capfd.readouterr().out
+    # 4,000 rows of 0 minutes, nobody's, one of a person who has no second one there
+    assert "2,000 of 6,002 rows count" in said and "4,002 dropped: left out by the query" in said
+    assert rehearse.main([*described(twice), "--runs", "2"]) == 0
+    said = capfd.readouterr().out
+    assert "1,000" in said and "15,000" in said
+    assert audit.main([*described(twice), "--seconds", "1"]) == 0
+    assert "largest share of the budget spent: " in capfd.readouterr().out
+
+
+def test_check_of_several_files_with_features_is_refused(
+    refused: Callable[..., str], twice: str
+) -> None:
+    Path(twice.replace("visits.csv", "visits2.csv")).write_text(Path(twice).read_text())
+    pattern = twice.replace("visits.csv", "visits*.csv")
+    said = refused(check, *described(pattern))
+    assert "input must be one file of CSV or Parquet where a query has WITH" in said

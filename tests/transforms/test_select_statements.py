@@ -260,6 +260,31 @@ COMPILED = {
         query: SELECT visitor_id, (minutes = 1) AS share FROM rows
         numbers: [minutes]
         metrics: [{ratio: share, name: share}]""",
+    # features of people
+    """WITH t AS (SELECT visitor_id, store, max(spent) AS most, count(*) AS n FROM 'v.csv'
+       WHERE day > 3 GROUP BY visitor_id, store)
+       SELECT store, avg(most) AS m, avg(n > 3) AS often FROM t WHERE most > 5 GROUP BY store""": """
+        input: v.csv
+        partition: [store]
+        query: WITH t AS (SELECT visitor_id, store, max(spent) AS most, count(*) AS n FROM rows
+          WHERE day > 3 GROUP BY visitor_id, store)
+          SELECT visitor_id, store, most, (n > 3) AS often FROM t WHERE (most > 5)
+        numbers: [day, spent]
+        metrics: [{mean: most, name: m}, {ratio: often, name: often}]""",
+    """WITH t AS (SELECT v.visitor_id, day, min(CAST(v.at_time AS TIMESTAMP)) AS first,
+       sum(if(kind = 'a', price * n, 0)) AS a, count(DISTINCT item) AS items FROM 'v.csv' AS v
+       WHERE item > 2 GROUP BY v.visitor_id, day)
+       SELECT hour(t.first) AS h, count(*) AS n, max(a) AS a, sum(items) AS i FROM t WHERE day > 2
+       GROUP BY h""": """
+        input: v.csv
+        partition: [h]
+        query: WITH t AS (SELECT visitor_id, day, min(CAST(at_time AS TIMESTAMP)) AS first,
+          sum(if(kind = 'a', price * n, 0)) AS a, count(DISTINCT item) AS items FROM rows
+          WHERE TRY_CAST(item AS DOUBLE) > 2 GROUP BY visitor_id, day)
+          SELECT visitor_id, hour(TRY_CAST(first AS TIMESTAMP)) AS h, a, items FROM t
+          WHERE TRY_CAST(day AS DOUBLE) > 2
+        numbers: [price, n]
+        metrics: [{count: , name: n}, {max: a, name: a}, {sum: items, name: i}]""",
     # TPC-H, query 1 and query 6
     """select l_returnflag, l_linestatus, sum(l_quantity) as sum_qty,
        sum(l_extendedprice) as sum_base_price,
@@ -334,6 +359,18 @@ def test_what_each_part_became_is_said_line_by_line() -> None:
         "ORDER BY: of released rows",
         "LIMIT: of released rows",
         "x: read as numbers where cells are text",
+    )
+
+
+def test_a_with_is_said() -> None:
+    asked = """WITH t AS (SELECT who, day, sum(x) AS x FROM rows WHERE y = 1 GROUP BY who, day)
+        SELECT count(*) AS n FROM t WHERE x > 1"""
+    assert Statement.of(asked, ("who",)).became == (
+        "WHERE (y = 1): which rows count, each by itself",
+        "WITH t: one row per who, day, each computed from that person's rows alone",
+        "WHERE (x > 1): which rows count, each by itself",
+        "count(*): n, the metric count",
+        "y, x: read as numbers where cells are text",
     )
 
 
