@@ -9,6 +9,7 @@ With derandomized examples, a test that fails does so for everybody. Search furt
 """
 
 import collections
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# What is loaded now stays: it is not looked at for garbage, neither now nor between the tests.
+gc.disable()
 # A worker of pytest-xdist has the width of the terminal; jobs of tests print no narrow tables.
 os.environ.pop("COLUMNS", None)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -48,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         counts[name] += 1
         if left_out or is_exhaustive(item.path):
             item.add_marker(pytest.mark.audit)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -89,6 +89,7 @@ DAYS = pa.table({
 })  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("key", "last", "expected"),
     [

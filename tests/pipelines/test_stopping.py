@@ -143,8 +143,8 @@ STAGES = ("Reading and bounding", "Writing")
 @pytest.mark.parametrize(
     ("name", "options", "number", "wait"),
     [
-        ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
         ("aggregate", [], signal.SIGINT, 0.0),
+        ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
         ("aggregate", [], signal.SIGTERM, 0.3),
         ("aggregate", [], signal.SIGHUP, 0.3),
         ("aggregate", THREADS, signal.SIGINT, 0.5),

@@ -152,15 +152,27 @@ def trial(asked: Description) -> None:
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
 @pytest.mark.parametrize("end", ["csv", "jsonl"])
 def test_each_table_is_that_of_a_job_alone_with_its_share(
-    end: str, rows: list[dict[str, object]], tmp_path: Path
+    end: str, rows: list[dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And the input is read once for all."""
+    opened: list[str] = []
+    begin = FileSystems.open
+
+    def noted(path: str, **options: Any) -> Any:
+        opened.append(path)
+        return begin(path, **options)
+
     further = {"suppress": {"below": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
     given = {**GIVEN, **further, "input": write(tmp_path / f"visits.{end}", rows)}
     entries: list[Any] = [{"partition": name, "weight": 1} for name in ("total", "minutes")]
     entries.insert(0, {"partition": "store", "weight": 2})
     several = {**given, "output": str(tmp_path / "out.csv"), "also_by": entries}
     several["totals"] = "apart"
-    trial(Description(several))
+    with without_noise():
+        made = releasing.pipeline(Description(several), PipelineOptions(RUN), "trial", quiet=True)
+        monkeypatch.setattr(FileSystems, "open", noted)
+        made.run().wait_until_finish()
+    assert opened == [given["input"]]
     alone: list[dict[str, Any]] = [
         {},
         {"partition": "store", "partitions": ["a", "b", "c"]},
@@ -181,24 +193,6 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(
         for record in records:
             record.pop("job"), record.pop("date")
         assert records[0] == records[1]
-
-
-def test_the_input_is_read_once(
-    rows: list[dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, read_files = write(tmp_path / "visits.csv", rows), []
-    opened = FileSystems.open
-
-    def noted(path: str, **options: Any) -> Any:
-        read_files.append(path)
-        return opened(path, **options)
-
-    asked = described("--input", source, *ASKED, *BOTH, "--also_by", "store", "--also_by", "total")
-    asked.given["output"] = str(tmp_path / "out.csv")
-    made = releasing.pipeline(asked, PipelineOptions(RUN), "job", quiet=True)
-    monkeypatch.setattr(FileSystems, "open", noted)
-    made.run().wait_until_finish()
-    assert read_files == [source]
 
 
 def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(

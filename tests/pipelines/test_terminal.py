@@ -15,7 +15,7 @@ from pipelines import aggregate, running, terminal
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-40961"
-PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=1"]
 
 
 def fail(element: str) -> str:

@@ -169,7 +169,7 @@ def options_of(seed: int) -> dict[str, Any]:
     return options
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("seed", range(50))
 def test_a_sound_release_gives_no_alarm(seed: int) -> None:
     """Of each one person who is added, or removed."""
@@ -388,6 +388,7 @@ USERS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", USERS)
 def test_what_users_get_wrong_is_caught(name: str) -> None:
     metric, budget = USERS[name]

@@ -194,7 +194,7 @@ def test_where_a_runner_may_compute_again_the_stored_draws_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(guards, "may_recompute", lambda _: True)
-    found = released("three, private")
+    found = released("three, private", METRICS[:2])
     bys = [["region", "store"], ["region"], []]
     tables = [{"by": by, "rows": t.table.to_pylist()} for by, t in zip(bys, found, strict=True)]
     assert assert_agree(tables, ["count", "sum_spent"]) == 4

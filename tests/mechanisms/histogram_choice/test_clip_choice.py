@@ -126,7 +126,7 @@ def best_by_trying(counts, edges, noise, partitions, top, weight=1.0) -> tuple[i
 def test_the_clip_of_several_is_the_one_of_least_error(grid, sides):
     generator, choice = np.random.default_rng(5), ClipChoice(PURE, grid, sides)
     chosen = set()
-    for _ in range(60):
+    for _ in range(30):
         noisy = generator.choice((-9, 0, 40, 900, 30_000), (1, sides, choice.buckets))
         tops = choice.highest(noisy)[0]
         seen = np.where(np.arange(choice.buckets) <= tops[:, None], np.maximum(noisy[0], 0), 0)

@@ -115,7 +115,7 @@ def changed(one, other):
     return [key for key in {*one, *other} if one.get(key) != other.get(key)]
 
 
-@sized(500, 1500)
+@sized(200, 1500)
 def test_one_person_changes_one_vote_of_a_partition(tries):
     rng = np.random.default_rng(7)
     moved, twin = Counter(), Counter()

@@ -35,19 +35,19 @@ def some_people(chance):
 @pytest.mark.parametrize("statistic", ["sum", "maximum", "minimum"])
 def test_no_person_moves_it_by_more_than_their_own(statistic):
     chance, moved = random.Random(statistic), 0
-    for _ in range(5000):
+    for _ in range(2000):
         people, empty = some_people(chance), chance.randint(-5, 5)
         found = clamped(statistic, people, empty)
         for gone, (_, price) in enumerate(people):
             difference = abs(found - clamped(statistic, people[:gone] + people[gone + 1 :], empty))
             assert difference <= price
             moved += difference == price > 0
-    assert moved > 1000
+    assert moved > 400
 
 
 def test_it_is_the_function_of_definition_3_1():
     chance = random.Random(3)
-    for _ in range(1500):
+    for _ in range(500):
         people, empty = some_people(chance), chance.randint(-5, 5)
         values, deltas = [v for v, _ in people], [p for _, p in people]
 

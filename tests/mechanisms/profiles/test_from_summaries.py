@@ -43,7 +43,7 @@ from tests.relations import (
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 100 if statistic.direct is None else 12).rows
+    rows = data_of(statistic, 50 if statistic.direct is None else 6).rows
     found, data = profiles(rows, statistic), by_day(rows)
     assert set(found) == {*data} - unnumbered(name, rows)
     for day, exact in ((day, brute(data[day], statistic.f)) for day in found):
@@ -93,7 +93,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 30 if statistic.direct is None else 3, 2, seed=4).rows
+    rows = data_of(statistic, 10 if statistic.direct is None else 2, 2, seed=4).rows
     expected = profiles(rows, statistic)
     draw = random.Random(5)
     for bundles, shards, buckets in ((2, 1, 1), (7, 16, 1), (100, 64, 8), (3, 2, 5)):

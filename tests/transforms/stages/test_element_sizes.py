@@ -91,7 +91,6 @@ JOBS: dict[str, Callable[[], tuple[beam.PTransform, pa.Table]]] = {
         public([dp.DistinctCount("value")], bounds=THREE),
         rows(800, 6, OF_ALL),
     ),
-    "many selected partitions": lambda: (private(ADDED), rows(600, 10, NAMES)),
     "one person with many rows": lambda: (public(ADDED), rows(1, 5000, range(7))),
     "one person everywhere": lambda: (
         private(ADDED),
@@ -133,7 +132,7 @@ MUTANTS = {
         draw_once,
         "cut",
         lambda rows: [rows],
-        "many selected partitions",
+        "one person everywhere",
     ),
 }
 
