@@ -4,7 +4,8 @@ A job reads the object with its version, and writes it only where it still has t
 `ETag` of S3 (`If-Match`), the generation of Google Cloud Storage; a new one only where there is
 none. Where another job was first, the change is made again of what that one wrote. So jobs that
 charge at once never lose a charge, and an object is never half written. Where the answer to a write
-is lost, the write is asked for again and refused; the object then holds what was to be written.
+is lost, the write is asked for again and refused; the object then holds what was to be written. No
+other job writes the same, for each charge has an id: equal jobs of one second are two charges.
 
 Source: conditional requests, RFC 9110, section 13; https://cloud.google.com/storage/docs/
 request-preconditions; https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html

@@ -19,7 +19,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 import beam_dp as dp
-from beam_dp.spending import ledger_bucket
+from beam_dp.spending import ledger_bucket, ledger_file
 from beam_dp.spending.ledger_bucket import GoogleObject, S3Object
 
 NAMES = ["s3://shop/l.jsonl", "gs://shop/l.jsonl"]
@@ -166,6 +166,29 @@ def test_every_charge_counts_once(lost: bool, monkeypatch: pytest.MonkeyPatch) -
         assert sum(pool.map(charge, range(60))) == 25
     charges = dp.Ledger(NAMES[0]).balance.charges
     assert len({each.label for each in charges}) == len(charges) == 25
+
+
+def test_equal_jobs_of_one_second_are_two_charges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other job writes the same label in the same second, between read and write of this one."""
+    monkeypatch.setattr(Held, "content", (None, 0))
+    monkeypatch.setattr(ledger_bucket, "PAUSE", 0.0)
+    monkeypatch.setitem(ledger_bucket._KINDS, "s3", Held)
+    monkeypatch.setattr(ledger_file, "today", lambda: "2026-11-22T06:00:00+00:00")
+    write, others = Held.write, [1]
+
+    def charge() -> dp.Ledger:
+        ledger = dp.Ledger(NAMES[0], dp.Budget(3))
+        ledger.charge(dp.Budget(1), "visits per day")
+        return ledger
+
+    def behind_another(stored: Held, content: bytes, version: int) -> bool:
+        if others:
+            others.pop()
+            charge()
+        return write(stored, content, version)
+
+    monkeypatch.setattr(Held, "write", behind_another)
+    assert charge().balance.amount == 2
 
 
 @pytest.mark.parametrize(
