@@ -70,12 +70,14 @@ class GoogleObject:
 
     def read(self) -> tuple[bytes | None, int]:
         """Return the content and its version; None where there is no object."""
-        from google.api_core.exceptions import NotFound
+        from google.api_core.exceptions import NotFound, PreconditionFailed
 
         try:
             self._blob.reload()
             version = self._blob.generation
             return self._blob.download_as_bytes(if_generation_match=version), version
+        except PreconditionFailed:  # another job has written since
+            return self.read()
         except NotFound:
             self._blob.bucket.reload()  # or there is no bucket
             return None, 0

@@ -124,6 +124,21 @@ def test_who_read_an_older_content_writes_nothing(kind: Any) -> None:
     assert not one.write(b"third", version) and one.read()[0] == b"second"
 
 
+def test_what_is_written_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = GoogleObject("shop", "l.jsonl"), GoogleObject("shop", "l.jsonl")
+    assert one.write(b"first", 0)
+    reload, left = one._blob.reload, [b"second", b"third"]
+
+    def behind_others() -> None:
+        reload()
+        if left:
+            assert other.write(left.pop(0), other.read()[1])
+
+    monkeypatch.setattr(one._blob, "reload", behind_others)
+    content, version = one.read()
+    assert content == b"third" and other.read() == (content, version)
+
+
 class Held:
     """An object in memory, whose conditional writes are atomic; some answers are lost."""
 
