@@ -229,6 +229,17 @@ def test_a_damaged_object_is_refused() -> None:
         dp.Ledger(NAMES[0]).charge(dp.Budget(1), "more")
 
 
+def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = S3Object.write
+
+    def always(stored: S3Object, content: bytes, _: str) -> bool:
+        return write(stored, content, stored.read()[1])
+
+    monkeypatch.setattr(S3Object, "write", always)
+    with pytest.raises(ValueError, match="be in a store that refuses a write whose condition"):
+        dp.Ledger(NAMES[0], dp.Budget(3)).charge(dp.Budget(1), "one")
+
+
 def test_a_store_that_others_change_for_too_long_charges_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
