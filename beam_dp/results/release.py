@@ -92,7 +92,8 @@ class Released:
         """Return, of what adds up, the sum over some rows, and the ends of its interval.
 
         In 95 of 100 releases the true sum is between the ends; None: nothing is known. The noises of rows are independent,
-        so the interval is far narrower than the sum of theirs; what clipping may err adds up.
+        so the interval is far narrower than the sum of theirs; what clipping may err adds up. It
+        holds less often for rows that are chosen by their numbers.
 
         Args:
             rows: their places in the table; None: all but (other).

@@ -22,6 +22,7 @@ from beam_dp.text.text_tables import text_table
 
 _HEADINGS = ("date", "who", "what", "person", "budget")
 _HIGHEST = Fraction(700)  # e to the power of it is a float
+_SAME = {"true": "1", "false": "0"}  # a column of booleans has the same rows by either name
 _START = 'Write dp.Ledger("visits.ledger.jsonl", limit=dp.Budget(3, 1e-6)).'
 
 
@@ -73,7 +74,7 @@ class Balance:
                 whole += cost(each)
                 continue
             for period in periods.named(each.ledger_period):
-                apart[period] += cost(each)
+                apart[_SAME.get(period, period)] += cost(each)
         return whole + max(apart.values(), default=Fraction(0))
 
     @property

@@ -4,7 +4,11 @@ A job reads the object with its version, and writes it only where it still has t
 `ETag` of S3 (`If-Match`), the generation of Google Cloud Storage; a new one only where there is
 none. Where another job was first, the change is made again of what that one wrote. So jobs that
 charge at once never lose a charge, and an object is never half written. Where the answer to a write
-is lost, the write is asked for again and refused; the object then holds what was to be written.
+is lost, the write is asked for again and refused; the object then holds what was to be written. No
+other job writes the same, for each charge has an id: equal jobs of one second are two charges.
+
+Other stores speak these protocols too, and may ignore conditions. So each write is asked for twice,
+and must be refused the second time: else the job is refused.
 
 Source: conditional requests, RFC 9110, section 13; https://cloud.google.com/storage/docs/
 request-preconditions; https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
@@ -20,6 +24,7 @@ from beam_dp.spending.ledger_file import PATIENCE
 
 PAUSE = 0.2
 """How many seconds a job waits before it makes a change again."""
+_OTHER_STORE = "It would lose charges of jobs at once: take a file, or another store"
 _EXTRAS = {"s3": '"apache-beam[aws]"', "gs": '"apache-beam[gcp]"'}
 _RAISED = (Exception,)
 Made = TypeVar("Made")
@@ -69,12 +74,14 @@ class GoogleObject:
 
     def read(self) -> tuple[bytes | None, int]:
         """Return the content and its version; None where there is no object."""
-        from google.api_core.exceptions import NotFound
+        from google.api_core.exceptions import NotFound, PreconditionFailed
 
         try:
             self._blob.reload()
             version = self._blob.generation
             return self._blob.download_as_bytes(if_generation_match=version), version
+        except PreconditionFailed:  # another job has written since
+            return self.read()
         except NotFound:
             self._blob.bucket.reload()  # or there is no bucket
             return None, 0
@@ -116,7 +123,8 @@ def changed(path: str, change: Callable[[str | None], tuple[str, Made]]) -> Made
         change: returns, for its content, another one; called again where others change it too.
 
     Raises:
-        ValueError: it cannot be read or written, or others change it for longer than `PATIENCE`.
+        ValueError: it cannot be read or written, others change it for longer than `PATIENCE`, or
+            its store ignores conditions.
     """
     stored, start = _object(path), time.monotonic()
     written, made = None, None
@@ -127,7 +135,10 @@ def changed(path: str, change: Callable[[str | None], tuple[str, Made]]) -> Made
         before = None if content is None else content.decode("utf-8", errors="replace")
         text, made = change(before)
         written = text.encode()
-        if _tried(path, functools.partial(stored.write, written, version)):
+        write = functools.partial(stored.write, written, version)
+        if _tried(path, write):
+            rule = "be in a store that refuses a write whose condition does not hold"
+            checks.require(not _tried(path, write), "Ledger", f"path {path!r}", rule, _OTHER_STORE)
             return made
         time.sleep(PAUSE)
     rule = f"be changed by fewer jobs at once: it took more than {PATIENCE:.0f} s"

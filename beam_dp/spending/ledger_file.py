@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -165,9 +166,9 @@ def started(limit: Budget) -> str:
 
 
 def with_charge(text: str, charge: Charge) -> str:
-    """Return the text of a file, as it was read, with one more line."""
+    """Return the text of a file, as it was read, with one more line, unlike any other: it has an id."""
     before = json.loads(text.splitlines()[-1])["check"]
-    content = {**dataclasses.asdict(charge), "budget": cost(charge.budget)}
+    content = {**dataclasses.asdict(charge), "budget": cost(charge.budget), "id": uuid.uuid4().hex}
     return text + _line(before, content)
 
 

@@ -35,6 +35,7 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search.common import bounded_range
 from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
@@ -61,6 +62,7 @@ from beam_dp.transforms.stages.draws_folder import Barriers
 
 POSSIBLE = 1e-9
 _RAISED = (Exception,)
+_OF_CALLS = (ParameterError, ParameterTypeError)
 _DATE = "2026-01-01"
 _OF_OTHERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
@@ -112,6 +114,7 @@ class Run:
 
         Raises:
             Fault: a draw depends on data in a way that no outcome explains; or the run fails.
+            ParameterError, ParameterTypeError: of the first run, whose call is wrong.
         """
         shown = io.StringIO()
         with (
@@ -123,6 +126,8 @@ class Run:
             try:
                 self.outcome |= shown_by(release(rows))
             except _RAISED as error:
+                if self._before is None and isinstance(error, _OF_CALLS):
+                    raise  # a call that is wrong whatever the rows are
                 raise self._fault or Fault(f"a run failed: {error!r}") from error
         said = {str(each.message) for each in warned if not issubclass(each.category, _OF_OTHERS)}
         self.outcome |= {"text on the screen": shown.getvalue(), "warnings": sorted(said)}

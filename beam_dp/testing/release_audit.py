@@ -81,9 +81,9 @@ def audit(
         seconds: after so many no further pair begins.
 
     Raises:
-        TypeError, ValueError: for other parameters; and for a release that draws in a way that is
-            not known, as `Ratio(method="local_sensitivity")`, `ScaleThenChoose` and epsilons per
-            person do.
+        TypeError, ValueError: for other parameters, also of the release; and for a release that
+            draws in a way that is not known, as `Ratio(method="local_sensitivity")`,
+            `ScaleThenChoose` and epsilons per person do.
 
     Source: Dwork and Roth 2014, Definition 2.4: of fixed outcomes, the loss adds up over draws.
     """

@@ -149,11 +149,10 @@ class PrivateAggregate(RowsOfPeople):
         self.has_other = False  # and may add rows
         self.paid = self.budget  # by all tables that its numbers are made of
         self._program = self._compile(self.budget)
-        self._cost = self.budget
 
     def cost(self) -> Budget:
-        """Return what the output costs, for a `Ledger`: the budget that it was made with."""
-        return self._cost
+        """Return what the output costs, for a `Ledger`: all that its numbers are made of."""
+        return self.paid
 
     @property
     def keys(self) -> tuple[str, ...]:

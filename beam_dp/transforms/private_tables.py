@@ -39,6 +39,7 @@ from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.row_queries import query_of
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import adapted
 from beam_dp.transforms.stages.draw_once import Block
@@ -225,6 +226,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Draw each table, make all agree in one step that reads the draws, and name them."""
+        if (query := query_of(rows)) is not None:
+            self.first.reads(query)  # a ledger is charged with that one
         pairs = list(zip(self.endings, self.tables, strict=True))
         outputs = tuple(rows | f"Release{ending}" >> table for ending, table in pairs)
         if not self.agrees:

@@ -4,7 +4,8 @@ DuckDB runs it where the table is written, or handed on, with no file, no networ
 its reach (Dwork, Roth, 2014, Proposition 2.1: post-processing). It names released columns, functions
 of one row that `row_queries` has on its list, aggregates and windows, and no other table: so no
 clock, which would tell when a run ended. Columns that were released keep their numbers; the SQL says
-which rows stay, in which order, and which columns are computed.
+which rows stay, in which order, and which columns are computed. An interval holds less often where
+its row stays for its number, as the first of many does for its noise.
 """
 
 import contextlib

@@ -68,7 +68,7 @@ def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list)
     entries = zip(["store", "total"], weights, strict=True)
     also_by = [{"partition": name, "weight": weight} for name, weight in entries]
     asked = Description({**GIVEN, "budget": budget, "also_by": also_by})
-    shares = [table.release.cost() for table in asked.tables]
+    shares = [table.release.budget for table in asked.tables]
     whole = asked.release.cost()
     assert sum(share.amount for share in shares) == whole.amount
     assert sum(share.delta for share in shares) == whole.delta
@@ -81,7 +81,7 @@ def test_without_a_weight_finer_tables_have_more() -> None:
     """A table has 3/2 as much for each coarser one: of 19 parts 9, 6 and 4."""
     asked = Description({**GIVEN, "also_by": ["store", "total"]})
     parts = [dp.Budget(Fraction(n, 19), Fraction(n, 19_000_000)) for n in (9, 6, 4)]
-    assert [table.release.cost() for table in asked.tables] == parts
+    assert [table.release.budget for table in asked.tables] == parts
 
 
 FORMS = {

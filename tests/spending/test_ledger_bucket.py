@@ -19,7 +19,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 import beam_dp as dp
-from beam_dp.spending import ledger_bucket
+from beam_dp.spending import ledger_bucket, ledger_file
 from beam_dp.spending.ledger_bucket import GoogleObject, S3Object
 
 NAMES = ["s3://shop/l.jsonl", "gs://shop/l.jsonl"]
@@ -124,6 +124,21 @@ def test_who_read_an_older_content_writes_nothing(kind: Any) -> None:
     assert not one.write(b"third", version) and one.read()[0] == b"second"
 
 
+def test_what_is_written_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = GoogleObject("shop", "l.jsonl"), GoogleObject("shop", "l.jsonl")
+    assert one.write(b"first", 0)
+    reload, left = one._blob.reload, [b"second", b"third"]
+
+    def behind_others() -> None:
+        reload()
+        if left:
+            assert other.write(left.pop(0), other.read()[1])
+
+    monkeypatch.setattr(one._blob, "reload", behind_others)
+    content, version = one.read()
+    assert content == b"third" and other.read() == (content, version)
+
+
 class Held:
     """An object in memory, whose conditional writes are atomic; some answers are lost."""
 
@@ -168,6 +183,29 @@ def test_every_charge_counts_once(lost: bool, monkeypatch: pytest.MonkeyPatch) -
     assert len({each.label for each in charges}) == len(charges) == 25
 
 
+def test_equal_jobs_of_one_second_are_two_charges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other job writes the same label in the same second, between read and write of this one."""
+    monkeypatch.setattr(Held, "content", (None, 0))
+    monkeypatch.setattr(ledger_bucket, "PAUSE", 0.0)
+    monkeypatch.setitem(ledger_bucket._KINDS, "s3", Held)
+    monkeypatch.setattr(ledger_file, "today", lambda: "2026-11-22T06:00:00+00:00")
+    write, others = Held.write, [1]
+
+    def charge() -> dp.Ledger:
+        ledger = dp.Ledger(NAMES[0], dp.Budget(3))
+        ledger.charge(dp.Budget(1), "visits per day")
+        return ledger
+
+    def behind_another(stored: Held, content: bytes, version: int) -> bool:
+        if others:
+            others.pop()
+            charge()
+        return write(stored, content, version)
+
+    monkeypatch.setattr(Held, "write", behind_another)
+    assert charge().balance.amount == 2
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -189,6 +227,17 @@ def test_a_damaged_object_is_refused() -> None:
     client.put_object(Bucket="shop", Key="l.jsonl", Body=text.replace(b"one", b"two"))
     with pytest.raises(ValueError, match="is damaged"):
         dp.Ledger(NAMES[0]).charge(dp.Budget(1), "more")
+
+
+def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = S3Object.write
+
+    def always(stored: S3Object, content: bytes, _: str) -> bool:
+        return write(stored, content, stored.read()[1])
+
+    monkeypatch.setattr(S3Object, "write", always)
+    with pytest.raises(ValueError, match="be in a store that refuses a write whose condition"):
+        dp.Ledger(NAMES[0], dp.Budget(3)).charge(dp.Budget(1), "one")
 
 
 def test_a_store_that_others_change_for_too_long_charges_nothing(

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import beam_dp as dp
@@ -40,6 +41,23 @@ def test_disjoint_periods_cost_the_largest_and_overlapping_ones_add_up(path: Pat
     assert "32 runs: per person and day: epsilon 0.3 of 0.3, delta 0 of 0" in after.line
     assert after.line.endswith("per person over all: at most epsilon 5.6, delta 0")
     assert "'person' by 'day': 2026-11-22..2026-11-28" in str(after)
+
+
+@pytest.mark.parametrize("names", [("true", "1"), ("0", "false")])
+def test_two_names_of_the_same_booleans_are_one_period(names: tuple[str, str], path: Path) -> None:
+    rows = pa.table({"person": range(500), "open": [name in ("true", "1") for name in names] * 250})
+    found = []
+    for name in names:
+        with dp.testing.without_noise():
+            asked = {"period": "open", "ledger_period": name}
+            made = dp.release(
+                rows, person="person", metrics=[dp.Count()], budget=dp.Budget(1), **asked
+            )
+        found += made.table["count"].to_pylist()
+    assert found == [500, 500]
+    ledger = dp.Ledger(path, dp.Budget(1))
+    ledger.charge(release(names[0], period="open"), "one")
+    assert ledger.preview(release(names[1], period="open"), "other").amount == 2 * TENTH
 
 
 def test_a_run_without_a_period_counts_in_each_and_all_are_not_bounded(path: Path) -> None:

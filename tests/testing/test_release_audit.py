@@ -414,6 +414,15 @@ def test_a_wrong_call_is_refused(wrong: dict[str, Any]) -> None:
         audit(**given)
 
 
+def test_a_release_that_is_called_wrongly_is_no_finding() -> None:
+    asked: dict[str, Any] = {
+        "budget": dp.Budget(1),
+        "metrics": [dp.Sum("value", unit=2), dp.Max("value")],
+    }
+    with pytest.raises(ValueError, match="unit must be the same for all metrics of 'value'"):
+        audit(functools.partial(dp.release, person="person", **asked), SAMPLE, person="person")
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,6 +177,13 @@ def test_a_job_writes_files_that_add_up_and_says_so(
     assert again.total().keys() == {"count", "sum_spent"}
 
 
+def test_a_table_costs_all_that_its_numbers_are_made_of() -> None:
+    first = dp.PrivateAggregate("who", [dp.Count()], dp.Budget(1, 1e-6), ["region"])
+    agreeing, apart = (dp.PrivateTables(first, ["total"], totals) for totals in ("agree", "apart"))
+    assert [table.cost() for table in agreeing.tables] == [first.cost()] * 2
+    assert sum(table.cost().amount for table in apart.tables) == 1
+
+
 def test_a_total_of_some_rows_has_an_interval() -> None:
     """The noises are independent: it is less wide than all intervals together."""
     made = released("two", [dp.Count()], epsilon=8)[0]
