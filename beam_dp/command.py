@@ -16,13 +16,11 @@ from beam_dp import __version__
 COMMANDS = {
     "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
     "select": ("select", "release what one SELECT asks for: the whole release in SQL"),
-    "ratio": ("ratio", "release the share of rows, or people, with a value"),
-    "preprocess": ("preprocess", "release variances and others by sensitivity preprocessing"),
-    "search": ("shifted_inverse", "release extremes and others by a search among candidates"),
     "ledger": ("ledger", "print who has spent what, and what is left"),
     "table": ("table", "print a released file again, and write its page"),
     "card": ("card", "write the deployment card of a release, of its record"),
     "check": ("check", "look at your own files before a budget is spent: NOT PRIVATE"),
+    "audit": ("audit", "try to refute on made-up rows that a release is private; costs nothing"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
     "serve": ("expansion_service", "offer a release to pipelines in Java, Go and TypeScript"),
 }

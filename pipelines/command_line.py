@@ -12,7 +12,7 @@ import functools
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -22,7 +22,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.beam_yaml.mappings import keys_of, number, statement_of
 from beam_dp.mechanisms.metrics import REGISTRY
-from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.formats import FORMATS
 from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages, stopping
@@ -126,7 +125,7 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.translated(str(error)))
+            self.error(messages.said(error))
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""
@@ -173,19 +172,13 @@ def alone(program: str, description: str | None, usage: str = "[options]") -> Pa
     )
 
 
-def parser(
-    program: str,
-    description: str | None,
-    suits: Callable[[type[Metric]], bool] = lambda kind: True,
-    **fixed: str,
-) -> Parser:
+def parser(program: str, description: str | None, has_metrics: bool = True) -> Parser:
     """Return a parser of a job that releases.
 
     Args:
         program: its name.
         description: what it does.
-        suits: which metrics have a flag.
-        fixed: options that each metric has, unless its flag says others.
+        has_metrics: whether each metric has a flag.
     """
     usage = "[--config FILE] --input FILES --output FILE ... [options of Beam]"
     made = alone(program, description, usage)
@@ -200,28 +193,27 @@ def parser(
     made.add_argument("--suppress", metavar="RULE", help=_SUPPRESS, action="append", type=_rule_of)
     made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
     made.set_defaults(metrics=[])
-    words = {word: kind for word, kind in REGISTRY.items() if suits(kind)}
-    if not words:
+    if not has_metrics:
         return made
-    others = ", ".join(word for word in words if word not in _EVERYDAY)
+    others = ", ".join(word for word in REGISTRY if word not in _EVERYDAY)
     about = f"with their options, as --sum spent,clip=100. Also {others}"
     title, about = "metrics, in the order of the output", textwrap.fill(about, _WIDTH - 2)
     group = made.add_argument_group(title, about)
-    for word in sorted(words, key=[*_EVERYDAY, *words].index):
+    for word in sorted(REGISTRY, key=[*_EVERYDAY, *REGISTRY].index):
         form: dict[str, Any] = {"help": _EVERYDAY.get(word, argparse.SUPPRESS), "dest": "metrics"}
-        if any(field.name == "column" for field in dataclasses.fields(words[word])):
-            kind = functools.partial(metric, word, fixed)
+        if any(field.name == "column" for field in dataclasses.fields(REGISTRY[word])):
+            kind = functools.partial(metric, word)
             form |= {"action": "append", "type": kind, "metavar": "C"}
         else:
-            form |= {"action": "append_const", "const": {word: None, **fixed}}
+            form |= {"action": "append_const", "const": {word: None}}
         group.add_argument(f"--{word}", **form)
     return made
 
 
-def metric(word: str, fixed: Mapping[str, Any], text: str) -> dict[str, Any]:
+def metric(word: str, text: str) -> dict[str, Any]:
     """Return the mapping of a metric of what stands behind its flag: COLUMN,OPTION=VALUE,..."""
     column, *options = _NEXT_OPTION.split(text)
-    return {word: column, **fixed, **_pairs(options)}
+    return {word: column, **_pairs(options)}
 
 
 def _columns(text: str) -> list[str] | str:

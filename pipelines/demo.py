@@ -70,14 +70,9 @@ def main(given: Sequence[str] | None = None) -> int:
     command_line.alone("demo", __doc__).parse_args(given)
     generate()
     join()
-    known = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = known or str(terminal.width() or WIDE)
-    try:
-        # The data is made up: an error has nothing to hide.
-        return aggregate.main([*words(nations()), "--show_errors"])
-    finally:
-        if known is None:
-            del os.environ["COLUMNS"]
+    os.environ["COLUMNS"] = os.environ.get("COLUMNS") or str(terminal.width() or WIDE)
+    # The data is made up: an error has nothing to hide.
+    return aggregate.main([*words(nations()), "--show_errors"])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ each released table; ledger: {path: FILE, limit: {epsilon: 3}} who pays. select:
 says metrics, partition and others of these.
 """
 
+import dataclasses
 import itertools
 import os
 from collections.abc import Mapping
@@ -32,7 +33,6 @@ from beam_dp.transforms.released_queries import ReleasedQuery
 from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
-from pipelines.tables import tables_of
 
 DIALECT = ("quotes", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
@@ -108,6 +108,29 @@ def without_folders(given: Any, is_path: bool = False) -> Any:
     return run_record.file_names(given) if is_path else run_record.sql_text(given)
 
 
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """One of the tables of a run.
+
+    Attributes:
+        release: what releases it.
+        ending: what the names of its files, and of its steps, have more than those of the first.
+    """
+
+    release: dp.PrivateAggregate
+    ending: str
+
+    def file(self, path: str) -> str:
+        """Return the name of its file, where that of the first table is `path`."""
+        stem, dot, kind = path.rpartition(".")
+        return f"{stem}{self.ending}{dot}{kind}"
+
+    @property
+    def title(self) -> str:
+        """Which table it is."""
+        return f"by {', '.join(self.release.partition)}" if self.release.partition else "all rows"
+
+
 class Description:
     """What a mapping asks of a job.
 
@@ -152,7 +175,10 @@ class Description:
         rule = "be apart where only top_partitions are kept"
         checks.require(self.top is None or totals == APART, _SUBJECT, "totals", rule)
         self.run = mappings.tables_of(_SUBJECT, self.release, given.get("also_by"), totals)
-        self.tables = tables_of(self.run)
+        self.tables = list(map(Table, self.run.tables, self.run.endings))
+        rule = "be other columns for each table, and two have the same file name"
+        files = {table.ending.casefold() for table in self.tables}
+        checks.require(len(files) == len(self.tables), _SUBJECT, "also_by", rule)
         if self.query is not None:
             query = Query.of(self.query)
             for release in (self.release, *(table.release for table in self.tables)):

@@ -1,12 +1,13 @@
 """Errors in one line without data, in the words of a release's description.
 
-Errors of the library name Python parameters, as `Owner: name must RULE. MEND`. The rule stays, and
-the advice what to give instead is in words that flags and files share.
+Errors of the library name Python parameters, in parts, or as text `Subject: name must RULE. HINT`
+where a run raised them. The rule stays, and the hint is in words that flags and files share.
 """
 
 import re
 
 from beam_dp.mechanisms.metrics import REGISTRY
+from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 
 _ADVICE = {
     "person": "name its column, like visitor_id",
@@ -58,12 +59,21 @@ def flagged(text: str) -> str:
     return _SIGNS.sub(r'--\1 "\2"', text)
 
 
+def said(error: Exception) -> str:
+    """Return an error in words of the description; one that names no parameter as its text."""
+    if isinstance(error, ParameterError | ParameterTypeError):
+        return _worded(error.subject, error.name, error.rule, error.hint)
+    return translated(str(error))
+
+
 def translated(text: str) -> str:
     """Return the text of an error in words of the description; other texts stay as they are."""
-    parts = _FORM.fullmatch(text)
-    if not parts:
-        return text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: ")
-    subject, name, rule, hint = (part or "" for part in parts.groups())
+    if parts := _FORM.fullmatch(text):
+        return _worded(*(part or "" for part in parts.groups()))
+    return text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: ")
+
+
+def _worded(subject: str, name: str, rule: str, hint: str) -> str:
     text = f"{_NAMES.get(f'{subject}.{name}', _NAMES.get(name, name))} must {rule}"
     advice = _ADVICE.get(f"{subject}.{name}", _ADVICE.get(name, ""))
     hint = flagged(hint)

@@ -21,7 +21,7 @@ _STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command_line.parser("select", __doc__, lambda kind: False)
+    made = command_line.parser("select", __doc__, has_metrics=False)
     made.usage = "%(prog)s --person COLUMN --output FILE --epsilon E 'SELECT ...' [options of Beam]"
     return made
 

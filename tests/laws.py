@@ -15,15 +15,7 @@ import numpy as np
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import (
-    AboveThreshold,
-    ExponentialMechanism,
-    NoisyBinarySearch,
-    ScaleThenChoose,
-    Search,
-)
-from beam_dp.mechanisms.search.binary import BitAnswer
-from beam_dp.mechanisms.search.common import bounded_range
+from beam_dp.mechanisms.search import ScaleThenChoose, Search
 from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
@@ -40,105 +32,36 @@ from beam_dp.mechanisms.search.quantiles.tail_quantile import (
     TailSearch,
 )
 from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
-from beam_dp.mechanisms.search.threshold_search import Extension, ThresholdSearch, query
-
-_BLOCK = 2**16  # values of rho at a time
+from beam_dp.mechanisms.search.threshold_search import Extension, ThresholdSearch
+from beam_dp.testing.losses import search_laws
+from beam_dp.testing.losses.search_laws import stop_chances
 
 
 def distribution(search: Search, profile: Profile, candidates: Candidates) -> list[float]:
     """Return the probabilities of at most 64 candidates."""
-    if candidates.size == 1:
-        return [1.0]
-    return by_losses(search, profile.loss(candidates))
+    has_its_own = by_losses.dispatch(type(search)) is not by_losses.dispatch(object)
+    if candidates.size > 1 and has_its_own:
+        return by_losses(search, profile.loss(candidates))
+    return search_laws.law_of(search, profile, candidates).chances[:-1]
+
+
+def thresholds(search: ThresholdSearch, extension: Extension, top: int, usual: int) -> list[float]:
+    """Return the chances of the prices 0, ..., top and of None."""
+    return search_laws.law_of_thresholds(search, extension, top, usual).chances
+
+
+def scan_chances(scan: SparseVectorScan) -> list[float]:
+    """Return the chance to stop at each candidate; the last entry is that to pass all."""
+    return search_laws.law_of_scan(scan).chances
+
+
+# ---------------------------------------------------------------- a search of a scale
 
 
 @functools.singledispatch
 def by_losses(search: Search, losses: list[int]) -> list[float]:
     """Return the probabilities of several candidates with these losses."""
     raise TypeError(f"{type(search).__name__}: its law stands nowhere here")
-
-
-# ---------------------------------------------------------------- scans with one-sided noise
-
-
-def stop_chances(needs: Sequence[int], first: float, second: float) -> list[float]:
-    """Return the chance to stop at each query; the last entry is that of passing all queries.
-
-    With rho ~ Geo(first) and nu_i ~ Geo(second), query i stops iff needs[i] + rho <= nu_i. There
-    are at most 64 of them.
-    """
-    # From the largest rho = z / second - needs[i], z = ln(64) + 1, on, every product is above
-    # (1 - 1 / (64 e))^64 > 1/2 and all terms fall like e^(-first r). 45 / first later, the terms
-    # left out are below 1e-18 of the sum.
-    numbers = np.array(needs, np.float64)
-    span = max(0, -int(numbers.min(initial=0))) + math.ceil(6 / second + 45 / first)
-    parts = []
-    for start in range(0, span, _BLOCK):
-        rho = np.arange(start, min(start + _BLOCK, span), dtype=np.float64)
-        passed = -math.expm1(-first) * np.exp(-first * rho)
-        sums = []
-        for need in numbers:
-            hazard = second * np.maximum(need + rho, 0)
-            sums.append(float((passed * np.exp(-hazard)).sum()))  # pairwise: right to 1e-14
-            passed = passed * -np.expm1(-hazard)
-        parts.append([*sums, float(passed.sum())])
-    return [math.fsum(column) for column in zip(*parts, strict=True)]
-
-
-@by_losses.register
-def _(search: AboveThreshold, losses: list[int]) -> list[float]:
-    chosen = search._thresholds(len(losses))
-    needs = [loss - chosen.theta for loss in losses[:-1]]
-    needs[0] = losses[0] - search._first_theta(len(losses))
-    return stop_chances(needs, float(chosen.first), float(chosen.second))
-
-
-def thresholds(search: ThresholdSearch, extension: Extension, top: int, usual: int) -> list[float]:
-    """Return the chances of the prices 0, ..., top and of None."""
-    needs = [query(extension, j) - search._theta(j - usual) for j in range(top + 1)]
-    return stop_chances(needs, *map(float, search._rates))
-
-
-# ---------------------------------------------------------------- other searches of a loss
-
-
-@by_losses.register
-def _(search: ExponentialMechanism, losses: list[int]) -> list[float]:
-    tau, half = search._tau(len(losses)), float(bounded_range(search.budget)) / 2
-    strict = [math.inf, *losses[:-1]]
-    rounded_up = [*losses[:-1], 0]
-    scores = [
-        max(loss - tau, tau - before) for loss, before in zip(rounded_up, strict, strict=True)
-    ]
-    best = min(scores)
-    weights = [math.exp(-half * (score - best)) for score in scores]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
-
-
-def answers(answer: Any, loss: int) -> tuple[float, float]:
-    """Return the probabilities of down and up of one comparison."""
-    if isinstance(answer, BitAnswer):
-        tail, is_down = answer._coin(loss)
-        return (1 - tail, tail) if is_down else (tail, 1 - tail)
-    # P(X > t) = e^(-rate (t + 1)) / (1 + e^-rate).
-    rate, t = float(answer.rate), answer.theta - loss
-    tail = math.exp(-rate * (t + 1 if t >= 0 else -t)) / (1 + math.exp(-rate))
-    return (1 - tail, tail) if t >= 0 else (tail, 1 - tail)
-
-
-@by_losses.register
-def _(search: NoisyBinarySearch, losses: list[int]) -> list[float]:
-    answer = search._answer(len(losses))
-
-    def leaves(low: int, high: int) -> list[float]:
-        if high - low == 1:
-            return [1.0]
-        middle = (low + high) // 2
-        down, up = answers(answer, losses[middle])
-        return [*(down * p for p in leaves(low, middle)), *(up * p for p in leaves(middle, high))]
-
-    return leaves(-1, len(losses) - 1)
 
 
 @by_losses.register
@@ -151,7 +74,7 @@ def _(search: ScaleThenChoose, losses: list[int]) -> list[float]:
 def scale_chances(scales: Scales, indexes: Sequence[int]) -> list[float]:
     """Return the probabilities of the scales 0..m."""
     needs = [scales.alarm - crowd for crowd in scales._crowds(indexes)]
-    return stop_chances(needs, float(scales.first), float(scales.second))
+    return stop_chances(needs, [1] * len(needs), float(scales.first), float(scales.second))
 
 
 def choice_chances(choices: Choices, epsilon: float) -> dict[int | None, float]:
@@ -192,8 +115,9 @@ def chances_at(search: Any, node: Node, candidates: Candidates) -> Any:
         return own(node, candidates)
     if isinstance(search, SplitSearch):
         return _split(search, node, candidates)
-    kind = _central if isinstance(search, CentralSearch) else _tail
-    return kind(search, node, candidates)
+    if isinstance(search, CentralSearch):
+        return search_laws.law_of_node(search, node, candidates).chances
+    return _tail(search, node, candidates)
 
 
 def all_that_is_drawn(search: Any, node: Node, candidates: Candidates) -> list[float]:
@@ -201,16 +125,6 @@ def all_that_is_drawn(search: Any, node: Node, candidates: Candidates) -> list[f
     if isinstance(search, SplitSearch):
         return list(_split(search, node, candidates, few=True).values())
     return chances_at(search, node, candidates)
-
-
-def _central(search: CentralSearch, node: Node, candidates: Candidates) -> list[float]:
-    runs = search._runs(node, candidates)
-    scales = np.exp(-float(search._rate) * (runs.losses - runs.losses.min()).astype(np.float64))
-    indexes = np.arange(node.first, node.stop + 1)
-    weights = np.diff(candidates.weight_before(indexes)).astype(np.float64)
-    own_runs = np.searchsorted(runs.starts, indexes[:-1], side="right") - 1
-    masses = np.append(weights * scales[own_runs], float(runs.weights[-1]) * scales[-1])
-    return [float(chance) for chance in masses / math.fsum(masses)]
 
 
 def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]:
@@ -245,20 +159,6 @@ def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
     above = np.maximum(least, 1 - least).astype(np.float64)
     tail = np.exp(-rate * above) / (1 + math.exp(-rate))
     return np.asarray(np.where(least > 0, tail, 1 - tail))
-
-
-def scan_chances(scan: SparseVectorScan) -> list[float]:
-    """Return the chance to stop at each candidate; the last entry is that to pass all."""
-    weights = np.repeat(scan._floats()[0], scan.lengths)
-    ends = np.cumsum(weights)
-    starts = np.append(0.0, ends)[:-1]
-    # P(start < U <= end), end = start + weight, without a difference of like numbers.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        across = (1 - starts) / 2 + (1 - 1 / ends) / 2
-        chances = np.where(starts >= 1, weights / ends / starts / 2, across)
-    chances = np.where(ends <= 1, weights / 2, chances)
-    last = float(ends[-1])
-    return [*map(float, chances), 1 - last / 2 if last < 1 else 1 / (2 * last)]
 
 
 def _split(

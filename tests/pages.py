@@ -131,7 +131,7 @@ class Shell:
                 patch.setattr(sys, "argv", [module, *words])
                 runpy.run_module(module, run_name="__main__")
             return
-        plans = module.partition(".")[2] in ("aggregate", "select", "ratio", "preprocess")
+        plans = module.partition(".")[2] in ("aggregate", "select")
         further = ["--plan"] if plans and not self.whole and "--plan" not in words else []
         main: Callable[[list[str]], int | None] = importlib.import_module(module).main
         assert main([*words, *further]) in (0, None), (module, words)

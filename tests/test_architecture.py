@@ -1,6 +1,10 @@
 """The pages name what there is: packages, files, functions."""
 
 import re
+import subprocess
+import sys
+
+import pytest
 
 from tests import pages
 from tests.pages import ROOT
@@ -31,3 +35,20 @@ def test_what_protects_a_person_is_where_the_pages_say() -> None:
         ("GroupByKey", "transforms/stages/draw_once.py"),
     ):
         assert re.search(name, (ROOT / "beam_dp" / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    "line, flags", [("one partition", []), ("private partitions", ["--private"])]
+)
+def test_a_small_release_enters_no_more_files_and_functions_than_the_page_says(
+    line: str, flags: list[str]
+) -> None:
+    page = pages.read("docs/maintainers/architecture.md")
+    [most] = re.findall(rf"^\| {line} \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    command = [sys.executable, "-m", "tests.entered", *flags]
+    said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    found = re.fullmatch(r"(\d+) files, (\d+) functions\n", said)
+    assert found
+    for counted, limit in zip(found.groups(), most, strict=True):
+        assert 0.9 * int(limit) < int(counted) <= int(limit)

@@ -223,6 +223,20 @@ def test_every_metric_has_a_place() -> None:
         assert re.search(rf"(^###.*|`)\b{name}\b", STATISTICS, re.MULTILINE), name
 
 
+RETIRED = re.compile(r"foresee|\bkeep[=:`]|within=|within:|`walk`|\"walk\"|KeepReliable|\bmend\b")
+"""Names of `CHANGELOG.md` that are no longer understood."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_has_a_name_that_was_renamed(page: str) -> None:
+    assert not RETIRED.search(pages.read(page))
+
+
+def test_no_page_says_more_than_all_may() -> None:
+    words = sum(len(path.read_text(encoding="utf-8").split()) for path in ROOT.glob("docs/**/*.md"))
+    assert words <= 20_000
+
+
 def test_every_public_name_is_on_the_page_of_the_api() -> None:
     source = (ROOT / "beam_dp/__init__.py").read_text(encoding="utf-8")
     public = {

@@ -25,7 +25,12 @@ MAY_IMPORT = {
     "beam_dp/results": {
         *("beam_dp.mechanisms", "beam_dp.text", "beam_dp.transforms"),
         *("beam_dp.results", "beam_dp.spending"),
-        *("apache_beam", "pyarrow", "jinja2", "markupsafe", "yaml"),
+        *("apache_beam", "numpy", "pyarrow", "jinja2", "markupsafe", "yaml"),
+    },
+    "beam_dp/testing/losses": {"beam_dp.mechanisms", "beam_dp.testing.losses", "numpy"},
+    "beam_dp/testing": {
+        *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.testing"),
+        *("apache_beam", "numpy", "pyarrow"),
     },
     "beam_dp/beam_yaml": {
         *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml", "beam_dp.results"),

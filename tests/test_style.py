@@ -24,9 +24,13 @@ MAY_USE = {
     ROOT / "beam_dp/transforms/stages/noise_off.py": {"warnings"},
     ROOT / "beam_dp/transforms/stages/guards.py": {"warnings"},
     ROOT / "beam_dp/results/release.py": {"logging"},
+    ROOT / "beam_dp/testing/forced_draws.py": {"np.random", "warnings"},
+    ROOT / "beam_dp/testing/losses/draw_costs.py": {"np.random"},
+    ROOT / "beam_dp/testing/made_rows.py": {"np.random"},
 }
 """The file that draws; those that warn, when a pipeline is built or tried, in words of parameters, or
-hold such a warning back; those that hold back Beam's log: a remark of its import, quoted elements."""
+hold such a warning back; those that hold back Beam's log: a remark of its import, quoted elements;
+those that draw from seeds, for audits."""
 PLACES = re.compile("/" + "work|shared/" + "guide")
 SKIPPED = {".git", "build", "dist", "tests", "__pycache__"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -24,12 +24,15 @@ _ENDING = re.compile(r"\.[a-z]+(?:\.gz)?(?=\s*(?:,|$))")
 _NEEDED = {"parameters", "budget", "columns", "composition"}
 
 
-def card(record: Mapping[str, Any], balance: Balance | None = None) -> dict[str, Any]:
+def card(
+    record: Mapping[str, Any], balance: Balance | None = None, audited: str = ""
+) -> dict[str, Any]:
     """Return the card of a release.
 
     Args:
         record: the record of the release.
         balance: what the ledger holds that the release was charged to; None: there is none.
+        audited: what an audit of the same mapping said; "": there was none.
 
     Raises:
         ValueError: for what is no record of a private release.
@@ -40,7 +43,12 @@ def card(record: Mapping[str, Any], balance: Balance | None = None) -> dict[str,
     checks.require(record.keys() >= _NEEDED, "card", "record", rule)
     checks.require(NOT_PRIVATE not in record, "card", "record", f"{rule}: this one has no noise")
     skeleton = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
-    facts = {"FILL": FILL, **_release(record), **_protection(record), **_cost(record, balance)}
+    facts = {
+        "FILL": FILL,
+        **_release(record),
+        **_protection(record),
+        **_cost(record, balance, audited),
+    }
     made: dict[str, Any] = _filled(yaml.safe_load(skeleton), facts)
     spent = {name: float(Fraction(part)) for name, part in record["budget"].items()}
     positive = {name: number for name, number in spent.items() if number}
@@ -139,8 +147,8 @@ def _protection(record: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _cost(record: Mapping[str, Any], balance: Balance | None) -> dict[str, str]:
-    """Return what the release cost, part by part, and what its ledger says."""
+def _cost(record: Mapping[str, Any], balance: Balance | None, audited: str) -> dict[str, str]:
+    """Return what the release cost, part by part, and what its ledger and an audit say."""
     metrics = {each["label"]: each["metric"] for each in record.get("releases", ())}
     lines = [shortened(str(record["composition"]))]
     for each in record.get("spent", ()):
@@ -149,6 +157,8 @@ def _cost(record: Mapping[str, Any], balance: Balance | None) -> dict[str, str]:
         lines.append(f"{plain(on)}: {amount(each)}, {each['times']} times")
     if tables := record.get("job", {}).get("tables"):
         lines.append(f"One of {plain(tables)}")
+    if audited:
+        lines.append(f"Audited on made-up rows of these columns: {audited}")
     if balance is not None:
         lines.append(f"All releases about these people, by their ledger: {balance.line}")
     elif "ledger" in record.get("job", {}):

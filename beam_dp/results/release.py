@@ -275,7 +275,7 @@ def write_of(
     named = aggregate.keys, aggregate.metrics
     names, record = output_names(*named), aggregate.record(job)
     if after is not None:
-        record = record | f"Columns of {path}" >> beam.Map(after.noted)
+        record = record | f"Columns of {run_record.file_names(path)}" >> beam.Map(after.noted)
     if aggregate.batches:
         return WriteRows(path, names, overwrite, record, post_process=after)
     return WriteRows(path, field_names(*named), overwrite, record, names, after)

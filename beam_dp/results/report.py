@@ -85,8 +85,9 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
         whole_files.check(_SUBJECT, name)
 
 
-def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()) -> str:
-    """Return the page of a released table."""
+@functools.cache
+def _template(number_style: str) -> Any:
+    """Return the template of a page, with the filters that it uses."""
     import jinja2  # here, for it comes with an extra
     from markupsafe import Markup, escape
 
@@ -103,10 +104,18 @@ def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[Vie
     environment.filters["styled"] = lambda text: Markup(
         styled(text if isinstance(text, Markup) else escape(plain(text)), signs)
     )
+    return environment.get_template("report.html")
+
+
+def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[View] = ()) -> str:
+    """Return the page of a released table."""
+    from markupsafe import Markup, escape  # here, for it comes with an extra
+
+    template = _template(number_style)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     record = view.record
     rows = zip(view.keys, *(each.numbers for each in view.series), strict=True)
-    return environment.get_template("report.html").render(
+    page: str = template.render(
         title=title,
         view=view,
         record=record,
@@ -121,6 +130,7 @@ def html(view: View, title: str, number_style: str = PLAIN, others: Sequence[Vie
         script=Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+    return page
 
 
 class TreeRow(NamedTuple):
@@ -154,7 +164,7 @@ def _tree(views: Sequence[View]) -> list[TreeRow]:
             )
             here.setdefault(tuple(str(key[place]) for place in of), []).append(node)
         nodes = here
-    return nodes[()]
+    return nodes.get((), [])  # HAVING may have left all of the coarsest table out
 
 
 def _exact(number: ShownNumber) -> str:

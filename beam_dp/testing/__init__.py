@@ -4,7 +4,7 @@
 
 The checks are about a statistic or its removal profile. Each returns None or a `Counterexample`,
 which shows records that the check was given: run checks on made-up people. Each docstring says
-what None proves.
+what None proves. `audit` is about a whole release, with made-up people.
 """
 
 from contextlib import AbstractContextManager
@@ -15,13 +15,16 @@ from beam_dp.testing.profiles import (
     check_monotone,
     check_profile,
 )
+from beam_dp.testing.release_audit import Audit, audit
 from beam_dp.testing.sensitivity import check_sensitivity
 from beam_dp.transforms.stages import noise_off
 from beam_dp.transforms.stages.noise_off import NotPrivate
 
 __all__ = [
+    "Audit",
     "Counterexample",
     "NotPrivate",
+    "audit",
     "check_interlacing",
     "check_monotone",
     "check_profile",

@@ -17,7 +17,6 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -124,9 +123,6 @@ class _SettleRows(quick_steps.QuickStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all lines of one shard, twice: rows are restored once it is settled which stay."""
-        if self._bounder.bounds.max_rows_per_partition is None:
-            yield from self._rows_of_pairs(element[1])
-            return
         lines = gather((marshal.loads(blob)[0] for blob in element[1]), self._bounder)
         if lines is None:
             return
@@ -137,31 +133,12 @@ class _SettleRows(quick_steps.QuickStep):
             text_of.update((digest, found[digest]) for digest in wanted & found.keys())
         yield from self._restore(settled, text_of)
 
-    def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
-        """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
-        pairs = dataclasses.replace(self._bounder, keep_rows=False)
-        kept: list[Table] = []
-        for blob in packed:
-            kept.append(dataclasses.replace(_unpacked(blob)[0], values=[]))
-            kept = [pairs.reduce(tables.concatenate(kept))]
-        chosen = set(_pairs(kept[0]))
-        for blob in packed:
-            table, text_of = _unpacked(blob)
-            stay = np.array([pair in chosen for pair in _pairs(table)], bool)
-            yield from self._restore(table.take(stay), text_of)
-
     def _restore(self, table: Table, text_of: _Texts) -> Iterator[beam.Row]:
         for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
             values = map(plain_values.restored, marshal.loads(text_of[digest])[self._skip :])
             row = beam.Row(**dict(zip(self._names, values, strict=True)))
             for _ in range(copies):
                 yield row
-
-
-def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
-    person = tables.two_words(table.person)
-    partition = tables.two_words(table.partition)
-    return zip(*person.tolist(), *partition.tolist(), strict=True)
 
 
 @dataclasses.dataclass(eq=False)

@@ -208,7 +208,8 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
     budget (Dwork, Roth, 2014, Proposition 2.1). So noisy numbers are ranked. The interval of a
     partition that you would have looked at anyway holds in 95 of 100 releases; that of a partition
     which noise has put first holds less often. `docs/top_partitions.md` says when to release the k
-    partitions once more, `docs/maintainers/searches.md` why there is no other mechanism.
+    partitions once more. Mechanisms for the k largest return names only, with noise of scale
+    k / epsilon.
 
     Edge cases: rows without a number come last; of equal numbers, the row is kept whose text comes
     last. With fewer than k rows all are kept.

@@ -22,6 +22,7 @@ from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.search.quantiles.tail_quantile import Line, TailSearch
+from beam_dp.testing.losses import search_laws
 from tests import laws
 
 D, N = 2, 4  # candidates at both ends, and two between them
@@ -268,7 +269,7 @@ class NoneIfFew(CentralSearch):
 
     def chances_at(self, node, candidates):
         few = int(node.sums[-1]) < 3 * D
-        chances = laws._central(self, node, candidates)
+        chances = search_laws.law_of_node(self, node, candidates).chances
         some = [chance / 1e9 for chance in chances[:-1]]
         return [*some, 1 - math.fsum(some)] if few else chances
 

@@ -30,7 +30,7 @@ from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.audit.forced_draws import weigh_one_draw
+from beam_dp.testing.losses.draw_costs import weigh_one_draw
 from tests.doubles import Asked, compile_program
 from tests.reference import Row, table_of
 
@@ -318,8 +318,8 @@ def a_little_short(numbers, starts, norm):
     return found - (found > 1)
 
 
-def away_from_zero(numbers, whole, steps):
-    up = -(-abs(numbers).astype(object) * steps // whole.astype(object))
+def away_from_zero(numbers, whole, lengths, steps):
+    up = -(-abs(numbers).astype(object) * steps // np.repeat(whole.astype(object), lengths))
     return np.where(np.asarray(numbers < 0, bool), -up, up)
 
 

@@ -14,9 +14,10 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.testing import without_noise
+from beam_dp.testing.forced_draws import compared, share_spent
+from beam_dp.testing.losses.draw_costs import Fault
 from beam_dp.transforms import row_queries
 from beam_dp.transforms.row_queries import PublicTable, Query, _Engine
-from tests.audit.forced_draws import ROUNDING, Fault, Loss, losses_between
 
 STORES = "store,region,zone\na,north,1\nb,south,2\n,nowhere,3\n7,north,4\n"
 REGION = {"a": "north", "b": "south", "7": "north"}
@@ -220,10 +221,8 @@ def check(stores: str, kind: str, seed: int) -> None:
     release = functools.partial(
         dp.select, asked, person="who", budget=budget, partitions=keys, show_errors=True
     )
-    for losses, _ in losses_between(lambda rows: release(rows=rows), less, more, seed, 1 - seed):
-        whole = sum(losses.values(), Loss())
-        if abs(whole.pure) > budget.amount + whole.rounded * ROUNDING or whole.delta:
-            raise Fault(f"{float(whole.pure)} of {float(budget.amount)} are spent")
+    for run in compared(lambda rows: release(rows=rows), less, more, seed, 1 - seed):
+        share_spent(run)
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("JOIN", 0), ("LEFT JOIN", 2)])

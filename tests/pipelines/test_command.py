@@ -12,7 +12,7 @@ import pytest
 
 import beam_dp
 from beam_dp import command
-from pipelines import ratio, stopping, table
+from pipelines import aggregate, stopping, table
 
 ROOT = Path(__file__).parents[2]
 ASKED = ["--person", "visitor", "--count", "--epsilon", "1", "--runner", "FnApiRunner"]
@@ -82,12 +82,12 @@ def test_the_script_is_installed() -> None:
 def test_errors_name_the_command_that_was_called(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["beam-dp ratio", "--cuont"])
+    monkeypatch.setattr(sys, "argv", ["beam-dp aggregate", "--cuont"])
     assert stopping.is_program()
     with pytest.raises(SystemExit):
-        ratio.main()
+        aggregate.main()
     assert capsys.readouterr().err.startswith(
-        "beam-dp ratio: error: unrecognized argument: --cuont"
+        "beam-dp aggregate: error: unrecognized argument: --cuont"
     )
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 THREADS = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
 ASKED = ["--person", "visitor", "--epsilon", "1", "--runner", "FnApiRunner"]
-JOBS = {"aggregate": ["--sum", "spent"], "ratio": ["--ratio", "spent,per=person"]}
+JOBS = {"aggregate": ["--sum", "spent"]}
 SLOW = """
 import time
 
@@ -145,7 +145,7 @@ STAGES = ("Reading and bounding", "Writing")
     [
         ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
         ("aggregate", [], signal.SIGINT, 0.0),
-        ("ratio", [], signal.SIGTERM, 0.3),
+        ("aggregate", [], signal.SIGTERM, 0.3),
         ("aggregate", [], signal.SIGHUP, 0.3),
         ("aggregate", THREADS, signal.SIGINT, 0.5),
     ],

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
+from beam_dp.mechanisms.numerics.checks import ParameterError
 from beam_dp.transforms.io.formats import FORMATS, READ
 from pipelines import (
     aggregate,
     command_line,
     demo,
     ledger,
-    preprocess,
-    ratio,
-    shifted_inverse,
+    messages,
     table,
 )
 
@@ -160,16 +159,15 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
 }  # fmt: skip
-SHIFTED_INVERSE = {
+SEARCHES = {
     "too small a budget": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1"],
+        [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1,search=above_threshold"],
         "budget must be larger: the search for output column max_minutes would look at the 59122185770 most",
     ),
     "squares of several owners": (
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a,candidates=0..60..1"],
         "a metric of rows with several owners must be count, sum, max, min, ",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a"], "unrecognized argument: --median"),
 }  # fmt: skip
 
 
@@ -185,10 +183,7 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
 CALLS = [
     *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
     *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),
-    *(
-        (shifted_inverse, f"shifted_inverse: {name}", *call)
-        for name, call in SHIFTED_INVERSE.items()
-    ),
+    *((aggregate, f"search: {name}", *call) for name, call in SEARCHES.items()),
 ]
 
 
@@ -254,9 +249,6 @@ def test_a_file_that_describes_no_release_is_one_line(
 LEDGER = ["--ledger=l.jsonl", "--total_epsilon=3"]
 WHOLE = {
     aggregate: [*FILES, *command("--count", *LEDGER)],
-    ratio: [*FILES, *command("--ratio", "a,per=person", *LEDGER)],
-    preprocess: [*FILES, *command("--trimmed_mean", "a", *LEDGER)],
-    shifted_inverse: [*FILES, *command("--max", "minutes", "--ledger=l.jsonl")],
     ledger: ["visits.ledger.jsonl"],
     demo: [],
     table: ["out.csv"],
@@ -296,3 +288,9 @@ def test_a_process_says_one_line_and_fails() -> None:
     assert done.stderr == (
         "python -m pipelines.aggregate: error: unrecognized argument: --cuont, did you mean --count?\n"
     )
+
+
+def test_an_error_is_said_by_its_parts_not_by_its_text() -> None:
+    error = ParameterError("Sum", "clip", "be above 0, not 'a. b'", "Write clip=9.")
+    assert messages.said(error) == "clip must be above 0, not 'a. b': give a number, like 100"
+    assert messages.said(ValueError("ReadRows: no file")) == "no file"

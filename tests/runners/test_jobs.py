@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines import aggregate, preprocess, ratio, shifted_inverse
+from pipelines import aggregate
 from tests.row_files import write
 
 DAYS, PEOPLE = (1, 2, 3), 240
@@ -106,23 +106,23 @@ def test_rows_with_two_owners(job_options: PipelineOptions, tmp_path: Path) -> N
         assert float(found[str(day)]["sum_minutes"]) == pytest.approx(sum(truth(day)), rel=0.02)
 
 
-def test_the_other_jobs(job_options: PipelineOptions, tmp_path: Path) -> None:
+def test_shares_preprocessing_and_a_search(job_options: PipelineOptions, tmp_path: Path) -> None:
     source, options = tmp_path / "in.csv", job_options
     write(source, VISITS)
     person = ["--person", "visitor"]
     first = [row for row in VISITS if row["day"] == 1]
     words = [*person, "--partition", "day", *PUBLIC, "--ratio", "clicked,per=person"]
     rates = run(
-        ratio.main, [*words, "--bounds", "partitions=3"], options, source, tmp_path / "a.csv"
+        aggregate.main, [*words, "--bounds", "partitions=3"], options, source, tmp_path / "a.csv"
     )
     share = sum(int(row["clicked"]) for row in first) / len(first)
     assert float(rates["1"]["ratio_clicked_per_person"]) == pytest.approx(share, abs=0.01)
     words = [*person, "--preprocessed", "minutes,of=mean,person_value=max"]
-    [row] = run(preprocess.main, words, options, source, tmp_path / "b.csv").values()
+    [row] = run(aggregate.main, words, options, source, tmp_path / "b.csv").values()
     assert float(row["preprocessed_mean_minutes"]) == pytest.approx(29.5, abs=0.5)
     words = [*person, "--partition", "day", *PUBLIC, "--bounds", "partitions=3"]
-    words += ["--max", "minutes,candidates=0..100..1"]
-    found = run(shifted_inverse.main, words, options, source, tmp_path / "c.csv")
+    words += ["--max", "minutes,search=above_threshold,candidates=0..100..1"]
+    found = run(aggregate.main, words, options, source, tmp_path / "c.csv")
     assert {"1", "2", "3", "4"} == set(found)
 
 

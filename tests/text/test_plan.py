@@ -137,7 +137,7 @@ def test_of_several_partitions_the_norm_is_named_and_a_given_clip():
     scale = 3 * 4 / rows["visits"].epsilon
     assert float(rows["visits"].noise_scale) == pytest.approx(scale, rel=1e-3)
     assert rows["visits"].reason.endswith("if nobody counts for more than the given clip 4")
-    asked = compile_program([sums.Count()], Budget(8.0, 1e-6), 1, partitions=7)
+    asked = compile_program([sums.Count()], Budget(8.0, 1e-6), 1, partitions=70)
     [row] = describe(asked).rows
     assert row.mechanism == where + " (or Gaussian, of the L2 norm, where that errs less)"
     assert (row.epsilon, row.delta) == (8, pytest.approx(1e-6))

@@ -18,10 +18,9 @@ of the cancellation in the bound).
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
-from beam_dp.mechanisms.numerics.enclosures import log_interval
+from beam_dp.mechanisms.numerics.enclosures import last_where, log_interval
 
 # Orders from 1 + 2^-64 to 1 + 2^128. The error of a logarithm is at most 2^-128 when multiplied by
 # b and 2^-192 when divided by b, which is little against a rho of 2^-120.
@@ -45,34 +44,21 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
     """
     log_target = _ln_below(delta)
-    floats = _approximate(epsilon), float(log_target)
+    floats = float(min(epsilon, Fraction(2**500))), float(log_target)
 
     def slope(b: float) -> float:
         rho = (floats[0] + math.log1p(1 / b)) / (1 + 2 * b)
         return b * rho * b + math.log1p(b) + floats[1]
 
-    b = _zero(slope)
+    b = Fraction(2.0 ** last_where(lambda power: slope(2.0**power) < 0, _LOWEST, _HIGHEST))
     # ln delta >= b ((1 + b) rho - epsilon) - b ln(1 + 1/b) - ln(1 + b), solved for rho: a smaller
     # value of any of the three logarithms gives a smaller rho.
     slack = (log_target + _ln_below(1 + b)) / b + _ln_below(1 + 1 / b)
     return _round_down((epsilon + slack) / (1 + b))
 
 
-def _zero(increasing: Callable[[float], float]) -> Fraction:
-    """Return b near the zero of `increasing`, from 2^-64 to 2^128."""
-    low, high = _LOWEST, _HIGHEST
-    for _ in range(64):
-        middle = (low + high) / 2
-        low, high = (middle, high) if increasing(2.0**middle) < 0 else (low, middle)
-    return Fraction(2.0**low)
-
-
 def _ln_below(value: Fraction) -> Fraction:
     return log_interval(value, _LOG_BITS)[0]
-
-
-def _approximate(value: Fraction) -> float:
-    return float(min(value, Fraction(2**500)))
 
 
 def _round_down(value: Fraction) -> Fraction:

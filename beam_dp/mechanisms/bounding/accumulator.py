@@ -209,7 +209,7 @@ class Accumulator:
 
         Reduced tables are in the order of these bits, so that threads merge different people.
         """
-        names = table.all_names(tables)
+        names = table.all_names([each.names for each in tables])
         merged: list[Table] = []
         hashes = [self._bounder.hashes(each)[0] for each in tables]
         for parts in _slices([dataclasses.replace(each, names={}) for each in tables], hashes):

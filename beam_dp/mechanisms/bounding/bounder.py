@@ -146,7 +146,7 @@ class Bounder:
         The table must hold every line of each of its people. With `keep_rows` the lines stay rows,
         and `rows` is how many copies of each are kept.
         """
-        return self._settled(self.reduce(table))
+        return self.settle_reduced(self.reduce(table))
 
     def settle_reduced(self, table: Table) -> Table:
         """Return what `settle` makes of the lines that were reduced to `table`, without a sort.
@@ -154,7 +154,14 @@ class Bounder:
         The table holds every line of each of its people in the partitions that were selected, in
         order of person and priority.
         """
-        return self._settled(table)
+        if not len(table):
+            return self._finished(table)
+        starts = _pair_starts(table)
+        counts = np.add.reduceat(table.rows, starts)
+        quota = self._quotas(counts, pick(table.person, starts))
+        if not self.by_row:
+            return dataclasses.replace(table, rows=quota)
+        return self._finished(self._cut(table, starts, counts, quota))
 
     def pairs(self, table: Table, most: int) -> Table:
         """Return one line for each of the `most` lowest pairs of the people of a reduced table."""
@@ -164,16 +171,6 @@ class Bounder:
     def lines_of_pairs(self, table: Table, most: int | None) -> Table:
         """Return all lines of the `most` lowest pairs of the people of a reduced table."""
         return _drop_pairs(table, _new_pairs(table), most) if len(table) else table
-
-    def _settled(self, table: Table) -> Table:
-        if not len(table):
-            return self._finished(table)
-        starts = _pair_starts(table)
-        counts = np.add.reduceat(table.rows, starts)
-        quota = self._quotas(counts, pick(table.person, starts))
-        if not self.by_row:
-            return dataclasses.replace(table, rows=quota)
-        return self._finished(self._cut(table, starts, counts, quota))
 
     def _cut(
         self, table: Table, starts: np.ndarray, counts: np.ndarray, quota: np.ndarray

@@ -109,18 +109,14 @@ def _joined(columns: Sequence[Any]) -> Any:
     if isinstance(columns[0], (list, tuple)):
         return type(columns[0])(map(_joined, zip(*columns, strict=True)))
     if isinstance(columns[0], dict):
-        return _all_names(columns)
+        return all_names(columns)
     if any(column is None for column in columns):
         return None
     return (join_identities if columns[0].ndim == 2 else integers.concatenate)(columns)
 
 
-def all_names(tables: Sequence[Table]) -> dict[tuple[int, int], bytes]:
+def all_names(dicts: Sequence[dict[tuple[int, int], bytes]]) -> dict[tuple[int, int], bytes]:
     """Return the names of all tables; many tables may share one dict of them."""
-    return _all_names([table.names for table in tables])
-
-
-def _all_names(dicts: Sequence[dict[tuple[int, int], bytes]]) -> dict[tuple[int, int], bytes]:
     different = list({id(names): names for names in dicts if names}.values())
     if len(different) <= 1:
         return different[0] if different else {}

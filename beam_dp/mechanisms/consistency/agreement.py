@@ -49,13 +49,13 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.numerics.flows import largest_flow
 
 UNKNOWN = 1e200
 """The variance of what is not known."""
 MOST = 2.0**60
 """Numbers beyond this, over the rows of their table, are cut there, so that all sums fit int64."""
 _STEPS, _NEAR = 100, 0.01  # of the ascent: margins are off by less than that when it ends
-_LARGEST = (1 << 30) - 1  # the solver of flows has integers of 32 bits
 _LOWERED = 2.0**-30
 """Numbers are lowered by this part more before they are rounded down: floats err far less."""
 
@@ -202,7 +202,9 @@ def _whole(
     if len(sides) == 1:
         [missing] = _missing(sides, limits, whole)
         return np.asarray(whole + _remainders(fitted - whole, sides[0].parents, missing))
-    whole = whole + _flow(fitted > whole, sides, _missing(sides, limits, whole))
+    if len(whole):  # 0 or 1 per cell with room, as many as fit
+        cells = sides[0].parents, sides[1].parents
+        whole += largest_flow(cells, fitted > whole, *_missing(sides, limits, whole))[0]
     more = 0 if sides[0].is_open else _corners(sides, _missing(sides, limits, whole))
     return np.asarray(whole + more)
 
@@ -235,33 +237,13 @@ def _remainders(fractions: np.ndarray, parents: np.ndarray, missing: np.ndarray)
     return units
 
 
-def _flow(room: np.ndarray, sides: Sequence[Link], missing: Sequence[np.ndarray]) -> np.ndarray:
-    """Return 0 or 1 per cell with room, as many as fit: a largest flow from rows to columns."""
-    from scipy.sparse import csgraph, csr_matrix
-
-    if not len(room):
-        return np.zeros(0, np.int64)
-    height, width = map(len, missing)
-    rows, columns = sides[0].parents, sides[1].parents + height
-    source, sink = height + width, height + width + 1
-    tails = np.concatenate([np.full(height, source), rows, np.arange(height, source)])
-    heads = np.concatenate([np.arange(height), columns, np.full(width, sink)])
-    limits = np.concatenate([missing[0], room, missing[1]])
-    limits = np.clip(limits, 0, _LARGEST).astype(np.int32)
-    graph = csr_matrix((limits, (tails, heads)), (sink + 1, sink + 1))
-    flow = csgraph.maximum_flow(graph, source, sink, method="dinic").flow
-    return np.asarray(flow[rows, columns], np.int64).ravel()
-
-
 def _corners(sides: Sequence[Link], missing: Sequence[np.ndarray]) -> np.ndarray:
     """Return what to add to cells, of which there is one per pair, so that nothing is missing."""
     ends = [np.cumsum(each) for each in missing]
     cuts = np.union1d(*ends)
     row, column = (np.searchsorted(end, cuts) for end in ends)
     cell = np.lexsort((sides[1].parents, sides[0].parents))[row * len(missing[1]) + column]
-    more = np.zeros(len(sides[0].parents), np.int64)
-    np.add.at(more, cell, np.diff(cuts, prepend=0))
-    return more
+    return integers.sums_at(cell, np.diff(cuts, prepend=0), len(sides[0].parents))
 
 
 def sums(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:

@@ -132,7 +132,7 @@ def agree(
             exact = integers.concatenate([units, *(left for left, _ in others)])
             ends = Released.joined([each.numbers, *(left for _, left in others)])
             ends = ends.moved_inside(0.0, np.inf) if is_least_0 else ends
-            columns[at] = _between(integers.scale(exact, unit), ends)
+            columns[at] = Released.to_ends(integers.scale(exact, unit), ends.low, ends.high)
     for at, mean in enumerate(metrics):
         if isinstance(mean, MeanOfReleased) and {mean.parts(), mean.parts()[1:]} <= {*made}:
             for columns in out:
@@ -186,12 +186,6 @@ def _other(
     return totals - integers.sums_at(link.parents, whole[link.fine], len(totals)), left
 
 
-def _between(values: np.ndarray, own: Released) -> Released:
-    """Return numbers with the intervals of others, which are made to hold them."""
-    below, above = np.maximum(values - own.low, 0.0), np.maximum(own.high - values, 0.0)
-    return Released.between(values, below, above)
-
-
 def _padded(released: Released, size: int) -> Released:
     """Return numbers with missing ones behind them."""
     if size == len(released.values):
@@ -205,4 +199,5 @@ def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:
     total, count = parts
     values = np.full(len(count.values), np.nan)
     np.divide(total.values, count.values, where=count.values > 0, out=values)
-    return _between(values, mean).where(~np.isnan(mean.values), over_rows(np.divide, parts))
+    own = Released.to_ends(values, mean.low, mean.high)
+    return own.where(~np.isnan(mean.values), over_rows(np.divide, parts))

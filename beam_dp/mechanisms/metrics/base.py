@@ -371,9 +371,8 @@ class Metric(MetricPart):
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return what stands in its output columns; intervals end where the truth cannot be."""
-        near = released.moved_inside(*self.truth_within)
-        ends = [np.clip(end, *self.truth_within) for end in (near.low, near.high)]
-        each = (released.values, *([released.rank] if self.is_ranked else ends))
+        ends = (released.rank,) if self.is_ranked else released.ends_inside(*self.truth_within)
+        each = (released.values, *ends)
         rows = zip(*(np.atleast_2d(column.T) for column in each), strict=True)
         return tuple(column for row in rows for column in row)
 

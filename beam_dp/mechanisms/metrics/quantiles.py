@@ -36,7 +36,7 @@ from beam_dp.mechanisms.metrics.released import (
 )
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.integers import WIDE, scale
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import SPARSE_VECTOR, TWO_PHASE, SearchKind
@@ -449,8 +449,7 @@ def places_of(numbers: np.ndarray, unit: Fraction, candidates: Candidates) -> np
 
 def rows_of(lines: Lines) -> np.ndarray:
     """Return how many rows each person has who has any."""
-    rows = np.zeros(int(lines.people.max(initial=-1)) + 1, np.int64)
-    np.add.at(rows, lines.people, lines.counts)
+    rows = integers.sums_at(lines.people, lines.counts, int(lines.people.max(initial=-1)) + 1)
     return rows[rows > 0]
 
 

@@ -65,6 +65,12 @@ class Released:
         return cls(values, lower, upper, np.zeros(np.shape(values)))
 
     @classmethod
+    def to_ends(cls, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> "Released":
+        """Return numbers with intervals by their ends, which are moved to hold the numbers."""
+        with np.errstate(invalid="ignore"):  # inf - inf: nothing is known there
+            return cls.between(values, np.maximum(values - low, 0), np.maximum(high - values, 0))
+
+    @classmethod
     def at_least(cls, values: np.ndarray, below: np.ndarray, sign: int = 1) -> "Released":
         """Return numbers that bound the truth on one side only: from below, or above for -1."""
         nothing = np.full(np.shape(values), np.inf)
@@ -99,11 +105,12 @@ class Released:
         least = -np.inf if low is None else float(low)
         most = np.inf if high is None else float(high)
         values = np.clip(self.values, least, most)
+        return Released.to_ends(values, *self.ends_inside(least, most))
+
+    def ends_inside(self, least: float, most: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the intervals, which are where the truth can be (`moved_inside`)."""
         near = self.moved_inside(least, most)
-        low, high = np.clip(near.low, least, most), np.clip(near.high, least, most)
-        with np.errstate(invalid="ignore"):  # inf - inf: nothing is known there
-            below, above = values - low, high - values
-        return Released.between(values, below, above)
+        return np.clip(near.low, least, most), np.clip(near.high, least, most)
 
     def moved_inside(self, least: float, most: float) -> "Released":
         """Return numbers whose intervals reach into where the truth can be.

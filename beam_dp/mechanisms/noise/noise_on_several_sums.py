@@ -45,6 +45,7 @@ of variance C_j^2 n / (2 rho') for n of them. With rho in parts in proportion to
 and n, the sum of all variances in clips is least (Cauchy).
 """
 
+import bisect
 import collections
 import dataclasses
 import functools
@@ -58,7 +59,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
 from beam_dp.mechanisms.noise.sampling import Integers, Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.enclosures import Bound, Interval, exp_interval
+from beam_dp.mechanisms.numerics.enclosures import Bound, Interval, exp_interval, last_where
 
 Floats = npt.NDArray[np.float64]
 Profile = tuple[Floats, Floats]
@@ -166,12 +167,8 @@ class _Hull:
 
     def steepest(self, rate: Fraction) -> float:
         """Return where the product of 1 + slope r times e^(-rate r) is largest, or just beside."""
-        low, high = 0.0, len(self._slopes) / float(rate)
-        for _ in range(80):
-            middle = (low + high) / 2
-            rising = np.sum(self._slopes / (1 + self._slopes * middle)) > float(rate)
-            low, high = (middle, high) if rising else (low, middle)
-        return low
+        rises = lambda r: bool(np.sum(self._slopes / (1 + self._slopes * r)) > float(rate))
+        return last_where(rises, 0.0, len(self._slopes) / float(rate))
 
     def draw(self, noise: Noise, size: int) -> list[Integers]:
         """Return an array of draws for each number."""
@@ -223,13 +220,8 @@ class _Hull:
         """Return a bound that the noise of a number exceeds with probability alpha at most."""
         ends, weights, unit = self._profile(place)
         least = float(alpha) * (1 - SLACK)
-        low, high = -1, int(ends[-1])
-        while high - low > 1:
-            middle = (low + high) // 2
-            if 2 * float(weights @ np.maximum(ends - middle, 0)) <= least:
-                high = middle
-            else:
-                low = middle
+        is_rare = lambda t: 2 * float(weights @ np.maximum(ends - t, 0)) <= least
+        high = bisect.bisect_left(range(int(ends[-1])), True, key=is_rare)
         return math.ceil((high + (unit != 1)) * unit)
 
     def deviation(self, place: int) -> float:

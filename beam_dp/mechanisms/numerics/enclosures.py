@@ -21,6 +21,7 @@ QUICK_BITS = 24
 
 ONE = Fraction(1)
 ZERO = Fraction(0)
+_HALVINGS = 80  # of an interval of floats: more than they tell apart
 
 
 def exp_interval(x: Fraction, bits: int) -> Interval:
@@ -111,6 +112,14 @@ def _widen(value: decimal.Decimal, bits: int) -> Interval:
     top, bottom = value.as_integer_ratio()
     units = (top << bits + 2) // bottom
     return Fraction(units - 1, 4 << bits), Fraction(units + 2, 4 << bits)
+
+
+def last_where(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the last float, or just beside, where something holds that holds from `low` on."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def root_below(square: Fraction) -> Fraction:

@@ -91,19 +91,9 @@ def condense(identity: np.ndarray, constant: np.uint64) -> np.ndarray:
     return words
 
 
-@functools.lru_cache(maxsize=8)
-def _multipliers(key: bytes) -> np.ndarray:
-    """The random m_i of every stream, expanded from the key: shape (streams, words + 2)."""
-    return _expanded(key, b"identity", _STREAMS, _LONGEST // 4 + 4)
-
-
-@functools.lru_cache(maxsize=8)
-def _shorteners(key: bytes) -> np.ndarray:
-    """The random m_i of `shortened`, other than those above: shape (streams, words + 1)."""
-    return _expanded(key, b"code", 2, 5)
-
-
-def _expanded(key: bytes, purpose: bytes, streams: int, words: int) -> np.ndarray:
+@functools.lru_cache(maxsize=16)
+def random_words(key: bytes, purpose: bytes, streams: int, words: int) -> np.ndarray:
+    """Return random m_i, expanded from the key: shape (streams, words)."""
     stream = hashlib.shake_256(b"beam_dp " + purpose + key).digest(streams * words * 8)
     return np.frombuffer(stream, "<u8").reshape(streams, words)
 
@@ -147,7 +137,7 @@ def _digest_block(words: np.ndarray, lengths: np.ndarray, key: bytes, out: np.nd
 
     `lengths` has one length for each text, or one for all.
     """
-    constants = _multipliers(key)
+    constants = random_words(key, b"identity", _STREAMS, _LONGEST // 4 + 4)
     sums = constants[:, 2 : 2 + len(words)] @ words
     sums += constants[:, 0:1] + constants[:, 1:2] * lengths.astype(np.uint64)
     sums >>= _HALF
@@ -168,7 +158,7 @@ def shortened(identity: np.ndarray, key: bytes) -> np.ndarray:
         identity: uint64 of shape (1 or 2, n).
         key: the run's key.
     """
-    constants = _shorteners(key)[:, : 1 + 2 * len(identity)]
+    constants = random_words(key, b"code", 2, 5)[:, : 1 + 2 * len(identity)]
     codes = np.empty(identity.shape[1], np.uint64)
     for start in range(0, len(codes), _BLOCK):
         part = identity[:, start : start + _BLOCK]

@@ -69,6 +69,7 @@ import numpy as np
 
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.numerics.flows import largest_flow
 
 _MOST_BITS = 50  # bits of a guess in floats
 
@@ -293,36 +294,19 @@ def _packing(threshold: Fraction, owners: np.ndarray, limit: np.ndarray, **more:
     return Packing(threshold=threshold, people=people, **joined, **more)
 
 
-_FLOW_MOST = 1 << 30  # the solver has integers of 32 bits, and adds those of opposite arcs
-
-
 def guess(packing: Packing) -> tuple[np.ndarray, np.ndarray]:
     """Return x and r, whole numbers: the best where no number is too large for the solver.
 
     Args:
         packing: a flow, whose columns are different.
     """
-    from scipy.sparse import csgraph, csr_matrix
-
-    size, people, rows = len(packing.rooms), packing.people, len(packing.most)
-    source, sink = size, size + 1
+    people, rows = packing.people, len(packing.most)
     ends = np.empty((2, rows), np.int64)
     of_value = packing.lines >= people
-    ends[of_value.astype(int), packing.columns] = packing.lines
-    owner, value = ends
-    tails = np.concatenate([np.full(people, source), owner, np.arange(people, size)])
-    heads = np.concatenate([np.arange(people), value, np.full(size - people, sink)])
+    ends[of_value.astype(int), packing.columns] = packing.lines - people * of_value
     rooms = packing.rooms
-    limits = np.concatenate([rooms[:people], packing.most, rooms[people:]])
-    limits = np.minimum(limits, _FLOW_MOST).astype(np.int32)
-    graph = csr_matrix((limits, (tails, heads)), (size + 2, size + 2))
-    flow = csgraph.maximum_flow(graph, source, sink, method="dinic").flow
-    left = graph - flow
-    left.eliminate_zeros()
-    reached = csgraph.breadth_first_order(left, source, return_predecessors=False)
-    removed = np.ones(size + 2, np.int64)
-    removed[reached] = 0
-    return np.asarray(flow[owner, value], np.int64).ravel(), removed[:people]
+    flow, missed = largest_flow((ends[0], ends[1]), packing.most, rooms[:people], rooms[people:])
+    return flow, missed.astype(np.int64)
 
 
 _CHECKED_EVERY = 20  # steps between two checks

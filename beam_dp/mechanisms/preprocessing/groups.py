@@ -85,8 +85,8 @@ def noisy(
 
     Args:
         statistic: what is released.
-        units: as for `Preprocessed.values`.
-        offsets: as for `Preprocessed.values`.
+        units: as for `PreprocessedStatistic.values`.
+        offsets: as for `PreprocessedStatistic.values`.
         budget: what each group costs.
         noise: the randomness; the system's by default.
     """

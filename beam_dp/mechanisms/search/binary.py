@@ -38,14 +38,13 @@ from functools import lru_cache
 
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.enclosures import root_below
+from beam_dp.mechanisms.numerics.enclosures import last_where, root_below
 from beam_dp.mechanisms.profiles.profile import Profile, loss_at
 from beam_dp.mechanisms.search.common import ENOUGH, LOG_COUPLING, Search
 
 # The part of rho that is left unused. Gaps are above 1e-3 (see LONGEST), and logits, with the
 # rounding of each q, are known to 1e-15: so gaps are right to 1e-10 of themselves.
 _UNUSED = 1e-9
-_HALVINGS = 80
 LONGEST = 4096
 """The most losses that a table of coins may have on one side of its threshold."""
 REST = 1e-13
@@ -208,7 +207,8 @@ def bit_answer(rho: Fraction, error: float, rest: float) -> BitAnswer | None:
     last = _logit(min(rest, error / 2))
     if last > allowed * LONGEST**2:  # roots of logits grow by sqrt(rho) a step, and faster at first
         return None
-    starts = 0.0, _symmetric(allowed, last)
+    symmetric = last_where(lambda b: b * math.tanh(b / 2) <= allowed, 0.0, last)
+    starts = 0.0, symmetric
     odd, even = (tuple(_tails(start, allowed, last)) for start in starts)
     to_odd = max(1, next(k for k, tail in enumerate(odd) if tail <= error))
     to_even = next(k for k, tail in enumerate(even) if tail <= error)
@@ -224,16 +224,6 @@ def _tails(start: float, rho: float, last: float) -> Iterator[float]:
         gap = math.sqrt(rho / _curvature(logit))
         logit = min(last, logit + gap)  # a smaller gap is no less private
         yield _chance(logit)
-
-
-def _symmetric(rho: float, last: float) -> float:
-    """Return nearly the largest b with b tanh(b / 2) <= rho."""
-    low, high = 0.0, last
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        is_allowed = middle * math.tanh(middle / 2) <= rho
-        low, high = (middle, high) if is_allowed else (low, middle)
-    return low
 
 
 def _curvature(logit: float) -> float:

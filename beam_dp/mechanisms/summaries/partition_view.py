@@ -115,8 +115,7 @@ class PartitionView:
         lines = self._places(measure)
         partition, total = self._indexes[lines], self._summary.total[lines]
         above = self._summary.bucket[lines] > last[partition]
-        people = np.zeros(self.size, np.int64)
-        np.add.at(people, partition[above], self._summary.people[lines[above]])
+        people = integers.sums_at(partition[above], self._summary.people[lines[above]], self.size)
         return integers.sums_at(partition[~above], total[~above], self.size), people
 
     def clipped_cells(self, measure: int, cells: int, width: int, last: int) -> list[np.ndarray]:

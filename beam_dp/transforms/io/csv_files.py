@@ -5,6 +5,7 @@ import contextlib
 import csv
 import dataclasses
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -175,8 +176,9 @@ class _WithCommas(io.BufferedIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         """Return about so many bytes; those that the encoding lacks are no UTF-8 in their cell."""
-        read: bytes = self._start or self._file.read(size)
-        self._start = b""
+        size = sys.maxsize if size is None or size < 0 else size
+        start, self._start = self._start[:size], self._start[size:]
+        read: bytes = start + self._file.read(size - len(start))
         if not self._dialect.is_utf8:
             text = read.decode(self._dialect.encoding, "surrogateescape")
             read = text.encode(UTF_8, "surrogateescape")

@@ -11,6 +11,7 @@ import pytest
 
 from beam_dp.mechanisms.consistency import agreement
 from beam_dp.mechanisms.consistency.agreement import UNKNOWN, Level, Link
+from beam_dp.mechanisms.numerics.flows import largest_flow
 
 SIGNS = {"counts": True, "both signs": False}
 SIZES = {"small": 3.0, "usual": 1e4, "money": 1e12, "beyond floats": 1e18}
@@ -290,5 +291,6 @@ def test_counts_that_agree_by_themselves_stay_as_they_are(with_total):
 
 def test_more_than_the_solver_of_flows_can_hold_may_be_missing():
     sides, missing = [link(at, 2, [0]) for at in (0, 1)], [np.array([(1 << 31) + 1])] * 2
-    assert agreement._flow(np.array([True]), sides, missing).tolist() == [1]
+    cells = sides[0].parents, sides[1].parents
+    assert largest_flow(cells, np.array([True]), *missing)[0].tolist() == [1]
     assert agreement._corners(sides, missing).tolist() == [(1 << 31) + 1]

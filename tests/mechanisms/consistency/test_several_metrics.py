@@ -138,7 +138,7 @@ def _interval_of_the_parent(link, whole, shown, unit):
     return units, dataclasses.replace(left, above=shown[link.coarse].numbers.above)
 
 
-def _without_intervals(values, own):
+def _without_intervals(values, low, high):
     return Released.within(values, np.zeros(len(values)))
 
 
@@ -154,7 +154,7 @@ MUTANTS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "a parent's variance wrong": (agreement, "estimates", _parents_of_variance_1),
     "noise half as far": (several_metrics, "noise_of", _half_as_far),
     "(other) as sure as its parent": (several_metrics, "_other", _interval_of_the_parent),
-    "no interval": (several_metrics, "_between", _without_intervals),
+    "no interval": (Released, "to_ends", _without_intervals),
     "a grid that is too coarse": (several_metrics, "_unit", _very_coarse),
     "parts that give way to nobody": (agreement, "_nearest", _nothing_given_way),
 }

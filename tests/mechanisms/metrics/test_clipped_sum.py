@@ -235,7 +235,7 @@ SHARES = histograms.shares
 MUTANTS = {
     "one partition": ("norms", of_one_partition),
     "away from 0": ("shares", lambda *given: SHARES(*given) + np.sign(given[0])),
-    "too many steps": ("shares", lambda *given: SHARES(*given[:2], 2 * given[2])),
+    "too many steps": ("shares", lambda *given: SHARES(*given[:3], 2 * given[3])),
 }
 
 

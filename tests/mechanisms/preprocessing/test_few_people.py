@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.preprocessing import few_people
 from tests.mechanisms.preprocessing import brute
 
@@ -34,7 +33,7 @@ def wrong(seed, runs=300):
         count = int(generator.integers(0, 7))
         f, deltas = table(generator, count), prices(generator, count)
         exact = brute.preprocessed(f, range(count), deltas, f(()))
-        mistakes += preprocessing.general(f, range(count), deltas) != exact
+        mistakes += few_people.general(f, range(count), deltas) != exact
     return mistakes
 
 
@@ -57,36 +56,36 @@ def test_each_person_moves_it_by_at_most_their_own_delta():
         count = int(generator.integers(1, 7))
         f, deltas = table(generator, count), prices(generator, count)
         everybody = list(range(count))
-        whole = preprocessing.general(f, everybody, deltas)
+        whole = few_people.general(f, everybody, deltas)
         for person in everybody:
             less, own = everybody[:person] + everybody[person + 1 :], list(deltas)
             del own[person]
-            assert abs(whole - preprocessing.general(f, less, own)) <= deltas[person]
+            assert abs(whole - few_people.general(f, less, own)) <= deltas[person]
 
 
 def test_floats_are_taken_exactly():
-    found = preprocessing.general(lambda some: float(np.mean(some)), [0.0, 0.0, 4.0], 2, 0)
+    found = few_people.general(lambda some: float(np.mean(some)), [0.0, 0.0, 4.0], 2, 0)
     assert found == Fraction(4 / 3)
-    assert preprocessing.general(lambda some: 1e300 * len(some), [1, 2], 1e-300) == 2 * Fraction(
+    assert few_people.general(lambda some: 1e300 * len(some), [1, 2], 1e-300) == 2 * Fraction(
         1e-300
     )
 
 
 @pytest.mark.audit
 def test_17_people_are_done_and_21_are_refused():
-    assert preprocessing.general(len, range(17), 1) == 17
+    assert few_people.general(len, range(17), 1) == 17
     with pytest.raises(ValueError, match="people must be at most 20"):
-        preprocessing.general(len, range(21), 1)
+        few_people.general(len, range(21), 1)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "7", True, [1, 2]])
 def test_what_a_function_returns_is_checked_and_never_shown(value):
     with pytest.raises(ValueError, match="^general: f must return [a-z]+ [a-z]+ [a-z]+[.]$"):
-        preprocessing.general(lambda some: value if some else 0, [1], 1)
+        few_people.general(lambda some: value if some else 0, [1], 1)
     with pytest.raises(ValueError, match="^plane: f must return [a-z ]+[.]$"):
-        preprocessing.plane(lambda some: [0, value] if some else [0, 0], [1], 1)
+        few_people.plane(lambda some: [0, value] if some else [0, 0], [1], 1)
     with pytest.raises(ValueError, match="^plane: f must return [a-z ]+[.]$"):
-        preprocessing.plane(lambda some: value if some and value != [1, 2] else 7, [1], 1)
+        few_people.plane(lambda some: value if some and value != [1, 2] else 7, [1], 1)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_what_a_function_returns_is_checked_and_never_shown(value):
 )
 def test_bad_sensitivities_are_refused(deltas, rule):
     with pytest.raises(ValueError, match=rule):
-        preprocessing.general(len, [1], deltas)
+        few_people.general(len, [1], deltas)
 
 
 def test_in_the_plane_it_is_within_delta_in_l1_and_clamps_to_the_nearest_point():
@@ -104,7 +103,7 @@ def test_in_the_plane_it_is_within_delta_in_l1_and_clamps_to_the_nearest_point()
         count = int(generator.integers(1, 5))
         f, deltas = table(generator, count, 2), prices(generator, count)
         found = {
-            some: preprocessing.plane(f, some, [deltas[i] for i in some])
+            some: few_people.plane(f, some, [deltas[i] for i in some])
             for size in range(count + 1)
             for some in itertools.combinations(range(count), size)
         }
@@ -132,5 +131,5 @@ def test_two_runs_without_the_turn_are_not_within_delta():
     def f(some):
         return [10 * len(some), 10 * len(some)]
 
-    assert sum(preprocessing.general(lambda some: f(some)[0], [1], 1) for _ in range(2)) == 2
-    assert sum(preprocessing.plane(f, [1], 1)) == 1
+    assert sum(few_people.general(lambda some: f(some)[0], [1], 1) for _ in range(2)) == 2
+    assert sum(few_people.plane(f, [1], 1)) == 1

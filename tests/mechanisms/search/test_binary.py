@@ -11,6 +11,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.search import NoisyBinarySearch, binary
+from beam_dp.testing.losses import search_laws
 from tests import laws
 from tests.mechanisms.search.test_searches import TINY_RHO, profile_of
 
@@ -82,7 +83,7 @@ def divergence(p: float, q: float) -> float:
 
 def worst(answer: binary.BitAnswer) -> float:
     """Return the largest divergence over all pairs of losses that differ by 1, both ways."""
-    downs = [laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 2)]
+    downs = [search_laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 2)]
     # 1 - tail rounds: a pair above the threshold stands for its mirror image below it.
     above = [(p, q) for p, q in itertools.pairwise(downs) if p <= 0.5]
     below = itertools.pairwise(answer.tails)
@@ -125,12 +126,15 @@ def test_the_inequality_of_kearns_and_saul():
 @pytest.mark.parametrize(("rho", "error"), TABLES)
 def test_errors_are_kept_at_both_ends_of_the_shift_and_nearly_not_inside(rho, error):
     answer = answer_of(rho, error)
-    assert laws.answers(answer, 0)[1] <= error
-    assert laws.answers(answer, answer.shift + 1)[0] <= error
-    downs = [laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 5)]
+    assert search_laws.answers(answer, 0)[1] <= error
+    assert search_laws.answers(answer, answer.shift + 1)[0] <= error
+    downs = [search_laws.answers(answer, loss)[0] for loss in range(answer.tail_bound(0) + 5)]
     assert downs == sorted(downs, reverse=True)
     if answer.shift >= 3:  # the same list, shifted by one loss, does not suffice
-        assert laws.answers(answer, 1)[1] > error or laws.answers(answer, answer.shift)[0] > error
+        assert (
+            search_laws.answers(answer, 1)[1] > error
+            or laws.answers(answer, answer.shift)[0] > error
+        )
 
 
 @pytest.mark.parametrize(("rho", "is_coin"), [(2.0**-60, False), (1e-6, False), (1e-4, True)])

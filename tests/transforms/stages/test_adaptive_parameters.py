@@ -223,26 +223,36 @@ def test_partitions_are_selected_once(repeats: int) -> None:
 
 
 def test_only_selected_partitions_count_for_a_norm() -> None:
-    """Ten people have two rows in each of nine partitions, of which two are selected."""
-    people, places = (part.ravel().astype(np.uint64) for part in np.mgrid[:10, :9])
-    table = Table(people[None], places[None], np.full(90, 2), [])
+    """Ten people have two rows in each of 90 partitions, of which 45 are selected."""
+    people, places = (part.ravel().astype(np.uint64) for part in np.mgrid[:10, :90])
+    table = Table(people[None], places[None], np.full(900, 2), [])
     bounder = Bounder(ContributionBounds(None), SELECTING.fields, KEY)
-    two = Selected(0, np.array([[2, 5], [0, 0]], np.uint64), np.array(["b", "e"], object))
+    identities = np.stack([np.arange(0, 90, 2), np.zeros(45)]).astype(np.uint64)
+    half = Selected(0, identities, identities[0].astype(object))
     settle = Settle(bounder, SELECTING.measures, SELECTING.shared_measures, 1, SELECTING)
     settle.start_bundle()
     given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
-    packed = [*settle.process(given, None, [two])]
+    packed = [*settle.process(given, None, [half])]
     packed += [element.value for element in settle.finish_bundle()]
-    made = compiled(SELECTING.request, Adaptive(partitions=2))
+    made = compiled(SELECTING.request, Adaptive(partitions=45))
     for index, measure in enumerate(made.shared_measures):
         everybody, _ = open_bucket([b for at, b in packed if at == SHARED], made.shared_measures)
         here = everybody.take(everybody.measure == index)
-        norm = {1: 4, 2: math.isqrt(8 * 64**2 - 1) + 1}[measure.norm]
+        norm = {1: 90, 2: math.isqrt(180 * 64**2 - 1) + 1}[measure.norm]
         assert here.people.tolist() == [10]
         assert here.bucket.tolist() == [np.searchsorted(measure.thresholds, norm)]
     summary, _ = open_bucket([blob for at, blob in packed if at == 0], made.measures)
     assert {measure.norm for measure in made.shared_measures} == {1, 2}
-    assert sorted(set(summary.partition[0].tolist())) == [2, 5]
+    assert sorted(set(summary.partition[0].tolist())) == [*range(0, 90, 2)]
+
+
+def test_few_partitions_need_no_gaussian_noise() -> None:
+    """Of two partitions an L1 norm is at most the root of 2 L2 norms, so Laplace noise errs less."""
+    norms = [
+        {measure.norm for measure in compiled(SELECTING.request, Adaptive(partitions=n)).measures}
+        for n in (2, 45)
+    ]
+    assert norms == [{1}, {1, 2}]
 
 
 def test_a_centre_is_the_median_of_peoples_means() -> None:

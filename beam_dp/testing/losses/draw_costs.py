@@ -1,31 +1,18 @@
-"""Forced draws: the exact privacy loss of one whole release, summed over its private draws.
+"""What each private draw costs: the exact logarithm of its chances on two databases.
 
-`losses_between` runs a release on a database x with a seeded source of randomness, and notes every
-private draw: what it was computed from, and what came out. Then it runs it on x' = x and one person
-more, with the same outcomes forced. What is released must be equal, and the loss is the sum of
-ln P_x(outcome) / P_x'(outcome) over the draws, each given the outcomes before it: of additive noise
-and noisy histograms in fractions, of several numbers at once from the sum of all levels, and of
-searches from their exact distributions, to `ROUNDING`.
-Epsilon-DP says that it is from -epsilon to epsilon for all outcomes that are possible, likely or
-not: so a run may *lean* to one side, which finds more than chance does. Under zCDP the divergences
-of the draws, each over its order, are added up at these outcomes, to at most rho. Where epsilon is
-spent and some noise is Gaussian, the divergences of that are kept apart.
-
-What draws and how it is weighed is in `KINDS`, one entry for each method of the library that draws.
-A method that reads entropy and has no entry fails the run. That searches and selections draw what
-their distributions say is shown elsewhere (`tests.mechanisms.search`, `tests.mechanisms.noise`).
+`KINDS` has one entry for each method of the library that draws: what comes out of it, what must be
+public of it, and what it costs at an outcome. Additive noise and noisy histograms are weighed in
+fractions, several numbers of one draw by the sum of all levels, searches by their exact laws
+(`search_laws`), to `ROUNDING`.
 """
 
-import contextlib
 import dataclasses
 import functools
-import inspect
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 
@@ -47,9 +34,8 @@ from beam_dp.mechanisms.search.quantiles.tail_quantile import SparseVectorScan
 from beam_dp.mechanisms.search.threshold_search import ThresholdSearch
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.transforms.columns import layout
-from beam_dp.transforms.stages.draws_folder import Barriers
-from tests import laws
+from beam_dp.testing.losses import search_laws
+from beam_dp.testing.losses.search_laws import Law
 
 ROUNDING = Fraction(1, 10**9)
 """How far the logarithm of a probability in floats may be off; they are right to 1e-12."""
@@ -59,9 +45,7 @@ LAPLACE, GAUSS = "Laplace", "Gauss"
 MARK = 1 << 200
 """Above any number: what is drawn carries a mark until it is known which number it was added to."""
 
-RELEASE = Program.release
-
-Law = tuple[str, Fraction]
+NoiseLaw = tuple[str, Fraction]
 """The noise of one number: its kind, and its rate or variance."""
 
 
@@ -69,8 +53,12 @@ class Fault(Exception):
     """A release that is not private: what was noticed."""
 
 
+class UnknownDraw(Fault):
+    """A private draw of no method among `KINDS`: what it costs is not known."""
+
+
 @dataclasses.dataclass(frozen=True)
-class Loss:
+class Cost:
     """What draws cost at their outcomes.
 
     Attributes:
@@ -79,6 +67,7 @@ class Loss:
         delta: by how much chances exceed e^epsilon times those of the other database.
         rounded: how many numbers are rounded to `ROUNDING`.
         normal: the part of rho that is of Gaussian noise, which has no `pure`.
+        above, below: how much larger and smaller `pure` is at other outcomes of a search.
     """
 
     pure: Fraction = Fraction(0)
@@ -86,10 +75,15 @@ class Loss:
     delta: Fraction = Fraction(0)
     rounded: int = 0
     normal: Fraction = Fraction(0)
+    above: Fraction = Fraction(0)
+    below: Fraction = Fraction(0)
 
-    def __add__(self, other: "Loss") -> "Loss":
+    def __add__(self, other: "Cost") -> "Cost":
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Loss(*(a + b for a, b in pairs))
+        return Cost(*(a + b for a, b in pairs))
+
+    def __sub__(self, other: "Cost") -> "Cost":
+        return self + Cost(*(-each for each in vars(other).values()))
 
 
 @dataclasses.dataclass
@@ -113,9 +107,11 @@ class Call:
     marks: list[int] = dataclasses.field(default_factory=list)
 
     @functools.cached_property
-    def chances(self) -> dict[Hashable, float]:
-        """All outcomes with their exact chances, of a search."""
-        return dict(KIND_OF[type(self.owner)].chances(self))
+    def law(self) -> Law:
+        """The chances of all outcomes, of a search."""
+        law = KIND_OF[type(self.owner)].law
+        assert law is not None
+        return law(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +121,9 @@ class Kind:
     Attributes:
         owner: the class.
         method: the method that draws; it has a parameter `noise`.
-        weigh: the loss between two calls, at the outcome of the first.
+        weigh: the cost between two calls, at the outcome of the first.
         public: what must be the same in both.
-        chances: all outcomes with their exact chances, for mechanisms that can say it.
+        law: the chances of all outcomes, of searches: these are places, and None.
         outcome: what came out, by what the method returned; `result` is the way back.
         counts: the argument that has the numbers; where it has none nothing is drawn.
         leans: the least lean, up or down, with which its additive noise is on one side.
@@ -136,9 +132,9 @@ class Kind:
 
     owner: type
     method: str
-    weigh: Callable[[Call, Call], Loss]
+    weigh: Callable[[Call, Call], Cost]
     public: Callable[[Call], Any]
-    chances: Callable[[Call], list[tuple[Hashable, float]]] | None = None
+    law: Callable[[Call], Law] | None = None
     outcome: Callable[[Call, Any], Any] = lambda _, result: result
     result: Callable[[Call, Any], Any] = lambda _, outcome: outcome
     counts: str = ""
@@ -152,11 +148,12 @@ class Seeded(Noise):
 
     source: np.random.Generator
 
-    def words(self, size):
+    def words(self, size: int) -> Any:
+        """Return words of the source."""
         return self.source.integers(0, 2**64, size, np.uint64)
 
 
-class Drawn(NamedTuple):
+class AddedNoise(NamedTuple):
     """The noise of one number: of all numbers that share a draw, or of one alone.
 
     Attributes:
@@ -165,7 +162,7 @@ class Drawn(NamedTuple):
         value: what came out.
     """
 
-    law: Law | OneDraw
+    law: NoiseLaw | OneDraw
     draw: int
     value: int
 
@@ -176,30 +173,32 @@ class Spy(Seeded):
 
     lean: int = 0
     marked: bool = False
-    laws: list[Law] = dataclasses.field(default_factory=list)
-    drawn: list[Drawn] = dataclasses.field(default_factory=list)
+    laws: list[NoiseLaw] = dataclasses.field(default_factory=list)
+    drawn: list[AddedNoise] = dataclasses.field(default_factory=list)
 
-    def discrete_laplace(self, rate, size):
+    def discrete_laplace(self, rate: Any, size: int) -> Any:
+        """Return noise, and note its rate."""
         drawn = Seeded(self.source).discrete_laplace(rate, size)
         return self._noted((LAPLACE, Fraction(rate)), drawn)
 
-    def discrete_gaussian(self, variance, size):
+    def discrete_gaussian(self, variance: Any, size: int) -> Any:
+        """Return noise, and note its variance."""
         drawn = Seeded(self.source).discrete_gaussian(variance, size)
         return self._noted((GAUSS, Fraction(variance)), drawn)
 
-    def _noted(self, law, drawn):
+    def _noted(self, law: NoiseLaw, drawn: Any) -> Any:
         self.laws.extend([law] * len(drawn))
         return self._leaning(drawn)
 
-    def _leaning(self, drawn):
+    def _leaning(self, drawn: Any) -> Any:
         return self.lean * abs(drawn) if self.lean else drawn
 
-    def marks(self, law: Law | OneDraw, columns: list[np.ndarray]) -> list[np.ndarray]:
+    def marks(self, law: NoiseLaw | OneDraw, columns: Sequence[Any]) -> list[Any]:
         """Return marks for what was drawn: a column for each number, a row for each draw."""
         first, width = len(self.drawn), len(columns)
         for row in zip(*(whole(self._leaning(column)) for column in columns), strict=True):
             draw = len(self.drawn)
-            self.drawn.extend(Drawn(law, draw, value) for value in row)
+            self.drawn.extend(AddedNoise(law, draw, value) for value in row)
         marks = MARK + np.arange(first, len(self.drawn)).astype(object)
         return [marks[place::width] for place in range(width)]
 
@@ -207,21 +206,26 @@ class Spy(Seeded):
 # ---------------------------------------------------------------- additive noise
 
 
-def weigh_numbers(laws, outcomes, ones, others) -> Loss:
+def weigh_numbers(
+    laws: Sequence[NoiseLaw],
+    outcomes: Sequence[int],
+    ones: Sequence[int],
+    others: Sequence[int],
+) -> Cost:
     """Return what numbers with noise cost, `ones` on x and `others` on x' without it."""
-    loss = Loss()
+    cost = Cost()
     for (name, parameter), outcome, one, other in zip(laws, outcomes, ones, others, strict=True):
         shift = abs(one - other)
         if name == GAUSS:
-            loss += _normal(shift**2 / (2 * parameter))
+            cost += _normal(shift**2 / (2 * parameter))
         elif shift:
             pure = parameter * (abs(outcome - other) - abs(outcome - one))
-            loss += Loss(pure, (parameter * shift) ** 2 / 2)
-    return loss
+            cost += Cost(pure, (parameter * shift) ** 2 / 2)
+    return cost
 
 
-def _normal(rho: Fraction) -> Loss:
-    return Loss(rho=rho, normal=rho)
+def _normal(rho: Fraction) -> Cost:
+    return Cost(rho=rho, normal=rho)
 
 
 def whole(numbers: Any) -> list[int]:
@@ -232,10 +236,10 @@ def whole(numbers: Any) -> list[int]:
 def hull_levels(hull: Any, noise: list[int]) -> tuple[int, int]:
     """Return t and k of P(noise): q^t (k + 1 / (1 - q)) up to a factor, q = e^-rate.
 
-    P(z) is the sum of q^(u + v) over all levels (u, v) whose box holds z (`noise.noise_on_several_sums`). As
-    floor(u C / M) >= n iff u >= ceil(n M / C), that is u >= u0, v >= v0 and u + v >= w0: u0 is
-    the largest ceil(-z_j M / C_j) of one-signed numbers, v0 the largest ceil(z_j M / C_j), and w0
-    that of |z_j| of signed ones; each at least 0. Let t = max(u0 + v0, w0) and k = t - u0 - v0.
+    P(z) is the sum of q^(u + v) over all levels (u, v) whose box holds z
+    (`noise.noise_on_several_sums`). As floor(u C / M) >= n iff u >= ceil(n M / C), that is
+    u >= u0, v >= v0 and u + v >= w0: u0 is the largest ceil(-z_j M / C_j) of one-signed numbers,
+    v0 the largest ceil(z_j M / C_j), and w0 that of |z_j| of signed ones; each at least 0. Let t = max(u0 + v0, w0) and k = t - u0 - v0.
     For r >= t there are r - u0 - v0 + 1 levels with u + v = r, so the sum is that of
     (k + 1 + i) q^(t + i) over i >= 0: q^t ((k + 1) / (1 - q) + q / (1 - q)^2), which is
     q^t (k + 1 / (1 - q)) / (1 - q). Without one-signed numbers there is one level r >= w0 and the
@@ -254,12 +258,14 @@ def hull_levels(hull: Any, noise: list[int]) -> tuple[int, int]:
     return least, least - down - up if hull.split else 0
 
 
-def weigh_one_draw(draw: OneDraw, outcomes, ones, others) -> Loss:
+def weigh_one_draw(
+    draw: OneDraw, outcomes: Sequence[int], ones: Sequence[int], others: Sequence[int]
+) -> Cost:
     """Return what several numbers cost that share one draw."""
     moved = [one - other for one, other in zip(ones, others, strict=True)]
     if not any(moved):
-        return Loss()
-    law = draw._law
+        return Cost()
+    law: Any = draw._law
     if draw.budget.is_zcdp:
         return _normal(divergence(law, moved))
     (t, k), (u, m) = (
@@ -270,11 +276,11 @@ def weigh_one_draw(draw: OneDraw, outcomes, ones, others) -> Loss:
     if rounded:
         step = -1 / math.expm1(-law.rate)
         pure += Fraction(math.log((k + step) / (m + step)))
-    return Loss(pure, draw.budget.amount**2 / 2, rounded=rounded)
+    return Cost(pure, draw.budget.amount**2 / 2, rounded=rounded)
 
 
 def divergence(law: Any, moved: list[int]) -> Fraction:
-    """Return what a move costs by correlated Gaussians: the least f(s) of `noise.noise_on_several_sums`."""
+    """Return what a move costs by correlated Gaussians: the least f(s) there."""
     pairs = list(zip(moved, law.sides, strict=True))
     parts = [Fraction(move, clip) for move, (clip, signed) in pairs if law._is_together(signed)]
     alone = [Fraction(move, clip) for move, (clip, signed) in pairs if not law._is_together(signed)]
@@ -284,9 +290,8 @@ def divergence(law: Any, moved: list[int]) -> Fraction:
     a, b = law.variances
     best = math.floor(sum(parts) * b / (a + len(parts) * b) * law.parts)
     shifts = [Fraction(best + step, law.parts) for step in (0, 1)]
-    return cost + min(
-        s**2 / (2 * b) + sum((part - s) ** 2 for part in parts) / (2 * a) for s in shifts
-    )
+    found = (s**2 / (2 * b) + sum((part - s) ** 2 for part in parts) / (2 * a) for s in shifts)
+    return Fraction(cost + min(found))
 
 
 def outcome_of(call: Call, result: Any) -> list[int]:
@@ -301,10 +306,12 @@ def outcome_of(call: Call, result: Any) -> list[int]:
 
 
 def sums_of(_: Call, outcome: list[int]) -> np.ndarray:
+    """Return numbers with their noise as the library has them."""
     return np.asarray(integers.narrow(np.array(outcome, object)))
 
 
 def joint_noise_of(call: Call, outcome: list[int]) -> list[np.ndarray]:
+    """Return the same of several numbers, each of all partitions."""
     parts = np.split(np.array(outcome, object), len(call.given["clips"]))
     return [np.asarray(integers.narrow(part)) for part in parts]
 
@@ -315,31 +322,31 @@ def drawn_by(call: Call, sizes: str) -> Any:
     return laws, call.marks, whole(call.given[sizes])
 
 
-def weigh_sums(x: Call, y: Call) -> Loss:
+def weigh_sums(x: Call, y: Call) -> Cost:
     """Return what numbers with noise cost, of which some share a draw."""
     draws = defaultdict(list)
     numbers = zip(x.marks, x.outcome, x.numbers, y.numbers, strict=True)
     for mark, *number in sorted(numbers):
         draws[x.spy.drawn[mark].draw].append(number)
-    loss = Loss()
+    cost = Cost()
     for draw, each in draws.items():
         law, columns = x.spy.drawn[draw].law, zip(*each, strict=True)
-        loss += (
+        cost += (
             weigh_one_draw(law, *columns)
             if isinstance(law, OneDraw)
             else weigh_numbers([law], *columns)
         )
-    return loss
+    return cost
 
 
-def weigh_histogram(x: Call, y: Call) -> Loss:
+def weigh_histogram(x: Call, y: Call) -> Cost:
     """Return what a noisy histogram costs."""
     ones, others = (whole(call.given["people"]) for call in (x, y))
     return weigh_numbers(x.spy.laws, whole(x.outcome), ones, others)
 
 
-def weigh_looks(x: Call, y: Call) -> Loss:
-    """Return what two looks cost: the second alone, of which the first is made; or both apart."""
+def weigh_two_histograms(x: Call, y: Call) -> Cost:
+    """Return what two histograms cost: the second alone, of which the first is made; or both apart."""
     first, second, cells = x.owner._split(x.outcome)
     people = [call.given["people"] for call in (x, y)]
     octaves = [whole(np.add.reduceat(each, x.owner._starts, axis=-1)) for each in people]
@@ -367,16 +374,18 @@ def people_of(call: Call) -> dict[Hashable, tuple[int, int]]:
 NOBODY = {"view": PartitionView.of_all(Summary.nothing())}
 
 
-def kept_names(call: Call, kept: np.ndarray) -> frozenset:
+def kept_names(call: Call, kept: np.ndarray) -> frozenset[Hashable]:
+    """Return the names of the partitions that were selected."""
     names = list(people_of(call))
     return frozenset(names[index] for index in kept.tolist())
 
 
-def kept_indexes(call: Call, names: frozenset) -> np.ndarray:
+def kept_indexes(call: Call, names: frozenset[Hashable]) -> np.ndarray:
+    """Return the places of the partitions of these names."""
     return np.array([i for i, name in enumerate(people_of(call)) if name in names], np.int64)
 
 
-def weigh_selection(x: Call, y: Call) -> Loss:
+def weigh_selection(x: Call, y: Call) -> Cost:
     """Return what the partitions cost that are named or not; the part of delta is kept apart."""
     selection, ones, others = y.owner.selection, people_of(x), people_of(y)
     pairs = {name: (ones.get(name, (0, 0)), others.get(name, (0, 0))) for name in ones | others}
@@ -388,98 +397,100 @@ def weigh_selection(x: Call, y: Call) -> Loss:
         for name, (one, other) in moved.items()
         if one[0] != other[0]
     ]
-    return sum(costs, Loss())
+    return sum(costs, Cost())
 
 
 def weigh_weights(
     selection: WeightedThreshold, moved: list[tuple[tuple[int, int], tuple[int, int]]]
-) -> Loss:
+) -> Cost:
     """Return what weighted selection costs, whatever its outcome.
 
     Sums of partitions that are open in both databases move in L2; of the others the chance that one
     of them is kept counts, by the tail of the normal distribution, which is above that of the
     noise.
     """
-    loss, deviation = Loss(), math.sqrt(selection.variance)
+    cost, deviation = Cost(), math.sqrt(selection.variance)
     for (people, weights), (others, sums) in moved:
         if min(people, others) >= selection.pre_threshold:
-            loss += weigh_numbers([(GAUSS, selection.variance)], [0], [weights], [sums])
+            cost += weigh_numbers([(GAUSS, selection.variance)], [0], [weights], [sums])
         elif max(people, others) >= selection.pre_threshold:
             missing = selection.threshold - max(weights, sums)
-            loss += Loss(delta=Fraction(math.erfc(missing / deviation / math.sqrt(2)) / 2))
-    return loss
+            cost += Cost(delta=Fraction(math.erfc(missing / deviation / math.sqrt(2)) / 2))
+    return cost
 
 
-def selected_once(losses: dict[str, Loss], program: Program) -> dict[str, Loss]:
-    """Return the losses with that of weighted selection in all buckets together.
+def selected_once(costs: Mapping[str, Cost], program: Program) -> Mapping[str, Cost]:
+    """Return the costs with that of weighted selection in all buckets together.
 
     Where epsilon is spent, it may cost its share if it costs no more than its rho and delta.
     """
     selection = program.selection
     if not isinstance(selection, WeightedThreshold):
-        return losses
-    names = [name for name in losses if name.startswith("selected-")]
-    whole = sum((losses[name] for name in names), Loss())
+        return costs
+    names = [name for name in costs if name.startswith("selected-")]
+    whole = sum((costs[name] for name in names), Cost())
     if whole.rho > selection.rho or whole.delta > selection.delta:
         raise Fault("the selection of partitions costs more than its share")
     if not program.composed.is_zcdp:
         [share] = [cost for label, cost, _ in program.entries if label == SELECTION]
-        whole = Loss(share.amount, share.amount**2 / 2, share.delta)
-    return {name: loss for name, loss in losses.items() if name not in names} | {"all": whole}
+        whole = Cost(share.amount, share.amount**2 / 2, share.delta)
+    return {name: cost for name, cost in costs.items() if name not in names} | {"all": whole}
 
 
-def _weigh_decision(selection, kept: bool, one: int, other: int) -> Loss:
+def _weigh_decision(selection: Any, kept: bool, one: int, other: int) -> Cost:
     keeping = [selection.probability(number) for number in (one, other)]
     p, q = keeping if kept else (1 - chance for chance in keeping)
     if p == q:
-        return Loss()
+        return Cost()
     least = exp_interval(selection.epsilon, 256)[0]
     beyond = max(Fraction(0), p - least * q, q - least * p)
     most = float(selection.epsilon)
     pure = most if not q else -most if not p else math.log(p / q)
     capped = Fraction(max(-most, min(most, pure)))
-    return Loss(capped, selection.epsilon**2 / 2, beyond, 1)
+    return Cost(capped, selection.epsilon**2 / 2, beyond, 1)
 
 
 # ---------------------------------------------------------------- searches
 
 
-def weigh_search(x: Call, y: Call) -> Loss:
-    """Return what a choice costs by its whole distributions."""
-    one, other = x.chances, y.chances
-    possible = [each for each in one | other if max(one.get(each, 0), other.get(each, 0)) > LEAST]
-    if any(not one.get(each) or not other.get(each) for each in possible):
+def weigh_search(x: Call, y: Call) -> Cost:
+    """Return what a choice costs at its outcome, and by all cells of both laws under zCDP."""
+    own = [] if x.outcome is None else [x.outcome, x.outcome + 1]
+    begins = sorted({*x.law.starts, *y.law.starts, *own} - {x.law.stop})
+    ones, others = (np.array(call.law.masses(begins)) for call in (x, y))
+    possible = np.maximum(ones, others) > LEAST
+    if (np.minimum(ones, others)[possible] <= 0).any():
         raise Fault(f"{type(x.owner).__name__} can end elsewhere")
-    pure = Fraction(math.log(one[x.outcome]) - math.log(other[x.outcome]))
-    ps, qs = (np.log([chances[each] for each in possible]) for chances in (one, other))
+    at = -1 if x.outcome is None else begins.index(x.outcome)
+    pure = Fraction(math.log(ones[at]) - math.log(others[at]))
+    pairs = np.log(ones[possible]), np.log(others[possible])
+    ratios = pairs[0] - pairs[1]
+    above, below = (Fraction(float(each)) for each in (ratios.max(), ratios.min()))
     rho = max(
         np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1) / order
-        for p, q in ((ps, qs), (qs, ps))
+        for p, q in (pairs, pairs[::-1])
         for order in ORDERS
     )
-    return Loss(pure, Fraction(rho), rounded=1)
+    beside = {"above": above - pure, "below": pure - below}
+    return Cost(pure, Fraction(rho), rounded=1, **beside)
 
 
-def _of_candidates(call: Call) -> list[tuple[Hashable, float]]:
-    chances = laws.distribution(call.owner, call.given["profile"], call.given["candidates"])
-    return list(enumerate(chances))
+def _of_candidates(call: Call) -> Law:
+    return search_laws.law_of(call.owner, call.given["profile"], call.given["candidates"])
 
 
-def _of_thresholds(call: Call) -> list[tuple[Hashable, float]]:
+def _of_thresholds(call: Call) -> Law:
     extension, top, usual = (call.given[name] for name in ("extension", "top", "usual"))
-    chances = laws.thresholds(call.owner, extension, top, top if usual is None else usual)
-    return list(zip([*range(top + 1), None], chances, strict=True))
+    of_top = top if usual is None else usual
+    return search_laws.law_of_thresholds(call.owner, extension, top, of_top)
 
 
-def _of_node(call: Call) -> list[tuple[Hashable, float]]:
-    node = call.given["node"]
-    chances = laws.chances_at(call.owner, node, call.given["candidates"])
-    return list(zip([*range(node.first, node.stop), None], chances, strict=True))
+def _of_node(call: Call) -> Law:
+    return search_laws.law_of_node(call.owner, call.given["node"], call.given["candidates"])
 
 
-def _of_scan(call: Call) -> list[tuple[Hashable, float]]:
-    chances = laws.scan_chances(call.owner)
-    return list(zip([*range(len(chances) - 1), None], chances, strict=True))
+def _of_scan(call: Call) -> Law:
+    return search_laws.law_of_scan(call.owner)
 
 
 def _place(call: Call, stop: Stop | None) -> int | None:
@@ -501,7 +512,7 @@ def _searched(owner: type) -> Kind:
         weigh_search,
         lambda call: (call.owner, call.given["candidates"]),
         _of_candidates,
-        lambda call, value: list(call.given["candidates"]).index(value),
+        lambda call, value: call.given["candidates"].index(value),
         lambda call, index: call.given["candidates"][index],
     )
 
@@ -540,7 +551,7 @@ KINDS = [
     Kind(
         CliffChoice,
         "draw",
-        weigh_looks,
+        weigh_two_histograms,
         lambda call: (call.owner, call.given["people"].shape),
         counts="people",
         leans=2,
@@ -574,176 +585,10 @@ KINDS = [
         SparseVectorScan,
         "stop",
         weigh_search,
-        lambda call: call.owner.rate,
+        lambda call: (call.owner.rate, int(call.owner.lengths.sum())),
         _of_scan,
         _place,
         _stop,
     ),
 ]
 KIND_OF = {kind.owner: kind for kind in KINDS}
-
-
-# ---------------------------------------------------------------- runs
-
-
-class Run:
-    """One run, which notes its draws under the name of the step that draws them.
-
-    Args:
-        seed: of the randomness, and of the key by which rows stay.
-        lean: from -2 to 2. Below 0 additive noise is below 0, above 0 above it, and that of noisy
-            histograms too from 2 on; searches choose any possible candidate. 0: nothing leans.
-        before: the run whose outcomes are forced.
-    """
-
-    def __init__(self, seed: int, lean: int = 0, before: "Run | None" = None) -> None:
-        self.calls: dict[str, list[Call]] = defaultdict(list)
-        self.losses: dict[str, Loss] = defaultdict(Loss)
-        self._source = np.random.default_rng((seed, before is not None))
-        self._key = np.random.default_rng(seed).bytes(32)
-        self._lean, self._before = lean, before
-        self.program: Program | None = None
-        self._left = {name: [*calls] for name, calls in before.calls.items()} if before else {}
-        self._name, self._inside = "", False
-
-    @contextlib.contextmanager
-    def patched(self) -> Iterator[None]:
-        """Let every private draw of the library be one of this run, in this block."""
-
-        def once(_, name, draw):
-            self._name = name
-            return draw()
-
-        def release(program, *args):
-            self.program = program
-            return RELEASE(program, *args)
-
-        with contextlib.ExitStack() as stack:
-            for owner, method in ((AdditiveNoise, "_draw"), (OneDraw, "draw")):
-                stack.enter_context(mock.patch.object(owner, method, _marking(owner, method)))
-            for kind in KINDS:
-                method = self._method(kind, getattr(kind.owner, kind.method))
-                stack.enter_context(mock.patch.object(kind.owner, kind.method, method))
-            stack.enter_context(mock.patch.object(Barriers, "once", once))
-            stack.enter_context(mock.patch.object(Program, "release", release))
-            stack.enter_context(mock.patch.object(layout, "fresh_key", lambda: self._key))
-            stack.enter_context(mock.patch.object(Noise, "words", _unknown))
-            yield
-        for name, calls in self._left.items():
-            if calls:
-                raise Fault(f"{name}: fewer draws than before")
-
-    def _method(self, kind: Kind, original: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = inspect.signature(original)
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            bound = parameters.bind(*args, **kwargs)
-            bound.apply_defaults()
-            if self._inside:
-                return original(*bound.args, **bound.kwargs)
-            leans = int(np.sign(self._lean)) * (abs(self._lean) >= kind.leans)
-            spy = Spy(self._source, leans, kind.marked)
-            given = dict(bound.arguments) | {"noise": spy}
-            owner = given.pop("self")
-            self._inside = True
-            try:
-                result = original(owner, **given)
-                if kind.counts and not np.size(given[kind.counts]):
-                    return result
-                call = Call(owner, given, spy, self._numbers(kind, given))
-                call.outcome = kind.outcome(call, result)
-                if kind.chances and kind.result(call, call.outcome) != result:
-                    raise Fault(f"{kind.owner.__name__} returns more than its outcome")
-                drawn = self._noted if self._before is None else self._forced
-                return kind.result(call, drawn(kind, call))
-            finally:
-                self._inside = False
-
-        return method
-
-    def _numbers(self, kind: Kind, given: dict[str, Any]) -> list[int]:
-        if kind.owner is JointNoise:
-            return whole(integers.concatenate(given["totals"]))
-        return whole(given["numbers"]) if kind.owner is AdditiveNoise else []
-
-    def _noted(self, kind: Kind, call: Call) -> Any:
-        if self._lean and kind.chances is not None:
-            possible = [each for each, chance in call.chances.items() if chance > POSSIBLE]
-            call.outcome = possible[self._source.integers(len(possible))]
-        self.calls[self._name].append(call)
-        return call.outcome
-
-    def _forced(self, kind: Kind, call: Call) -> Any:
-        left = self._left.get(self._name, [])
-        alike = [each for each in left if type(each.owner) is kind.owner]
-        if not alike and kind.owner is Program:  # nobody was in that bucket, and nothing was kept
-            alike = [dataclasses.replace(call, given=NOBODY, outcome=frozenset())]
-        if not alike:
-            raise Fault(f"{self._name}: another draw than before, of {kind.owner.__name__}")
-        # Several tables draw under the same names, in any order, by parameters of their own.
-        known = next((each for each in alike if kind.public(each) == kind.public(call)), None)
-        if known is None:
-            raise Fault(f"{self._name}: {kind.owner.__name__} draws by other parameters")
-        left[:] = [each for each in left if each is not known]
-        self.losses[self._name] += kind.weigh(known, call)
-        return known.outcome
-
-
-def _marking(owner: type, method: str) -> Callable[..., Any]:
-    """Return a method that draws noise, as one that returns marks where a spy asks for them."""
-    original, parameters = getattr(owner, method), inspect.signature(getattr(owner, method))
-
-    def marking(*args: Any, **kwargs: Any) -> Any:
-        drawn, noise = (
-            original(*args, **kwargs),
-            parameters.bind(*args, **kwargs).arguments["noise"],
-        )
-        if not getattr(noise, "marked", False):
-            return drawn
-        if owner is OneDraw:
-            return noise.marks(args[0], drawn)
-        return noise.marks(noise.laws[-1], [drawn])[0] if len(drawn) else drawn
-
-    return marking
-
-
-def _unknown(*_: Any) -> Any:
-    raise Fault("a private draw that is not among KINDS")
-
-
-def losses_between(
-    release: Callable[[Any], Any], less: Any, more: Sequence[Any], seed: int, lean: int = 0
-) -> Iterator[tuple[dict[str, Loss], Program]]:
-    """Yield the loss of each step of one release between a database and each of its neighbours.
-
-    Args:
-        release: database -> a `Released`.
-        less: the smaller database: what can be drawn of it can be drawn of the others.
-        more: databases with the same people and one person more.
-        seed: of all randomness.
-        lean: as in `Run`.
-
-    Yields:
-        The losses, and the program that released.
-
-    Raises:
-        Fault: where what was released differs, or depends on data in another way.
-    """
-    first = Run(seed, lean)
-    with first.patched():
-        one = release(less)
-    for each in more:
-        second = Run(seed, lean, first)
-        with second.patched():
-            other = release(each)
-        if _told(one) != _told(other):
-            raise Fault("what was released differs")
-        yield selected_once(second.losses, second.program), second.program
-
-
-def _told(released: Any) -> str:
-    tables = []
-    for each in (released, *released.others):
-        record = {name: part for name, part in each.record.items() if name != "date"}
-        tables.append((each.table.schema, each.table.to_pydict(), record))
-    return repr(tables)
