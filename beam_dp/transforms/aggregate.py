@@ -29,7 +29,7 @@ from beam_dp.transforms.partitions import (
     partition_count,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names, shard_number
+from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
 from beam_dp.transforms.stages.bound_and_summarise import First, Summarise
 from beam_dp.transforms.stages.draws_folder import draws_of
 from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
@@ -173,10 +173,9 @@ class PrivateAggregate(RowsOfPeople):
             "Make another object, with a budget of its own.",
         )
         self._layout = layout = self._laid_out(self._program.columns)
-        shards = shard_number.number_of(pcoll, self.shards)
-        messages = shard_number.messages(shards, pcoll.pipeline)
+        is_engine = guards.may_recompute(pcoll.pipeline)
         places = draw_once.BucketPartitions(
-            layout, draw_once.bucket_count(layout, self._program.keep_rows, messages)
+            layout, draw_once.bucket_count(layout, self._program.keep_rows, is_engine)
         )
         noise = noise_off.noise()
         # A trial names the partitions that are likely to be with this budget.
@@ -191,7 +190,7 @@ class PrivateAggregate(RowsOfPeople):
             program.measures,
             program.shared_measures,
             places.buckets,
-            shards,
+            self.shards,
         )
         private = program.selection is not None
         if program.request.chooses or private:

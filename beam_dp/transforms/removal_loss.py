@@ -17,13 +17,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.stages import (
-    draw_once,
-    guards,
-    output_names,
-    quick_steps,
-    shard_number,
-)
+from beam_dp.transforms.stages import draw_once, guards, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import Summarise, open_bucket
 from beam_dp.transforms.stages.output_names import row_type
 
@@ -141,14 +135,10 @@ class RemovalLoss(RowsOfPeople):
         self._check_input(pcoll, (column.name for column in loss.columns))
         layout = self._laid_out(loss.columns)
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
-        shards = shard_number.number_of(pcoll, self.shards)
-        messages = shard_number.messages(shards, pcoll.pipeline)
-        places = draw_once.BucketPartitions(
-            layout, draw_once.bucket_count(layout, loss.keep_rows, messages)
-        )
+        places = draw_once.BucketPartitions(layout, draw_once.bucket_count(layout, loss.keep_rows))
         names = (*output_names.field_names(self.partition, ()), "profile")
         kinds = [Any for _ in self.partition] + [list[float]]
         kind = row_type(list(zip(names, kinds, strict=True)))
-        summarise = Summarise(layout, bounder, measures_of(loss), (), places.buckets, shards)
+        summarise = Summarise(layout, bounder, measures_of(loss), (), places.buckets, self.shards)
         profiles = quick_steps.flat_mapped(_profiles, loss, places, names)
         return pcoll | "Summarise" >> summarise | "Profiles" >> profiles.with_output_types(kind)

@@ -57,7 +57,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
 )
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 
-BLOCK_ROWS = 1 << 13
+BLOCK_ROWS, MESSAGE_ROWS = 1 << 13, 1 << 11
 _MANY, _MOST = 64, 1 << 16
 _LARGEST = 2**63 - 1
 _KEPT = 2  # lists of one process
@@ -118,7 +118,7 @@ def cut(rows: _Rows) -> Iterator[_Rows]:
         yield from (few for few, _ in wire.parts(part, pickle.dumps))
 
 
-def bucket_count(layout: Layout, keep_rows: bool = False, messages: int = 1) -> int:
+def bucket_count(layout: Layout, keep_rows: bool = False, is_engine: bool = False) -> int:
     """Return how many buckets the partitions are cut into: as many as hold a block of public ones.
 
     All summaries of a bucket meet in the memory of one worker, and what it draws is stored.
@@ -126,15 +126,16 @@ def bucket_count(layout: Layout, keep_rows: bool = False, messages: int = 1) -> 
     Args:
         layout: which columns hold what.
         keep_rows: whether a partition has owner lines, not a summary only.
-        messages: how many the runner needs (`shard_number.messages`).
+        is_engine: whether the runner sends a bucket as one message (see `shard_number`): then it
+            holds fewer. (The size of the input decides nothing: blocks are seen.)
     """
     if not layout.partition:
         return 1
     if layout.public is None:
-        return max(_MANY if keep_rows else 8, messages)
+        return _MANY if keep_rows else 8
     keys = len(layout.public)
-    fewest = max(_MANY if keep_rows else 1, messages)
-    return min(_MOST, max(-(-keys // BLOCK_ROWS), min(fewest, keys)))
+    filled = -(-keys // (MESSAGE_ROWS if is_engine else BLOCK_ROWS))
+    return min(_MOST, max(filled, min(_MANY, keys) if keep_rows else 1))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -42,7 +42,8 @@ SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_s
 BUFFER, BUFFER_BYTES = "data_buffer_size_limit", 1 << 16
 """The experiment that says how many bytes Beam's Java runners gather in a message to a worker.
 
-They queue up to 100 messages, each of 1 MB or of one larger element, outside of their heap.
+They queue up to 100 messages, each of 1 MB or of one larger element, outside of their heap. 20
+million rows in messages of Beam's 1 MB ended on Flink as "Direct buffer memory".
 """
 
 

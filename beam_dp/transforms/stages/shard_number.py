@@ -82,14 +82,6 @@ def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
     return min(MOST, 1 << (max(FEWEST, wanted) - 1).bit_length())
 
 
-def messages(shards: int, pipeline: beam.Pipeline) -> int:
-    """Return in how many parts an engine must get what the people in so many shards have; else 1.
-
-    Buckets of partitions are groups as well, so there are as many, where shards are many.
-    """
-    return min(MANY, shards) if shards > FEWEST and guards.may_recompute(pipeline) else 1
-
-
 def workers_of(pipeline: beam.Pipeline) -> int:
     """Return how many workers the options of a pipeline name, 0 if none do."""
     options = pipeline.options.get_all_options()

@@ -93,16 +93,6 @@ def test_engines_that_send_a_shard_as_one_message_have_more_shards(
     assert number(Source(size), runner=runner, **options) == expected
 
 
-@pytest.mark.parametrize(
-    ("shards", "expected"), [(2, 1), (64, 1), (128, 128), (1024, 1024), (1 << 16, 1024)]
-)
-def test_engines_get_summaries_in_as_many_messages(shards: int, expected: int) -> None:
-    for runner in ("FnApiRunner", "PrismRunner", *guards.RECOMPUTING):
-        pipeline = beam.Pipeline(runner)
-        is_engine = runner in guards.RECOMPUTING
-        assert shard_number.messages(shards, pipeline) == (expected if is_engine else 1)
-
-
 @pytest.mark.parametrize("shards", [0, 3, -64, 1 << 17, 64.0, True, "64"])
 def test_what_is_no_number_is_refused(shards: object) -> None:
     with pytest.raises(ValueError, match="shards must be a power of two from 1 to 65536, not"):
