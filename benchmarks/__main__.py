@@ -8,6 +8,7 @@
     python -m benchmarks statistics           other statistics beside the published mechanism
     python -m benchmarks together             numbers that share a draw; means far from 0
     python -m benchmarks many_partitions      tables of many partitions beside an expert
+    python -m benchmarks agreement            tables that agree beside tables apart
     python -m benchmarks selection            partitions that are selected without a bound
     python -m benchmarks faults               processes killed at random moments, on every engine
 
@@ -28,6 +29,7 @@ TABLES = (
     ["statistics"],
     ["together"],
     ["many_partitions"],
+    ["agreement"],
     ["selection"],
 )
 PROGRAMS = {name for name, *_ in TABLES} | {"speed", "data", "faults"}

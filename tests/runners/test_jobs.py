@@ -6,6 +6,7 @@ At epsilon 10,000 all noise is 0 but for a chance below e^-100, so that what is 
 import csv
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -134,3 +135,17 @@ def test_one_person_with_very_many_keys(job_options: PipelineOptions, tmp_path: 
     found = run(aggregate.main, words, job_options, source, out)
     people = {day: int(row["people_count"]) for day, row in found.items()}
     assert people == {str(day): len(truth(day)) for day in DAYS}
+
+
+@pytest.mark.parametrize("kept", [PUBLIC, ["--delta", "1e-12"]])
+def test_tables_that_agree(kept: list[str], job_options: PipelineOptions, tmp_path: Path) -> None:
+    """Counts and sums of all rows are those of the days, and of what is not listed, exactly."""
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    write(source, [*VISITS, LONER])
+    words = ["--person", "visitor", "--partition", "day", "--also_by", "total", *kept]
+    run(aggregate.main, [*words, "--count", "--sum", "minutes"], job_options, source, out)
+    days, [total] = read(out), read(tmp_path / "out_total.csv")
+    assert len(days) == 4  # day 4, or (other)
+    for name in ("count", "sum_minutes"):
+        assert sum(Decimal(day[name]) for day in days) == Decimal(total[name])
+    assert int(total["count"]) == pytest.approx(len(VISITS), abs=2)

@@ -36,6 +36,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import wire
@@ -602,6 +603,8 @@ def typed(column: np.ndarray, whole: bool) -> np.ndarray:
         return column.astype(np.float64)
     if column.dtype == np.int64:
         return column
+    if column.dtype == np.float64 and (np.abs(column) <= integers.WIDE).all():
+        return column.astype(np.int64)
     pairs = zip(column.tolist(), np.isnan(column.astype(float)), strict=True)
     cells = [None if lacks else max(-_LARGEST, min(_LARGEST, int(n))) for n, lacks in pairs]
     return np.array(cells, object if None in cells else np.int64)
