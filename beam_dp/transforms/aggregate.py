@@ -172,8 +172,9 @@ class PrivateAggregate(RowsOfPeople):
             "Make another object, with a budget of its own.",
         )
         self._layout = layout = self._laid_out(self._program.columns)
+        is_engine = guards.may_recompute(pcoll.pipeline)
         places = draw_once.BucketPartitions(
-            layout, draw_once.bucket_count(layout, self._program.keep_rows)
+            layout, draw_once.bucket_count(layout, self._program.keep_rows, is_engine)
         )
         noise = noise_off.noise()
         # A trial names the partitions that are likely to be with this budget.

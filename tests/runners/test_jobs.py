@@ -127,6 +127,16 @@ def test_shares_preprocessing_and_a_search(job_options: PipelineOptions, tmp_pat
     assert {"1", "2", "3", "4"} == set(found)
 
 
+def test_one_person_with_very_many_keys(job_options: PipelineOptions, tmp_path: Path) -> None:
+    """Those lines as one element would be more than Flink's sorter takes (5,505,024 bytes)."""
+    source, out = tmp_path / "in.parquet", tmp_path / "out.csv"
+    write(source, [*VISITS, *({**LONER, "day": 1000 + n} for n in range(250_000))])
+    words = ["--person", "visitor", "--partition", "day", "--people_count", "--delta", "1e-12"]
+    found = run(aggregate.main, words, job_options, source, out)
+    people = {day: int(row["people_count"]) for day, row in found.items()}
+    assert people == {str(day): len(truth(day)) for day in DAYS}
+
+
 @pytest.mark.parametrize("kept", [PUBLIC, ["--delta", "1e-12"]])
 def test_tables_that_agree(kept: list[str], job_options: PipelineOptions, tmp_path: Path) -> None:
     """Counts and sums of all rows are those of the days, and of what is not listed, exactly."""

@@ -9,7 +9,7 @@ import abc
 import dataclasses
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 ALPHA = Fraction(48, 1000)
 """Chance that the noise exceeds its tail bound; the rest of 5% is for what comes
 before the noise (the floor of two phases)."""
+
+_SIDES = ("below", "above", "rank")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,6 +53,15 @@ class Released:
     rank: np.ndarray
     loss: ClippingLoss | None = None
     origin: float = 0.0
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what is pickled: of a column that holds one number, as most do, this alone."""
+        return vars(self) | {name: _shortened(vars(self)[name]) for name in _SIDES}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` returned."""
+        vars(self).update(state)
+        vars(self).update({n: np.full(*state[n]) for n in _SIDES if type(state[n]) is tuple})
 
     @classmethod
     def within(cls, values: np.ndarray, errors: np.ndarray) -> "Released":
@@ -175,6 +186,13 @@ class Released:
     def high(self) -> np.ndarray:
         """The upper ends of the intervals."""
         return _end(self.values, self.above)
+
+
+def _shortened(column: np.ndarray) -> Any:
+    """Return the shape and the number of a column that holds one number; else the column."""
+    if column.dtype != float or not column.size or (column != column.flat[0]).any():
+        return column
+    return column.shape, column.flat[0]
 
 
 def _end(values: np.ndarray, distance: np.ndarray) -> np.ndarray:

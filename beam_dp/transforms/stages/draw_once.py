@@ -58,11 +58,13 @@ from beam_dp.transforms.stages.bound_and_summarise import (
 )
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 
-BLOCK_ROWS = 1 << 13
+BLOCK_ROWS, MESSAGE_ROWS = 1 << 13, 1 << 11
 _MANY, _MOST = 64, 1 << 16
 _LARGEST = 2**63 - 1
 _KEPT = 2  # lists of one process
 _TOGETHER = tuple[int, tuple[int, "Block"]]
+START = -1
+"""The key of what starts the step that combines, beside the buckets of blocks."""
 _Rows = TypeVar("_Rows", "Block", Selected)
 Suppress = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
 """Makes output columns of released ones."""
@@ -117,7 +119,7 @@ def cut(rows: _Rows) -> Iterator[_Rows]:
         yield from (few for few, _ in wire.parts(part, pickle.dumps))
 
 
-def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
+def bucket_count(layout: Layout, keep_rows: bool = False, is_engine: bool = False) -> int:
     """Return how many buckets the partitions are cut into: as many as hold a block of public ones.
 
     All summaries of a bucket meet in the memory of one worker, and what it draws is stored.
@@ -125,13 +127,16 @@ def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
     Args:
         layout: which columns hold what.
         keep_rows: whether a partition has owner lines, not a summary only.
+        is_engine: whether the runner sends a bucket as one message (see `shard_number`): then it
+            holds fewer. (The size of the input decides nothing: blocks are seen.)
     """
     if not layout.partition:
         return 1
     if layout.public is None:
         return _MANY if keep_rows else 8
     keys = len(layout.public)
-    return min(_MOST, max(-(-keys // BLOCK_ROWS), min(_MANY, keys) if keep_rows else 1))
+    filled = -(-keys // (MESSAGE_ROWS if is_engine else BLOCK_ROWS))
+    return min(_MOST, max(filled, min(_MANY, keys) if keep_rows else 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -296,6 +301,17 @@ def draw_bucket(
         yield number * places.buckets + bucket, block
 
 
+def draw_under_bucket(element: _Bucket, *how: Any) -> Iterator[_TOGETHER]:
+    """Yield the numbered blocks of a bucket under the bucket; of bucket 0 `START` too.
+
+    (Under one key, Flink puts what one worker draws into one record.)
+    """
+    if element[0] == 0:
+        yield START, (0, Block(listed([])))
+    for numbered in draw_bucket(element, *how):
+        yield element[0], numbered
+
+
 def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
     """Return the one element behind a barrier: one draw, however often noise was drawn."""
     return next(iter(numbered[1]))
@@ -315,9 +331,16 @@ def stored_together(grouped: tuple[int, Iterable[tuple[int, _Rows]]]) -> Iterato
     yield from (parts[number] for number in sorted(parts))
 
 
-def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
-    """Return an empty element for a group, with nothing of its content."""
-    return b""
+def stored_blocks(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[Block]:
+    """Yield the blocks of a bucket, of one draw."""
+    if grouped[0] != START:
+        yield from stored_together(grouped)
+
+
+def started(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[bytes]:
+    """Yield one empty element in all, with nothing of what was drawn."""
+    if grouped[0] == START:
+        yield b""
 
 
 def sums_of(block: Block, program: Program) -> np.ndarray:
@@ -459,10 +482,12 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
             chosen = summaries | "ChooseClips" >> typed
             clips = beam.pvalue.AsSingleton(behind_a_barrier(chosen, "Clips"))
         sides = [clips, *first]
-        draw = quick_steps.flat_mapped(draw_bucket, self.program, self.partitions, *how, *sides)
-        numbered = summaries | "DrawNumbers" >> draw.with_output_types(tuple[int, Block])
+        given = self.program, self.partitions, *how, *sides
         if guards.may_recompute(summaries.pipeline):
-            return self._kept_by_the_driver(numbered, sides)
+            draw = quick_steps.flat_mapped(draw_under_bucket, *given).with_output_types(_TOGETHER)
+            return self._kept_by_the_driver(summaries | "DrawNumbers" >> draw, sides)
+        draw = quick_steps.flat_mapped(draw_bucket, *given)
+        numbered = summaries | "DrawNumbers" >> draw.with_output_types(tuple[int, Block])
         blocks = behind_a_barrier(numbered, "Numbers")
         self.drawn = Drawn(blocks, sides, self.noise)
         if not self.combine:
@@ -474,20 +499,18 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)
 
     def _kept_by_the_driver(
-        self, numbered: beam.PCollection[tuple[int, Block]], sides: list[Any]
+        self, keyed: beam.PCollection[_TOGETHER], sides: list[Any]
     ) -> beam.PCollection[Block]:
         """Combine all blocks, read from a side input.
 
-        All have one key, so one task passes them on: all blocks of a bucket are of one draw.
+        Those of a bucket have one key, so one task passes them on: all are of one draw.
         """
-        together = quick_steps.mapped(lambda block: (0, block)).with_output_types(_TOGETHER)
-        keyed = numbered | "KeyBlocksTogether" >> together
         grouped = keyed | "StoreNumbers" >> beam.GroupByKey()
-        source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
+        source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_blocks)
         self.drawn = Drawn(source, sides, self.noise)
         if not self.combine:
             return source
-        start = grouped | "StartCombining" >> quick_steps.mapped(started)
+        start = grouped | "StartCombining" >> quick_steps.flat_mapped(started)
         return start | "CombineNumbers" >> quick_steps.flat_mapped(
             combined_all, beam.pvalue.AsIter(source), self.program
         )

@@ -39,6 +39,12 @@ AT_LEAST_ONCE = "streaming_mode_at_least_once"
 """The mode of Dataflow in which an element may be processed, and its result be kept, again."""
 SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_sampling"
 """Experiments of Beam: one has workers keep elements; one stops them from keeping failed ones."""
+BUFFER, BUFFER_BYTES = "data_buffer_size_limit", 1 << 16
+"""The experiment that says how many bytes Beam's Java runners gather in a message to a worker.
+
+They queue up to 100 messages, each of 1 MB or of one larger element, outside of their heap. 20
+million rows in messages of Beam's 1 MB ended on Flink as "Direct buffer memory".
+"""
 
 
 def check_input(subject: str, rows: beam.PCollection[Any]) -> None:
@@ -116,6 +122,8 @@ def _without_samples(subject: str, pipeline: beam.Pipeline) -> None:
         "Leave it out.",
     )
     options.add_experiment(NO_EXCEPTIONS)
+    if may_recompute(pipeline) and options.lookup_experiment(BUFFER) is None:
+        options.add_experiment(f"{BUFFER}={BUFFER_BYTES}")
 
 
 def may_recompute(pipeline: beam.Pipeline) -> bool:

@@ -6,6 +6,10 @@ once. So the memory for a shard, and how many workers have work, depend on the n
     shards = the power of two from 64 to 65,536 that is not below
              max(bytes of the input / 32 MiB, 4 * workers)
 
+and, where the runner is one of engines that send a shard as one message, nor below
+
+             min(bytes of the input / 1 MiB, 1024).
+
 *Why 32 MiB.* To settle a line of a person in a partition takes 130 to 144 bytes of memory. Parquet
 has 14 bytes per row of two integers and a number, CSV about 20: so 32 MiB hold 2.4 million rows. If
 each were a line of its own, a shard would need 350 MB, which the workers of all engines have; rows
@@ -14,6 +18,11 @@ header of 176 bytes, which is why there are not more shards.
 
 *Why 4 times the workers.* Shards have a common size up to chance; 4 for each worker let none wait
 for long.
+
+*Why 1 MiB.* Beam's Java runners queue up to 100 messages to a Python worker in memory outside of
+the heap (`DirectStreamObserver`), and Flink leaves some 100 MB for that: 20 million rows in 64
+shards ended as "OutOfMemoryError: Direct buffer memory". More than 1024 shards would cost Collect
+more time than they save memory.
 
 *What is known.* The sizes of the files that `ReadRows` and Beam's own readers of files match, the
 bytes of a table in memory, and the options of the runner, when the pipeline is built. Where nothing
@@ -35,9 +44,10 @@ from apache_beam.io.filebasedsource import FileBasedSource
 from apache_beam.pipeline import AppliedPTransform
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.stages import guards
 
-FEWEST, MOST = 64, 1 << 16
-BYTES = 32 << 20
+FEWEST, MANY, MOST = 64, 1 << 10, 1 << 16
+BYTES, SMALL = 32 << 20, 1 << 20
 PER_WORKER = 4
 WORKERS = ("direct_num_workers", "parallelism", "num_workers", "max_num_workers")
 """The options of runners that say how many workers there are."""
@@ -65,7 +75,10 @@ def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
     """
     if given is not None:
         return given
-    wanted = max(math.ceil(size_of(rows.pipeline) / BYTES), PER_WORKER * workers_of(rows.pipeline))
+    size = size_of(rows.pipeline)
+    wanted = max(math.ceil(size / BYTES), PER_WORKER * workers_of(rows.pipeline))
+    if guards.may_recompute(rows.pipeline):
+        wanted = max(wanted, min(MANY, math.ceil(size / SMALL)))
     return min(MOST, 1 << (max(FEWEST, wanted) - 1).bit_length())
 
 

@@ -4,6 +4,7 @@ Chances are sums of exact ones, over all outcomes of the noise but a tail that i
 """
 
 import math
+import pickle
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -238,3 +239,20 @@ def test_what_cut_pairs_would_have_added_leaves_ends_that_are_numbers(
         assert (found.low <= given.low).all() and (found.high >= given.high).all()
         if not signed:
             assert found.low.tolist() == given.low.tolist()
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (1000,), (1000, 3)])
+def test_a_column_of_one_number_is_pickled_as_one_and_comes_back(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(1).integers(-9, 9, shape)
+    several = np.arange(values.size, dtype=float).reshape(shape)
+    for side in (2.5, INF, math.nan):
+        constant = np.full(shape, side)
+        for below, above in ((constant, constant), (several, constant), (constant, several)):
+            given = Released(values, below, above, np.zeros(shape), None, 3.0)
+            found = pickle.loads(pickle.dumps(given))
+            assert vars(found).keys() == vars(given).keys() and found.origin == 3.0
+            for mine, theirs in zip(found.columns, given.columns, strict=True):
+                assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+                np.testing.assert_array_equal(mine, theirs)
+    shortened = pickle.dumps(Released.within(np.arange(1000.0), np.full(1000, 2.5)))
+    assert len(shortened) < 1.2 * np.arange(1000.0).nbytes

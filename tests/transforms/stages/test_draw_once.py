@@ -253,7 +253,8 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
     stored, start = list(above(sides[0], made_by)), list(above(mains[0], made_by))
     assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["StartCombining"]
     assert stored[-1].spec.urn == GROUP_BY_KEY and stored[-1] == start[-1]
-    assert draw_once.started((0, [])) == b""
+    groups = [(key, [(0, draw_once.Block(np.arange(3)))]) for key in (draw_once.START, 0, 1)]
+    assert [element for group in groups for element in draw_once.started(group)] == [b""]
 
 
 def test_a_group_by_key_stands_between_all_choices_and_the_draw() -> None:

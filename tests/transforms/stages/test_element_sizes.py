@@ -1,5 +1,6 @@
 """No element between stages is larger than the limit, whatever the sizes of the data."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import beam_dp as dp
 import beam_dp.testing
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms.stages import bound_and_summarise, draw_once
+from beam_dp.transforms.stages import bound_and_summarise, draw_once, guards
 from beam_dp.transforms.stages.bound_and_summarise import ReduceShards
 from beam_dp.transforms.stages.draw_once import bucket_count
 from tests.transforms.stages.test_bound_and_summarise import layout
@@ -34,7 +35,15 @@ def measured(element: Any) -> bool:
 
 
 @pytest.fixture
-def largest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def groups() -> Counter[tuple[Any, Any]]:
+    """Return the bytes under each key of each GroupByKey, which engines send as one message."""
+    return Counter()
+
+
+@pytest.fixture
+def largest(
+    monkeypatch: pytest.MonkeyPatch, groups: Counter[tuple[Any, Any]]
+) -> Iterator[list[int]]:
     """Return the bytes of each element that leaves a stage; the limit is small."""
     sizes: list[int] = []
 
@@ -47,6 +56,8 @@ def largest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
                 element = coder.decode_from_stream(stream, True)
                 if measured(element.value):
                     sizes.append(left - stream.size())
+                if isinstance(self, execution.GroupingBuffer):
+                    groups[self, element.value[0]] += left - stream.size()
             append(self, data)
 
         monkeypatch.setattr(buffer, "append", seen)
@@ -171,10 +182,40 @@ def test_what_is_released_does_not_depend_on_the_limit(monkeypatch: pytest.Monke
     assert len(expected) == len(NAMES)
 
 
+def largest_group(groups: Counter[tuple[Any, Any]]) -> float:
+    """Run a job with many keys as on an engine; return the largest part of all in one group."""
+    groups.clear()
+    whole = public(ADDED, batches=True, shards=128)
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create([rows(600, 5, OF_ALL)], reshuffle=False) | whole
+    return max(groups.values()) / groups.total()
+
+
+@pytest.mark.usefixtures("largest")
+def test_on_engines_no_group_has_much_of_all(
+    groups: Counter[tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flink failed at a million keys: all draws of a worker under one key are one record."""
+    monkeypatch.setattr(guards, "may_recompute", lambda _: True)
+    monkeypatch.setattr(draw_once, "MESSAGE_ROWS", 50)
+    assert largest_group(groups) < 0.02
+    under = draw_once.draw_under_bucket
+
+    def together(*given: Any) -> Iterator[Any]:
+        yield from ((min(0, key), block) for key, block in under(*given))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(draw_once, "draw_under_bucket", together)
+        assert largest_group(groups) > 0.1
+    monkeypatch.setattr(draw_once, "MESSAGE_ROWS", draw_once.BLOCK_ROWS)
+    assert largest_group(groups) > 0.1
+
+
 @pytest.mark.parametrize(("keys", "buckets"), [(1, 1), (8192, 1), (8193, 2), (1_000_000, 123)])
 def test_a_bucket_of_public_partitions_holds_a_block_of_keys(keys: int, buckets: int) -> None:
     made = layout(dp.PublicPartitions(range(keys)).index)
     assert bucket_count(made) == buckets
+    assert bucket_count(made, is_engine=True) == -(-keys // 2048)
     places = draw_once.BucketPartitions(made, buckets)
     found = [places._public(bucket) for bucket in range(buckets)]
     assert sorted(np.concatenate(found).tolist()) == list(range(keys))

@@ -12,6 +12,7 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms import trigger, window
 
 import beam_dp as dp
+from beam_dp.transforms.stages import guards
 
 BUDGET = dp.Budget(1, 1e-6)
 BOUNDS = dp.ContributionBounds(partitions=1)
@@ -168,3 +169,18 @@ def test_no_element_is_kept_that_made_a_step_fail(
     sent.view_as(DebugOptions).add_experiment("enable_always_on_exception_sampling")  # the service
     assert DataSampler.create(sent) is None
     assert set(given) < set(sent.view_as(DebugOptions).experiments)
+
+
+@pytest.mark.parametrize("given", [[], ["data_buffer_size_limit=1000"]])
+@pytest.mark.parametrize("runner", ["FnApiRunner", "PrismRunner", *guards.RECOMPUTING])
+def test_engines_send_small_messages_unless_the_job_says_otherwise(
+    runner: str, given: list[str], transform: beam.PTransform
+) -> None:
+    """20 million rows in messages of Beam's 1 MB end as "Direct buffer memory" on Flink."""
+    words = [f"--experiments={word}" for word in [*given, "other"]]
+    pipeline = beam.Pipeline(runner, PipelineOptions([*words, "--cluster_never_restarts"]))
+    _ = pipeline | beam.Create([{"person": 1, "day": 1}]) | transform
+    found = pipeline.options.view_as(DebugOptions).experiments
+    limits = [each for each in found if each.startswith("data_buffer_size_limit")]
+    is_engine = runner in guards.RECOMPUTING
+    assert limits == (given or ["data_buffer_size_limit=65536"] * is_engine)

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.stages import bound_and_summarise, noise_off, shard_number
+from beam_dp.transforms.stages import bound_and_summarise, guards, noise_off, shard_number
 from tests.hostile import support
 from tests.row_files import write
 
@@ -37,8 +37,13 @@ class Source(beam.PTransform):
         return pbegin | beam.Impulse() | beam.Map(lambda _: {})
 
 
-def number(*sources: beam.PTransform, given: int | None = None, **options: Any) -> int:
-    pipeline = beam.Pipeline("FnApiRunner", PipelineOptions.from_dictionary(options))
+def number(
+    *sources: beam.PTransform,
+    given: int | None = None,
+    runner: str = "FnApiRunner",
+    **options: Any,
+) -> int:
+    pipeline = beam.Pipeline(runner, PipelineOptions.from_dictionary(options))
     read = [pipeline | str(place) >> source for place, source in enumerate(sources)]
     rows = read | beam.Flatten() | beam.Map(lambda row: row)
     return shard_number.number_of(rows, given)
@@ -68,6 +73,24 @@ def test_the_rule(sizes: list[Any], options: dict[str, int], expected: int) -> N
     assert expected & (expected - 1) == 0
     mean = sum(size for size in sizes if type(size) is int) / expected
     assert mean <= shard_number.BYTES or expected == shard_number.MOST
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "expected"),
+    [
+        (64 << 20, {}, 64),
+        ((64 << 20) + 1, {}, 128),
+        (341_404_116, {}, 512),  # 20 million rows, which 64 shards did not bring through Flink
+        (14 * GIB, {}, 1024),
+        (64 * GIB, {}, 2048),
+        (1, {"parallelism": 1000}, 4096),
+    ],
+)
+@pytest.mark.parametrize("runner", guards.RECOMPUTING)
+def test_engines_that_send_a_shard_as_one_message_have_more_shards(
+    size: int, options: dict[str, int], expected: int, runner: str
+) -> None:
+    assert number(Source(size), runner=runner, **options) == expected
 
 
 @pytest.mark.parametrize("shards", [0, 3, -64, 1 << 17, 64.0, True, "64"])
