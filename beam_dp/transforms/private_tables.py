@@ -39,7 +39,7 @@ from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.row_queries import query_of
+from beam_dp.transforms.person_queries import query_of
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import adapted
 from beam_dp.transforms.stages.draw_once import Block
