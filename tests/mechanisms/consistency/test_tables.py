@@ -141,9 +141,9 @@ def released(values, below, above, noise):
     return ReleasedTable(Released.between(np.array(values), below, above), noise)
 
 
-def test_a_number_loses_half_of_its_ends_and_one_alone_at_most_half_of_a_deviation():
+def test_a_number_loses_a_quarter_of_its_ends_and_one_alone_at_most_half_of_a_deviation():
     noise = NoiseSize(6.0, 3.0, LAPLACE)
-    for size, loss in ((1, 1.5), (2, 50.0)):
+    for size, loss in ((1, 1.5), (2, 25.0)):
         numbers = np.zeros(size)
         found = released(numbers, numbers + 46.0, numbers + 66.0, noise).level(0.5)
         assert found.losses.tolist() == [2 * loss] * size and found.variance == 36
@@ -155,4 +155,4 @@ def test_numbers_without_any_end_are_not_known():
         found = released(values, nothing, nothing, noise).level(1.0)
         assert found.variance == UNKNOWN and np.isfinite(found.values).all()
     known = released([1.0, 2.0], nothing, np.array([9.0, np.inf]), noise).level(1.0)
-    assert known.variance == 9 and known.losses.tolist() == [1.5, 0]
+    assert known.variance == 9 and known.losses.tolist() == [0.75, 0]
