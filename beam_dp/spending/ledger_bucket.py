@@ -24,7 +24,8 @@ from beam_dp.spending.ledger_file import PATIENCE
 
 PAUSE = 0.2
 """How many seconds a job waits before it makes a change again."""
-_OTHER_STORE = "It would lose charges of jobs at once: take a file, or another store"
+_CHARGED = "This run is charged already"
+_OTHER_STORE = f"It would lose charges of jobs at once: take a file, or another store. {_CHARGED}"
 _EXTRAS = {"s3": '"apache-beam[aws]"', "gs": '"apache-beam[gcp]"'}
 _RAISED = (Exception,)
 Made = TypeVar("Made")
@@ -76,15 +77,19 @@ class GoogleObject:
         """Return the content and its version; None where there is no object."""
         from google.api_core.exceptions import NotFound, PreconditionFailed
 
-        try:
-            self._blob.reload()
-            version = self._blob.generation
-            return self._blob.download_as_bytes(if_generation_match=version), version
-        except PreconditionFailed:  # another job has written since
-            return self.read()
-        except NotFound:
-            self._blob.bucket.reload()  # or there is no bucket
-            return None, 0
+        start = time.monotonic()
+        while True:
+            try:
+                self._blob.reload()
+                version = self._blob.generation
+                return self._blob.download_as_bytes(if_generation_match=version), version
+            except PreconditionFailed:  # another job has written since
+                if time.monotonic() - start > PATIENCE:
+                    raise
+                time.sleep(PAUSE)
+            except NotFound:
+                self._blob.bucket.reload()  # or there is no bucket
+                return None, 0
 
     def write(self, content: bytes, version: int) -> bool:
         """Write the content if the object has that version still; return whether it was written."""
@@ -138,7 +143,8 @@ def changed(path: str, change: Callable[[str | None], tuple[str, Made]]) -> Made
         write = functools.partial(stored.write, written, version)
         if _tried(path, write):
             rule = "be in a store that refuses a write whose condition does not hold"
-            checks.require(not _tried(path, write), "Ledger", f"path {path!r}", rule, _OTHER_STORE)
+            again = _tried(path, write, _CHARGED)
+            checks.require(not again, "Ledger", f"path {path!r}", rule, _OTHER_STORE)
             return made
         time.sleep(PAUSE)
     rule = f"be changed by fewer jobs at once: it took more than {PATIENCE:.0f} s"
@@ -158,7 +164,7 @@ def _object(path: str) -> Any:
         raise checks.ParameterError("Ledger", "path", rule, hint) from None
 
 
-def _tried(path: str, ask: Callable[[], Made]) -> Made:
+def _tried(path: str, ask: Callable[[], Made], hint: str = "") -> Made:
     """Return what a store answers; it is asked before the job reads a row."""
     try:
         return ask()
@@ -167,4 +173,4 @@ def _tried(path: str, ask: Callable[[], Made]) -> Made:
     except _RAISED as error:
         why = str(error).partition("\n")[0].rstrip(".")
         rule = f"be an object that can be read and written: {why}"
-        raise checks.ParameterError("Ledger", f"path {path!r}", rule) from None
+        raise checks.ParameterError("Ledger", f"path {path!r}", rule, hint) from None

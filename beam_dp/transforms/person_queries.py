@@ -33,6 +33,7 @@ one, changes no row of t.
 import collections
 import dataclasses
 import functools
+import itertools
 import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,8 +62,9 @@ _AGGREGATES = {  # of SQL: the one of Arrow, and its options
     **dict.fromkeys(("count", "count_if"), ("count", pc.CountOptions(mode="only_valid"))),
     "count_distinct": ("count_distinct", pc.CountOptions(mode="only_valid")),
     **{name: (name, None) for name in ("sum", "min", "max")},
-    "avg": ("mean", None),
+    **dict.fromkeys(("avg", "mean"), ("mean", None)),
 }
+_TAKEN = "count(*), count(x), count(DISTINCT x), count_if, sum, avg, min, max"
 _SUMS = ("sum", "mean")
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _TIMES = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
@@ -102,9 +104,15 @@ class PersonQuery(Query):
         self.inner.check_person(self.keys[0])
         self.outer.check_person(name)
 
-    def checked(self, types: pa.Schema) -> pa.Schema:
-        """Return the types of t; refuse what makes no key, and what an aggregate does not take."""
-        empty = pa.table([_plain(pa.nulls(0, each.type)) for each in types], types.names)
+    def checked(self, types: pa.Schema, known: _Types) -> pa.Schema:
+        """Return the types of t; refuse what makes no key, and what an aggregate does not take.
+
+        Args:
+            types: those that the inner query makes of a batch.
+            known: those that it makes of all rows, as far as known.
+        """
+        cells = [pa.nulls(0, each.type) for each in types]
+        empty = self.plain(pa.table(cells, types.names), known)
         used = [(name, name, "key" if at else "person") for at, name in enumerate(self.keys)]
         used += [(of, name, _AGGREGATES[call][0]) for name, (call, of) in self.features.items()]
         for column, name, use in used:
@@ -112,6 +120,15 @@ class PersonQuery(Query):
             good = use == "count" or any(is_good(kind) for is_good in _TAKES[use])
             _require(good, f"not make {name}, a {use}, of {kind}; numbers names the numbers of CSV")
         return self.grouped(empty).schema
+
+    def plain(self, rows: Any, known: _Types) -> Any:
+        """Return rows of the inner query, whose cells have one type for values of one kind."""
+        names = rows.schema.names
+        columns = [
+            _plain(cells, known.get(name), name in self.keys)
+            for name, cells in zip(names, rows.columns, strict=True)
+        ]
+        return type(rows).from_arrays(columns, names)
 
     def grouped(self, rows: pa.Table) -> pa.Table:
         """Return the rows of t of all rows of some people."""
@@ -172,8 +189,29 @@ def parsed(text: object) -> Query:
         for name, of in key_of.items()
         if named[name] is None
     }
-    as_query = str(text), inner.needs, False, named, computed, frozenset[str](), inner.public
-    return PersonQuery(*as_query, inner, keys, features, outer)
+    public = (*inner.public, *(_of_inner(each, keys, inner) for each in outer.public))
+    return PersonQuery(
+        text=str(text),
+        needs=inner.needs,
+        star=False,
+        named=named,
+        computed=computed,
+        mixed=frozenset(),
+        public=public,
+        inner=inner,
+        keys=keys,
+        features=features,
+        outer=outer,
+    )
+
+
+def _of_inner(
+    table: row_queries.PublicTable, keys: Iterable[str], inner: Query
+) -> row_queries.PublicTable:
+    """Return a public table that t is joined with, as one for rows: by keys that are columns."""
+    sources = {key: source for key in keys if (source := inner.named.get(key))}
+    on = tuple((sources[of], own) for of, own in table.on if of in sources)
+    return dataclasses.replace(table, on=on)
 
 
 def _split(
@@ -188,13 +226,15 @@ def _split(
     keys = tuple(map(_name, node["group_expressions"]))
     plain = {*keys} <= {*items} and node["group_sets"] == [[*range(len(keys))]]
     _require(plain and bool(keys), "GROUP BY the person, and by names of its SELECT")
+    longest = max(map(len, _names(node)))
     features: dict[str, tuple[str, str]] = {}
     taken: dict[str, Any] = {}
     for name, item in items.items():
         if name not in keys:
             call, value = _call(item)
             same = json.dumps(row_queries.rewritten(value, _bare))
-            found = taken.setdefault(same, {**(value or {}), "alias": str(len(taken))})
+            alias = f"{len(taken)}".rjust(longest + 1, "_")  # no column has that name
+            found = taken.setdefault(same, {**(value or {}), "alias": alias})
             features[name] = call, found["alias"] if value else keys[0]
     made = [
         *(items[name] for name in keys),
@@ -206,15 +246,25 @@ def _split(
 def _call(tree: Mapping[str, Any]) -> tuple[str, Any]:
     """Return an aggregate, and what it is taken of: None where that is the row."""
     name = tree["function_name"].lower() if tree["class"] == "FUNCTION" else ""
+    kept, tree = tree.get("filter"), {**tree, "filter": None}
     if name == "count" and tree["distinct"]:
         name, tree = "count_distinct", {**tree, "distinct": False}
-    rule = f"have columns of GROUP BY, and of {', '.join(_AGGREGATES)}, and nothing else"
+    rule = f"have columns of GROUP BY, and of {_TAKEN}, each alone, and nothing else in its WITH"
     _require(name in _AGGREGATES, rule)
     given = row_queries.arguments_of(tree)
     _require(len(given) == (name != "count_star"), f"call {name} plainly")
+    one = row_queries.literal("INTEGER", "1")
     if name == "count_if":
-        return name, row_queries.where(given[0], row_queries.literal("INTEGER", "1"))
-    return name, given[0] if given else None
+        return name, row_queries.where(kept, row_queries.where(given[0], one))
+    if name == "count_star" and kept is not None:
+        return "count", row_queries.where(kept, one)
+    return name, row_queries.where(kept, given[0]) if given else None
+
+
+def _names(node: Mapping[str, Any]) -> Iterator[str]:
+    """Yield all names of columns in a SELECT."""
+    for part in row_queries.parts_of(node):
+        yield from (part.get("alias") or "", *(part.get("column_names") or ()))
 
 
 def _name(tree: Mapping[str, Any]) -> str:
@@ -240,11 +290,26 @@ def _require(ok: bool, rule: str) -> None:
     checks.require(ok, _SUBJECT, "query", rule, _FORM)
 
 
-def _plain(cells: pa.Array) -> pa.Array:
-    """Return cells without dictionaries, as long text or doubles where they are text or floats."""
-    cells = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-    cells = cells.cast(pa.large_string()) if ids.is_text(cells.type) else cells
-    return _one_zero(cells.cast(pa.float64()) if pa.types.is_floating(cells.type) else cells)
+def _plain(cells: Any, known: pa.DataType | None, is_key: bool) -> Any:
+    """Return cells without dictionaries, text as long text, and numbers of the known type.
+
+    In one of several files all cells may be null, or numbers be narrower. No value decides on what
+    is cast, and these casts succeed for all values.
+    """
+    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    cells = cells.cast(kind)
+    if pa.types.is_null(kind):
+        cells = cells.cast(known or pa.float64())
+    elif known is not None and _is_plain_number(kind) and _is_plain_number(known):
+        cells = cells.cast(known, safe=False)
+    if ids.is_text(cells.type):
+        return cells.cast(pa.large_string())
+    is_real = pa.types.is_floating(cells.type) or (pa.types.is_decimal(cells.type) and not is_key)
+    return _one_zero(cells.cast(pa.float64()) if is_real else cells)
+
+
+def _is_plain_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _one_zero(cells: Any) -> Any:
@@ -257,31 +322,48 @@ def _one_zero(cells: Any) -> Any:
 class _Scatter(row_queries._Run):
     """Runs the inner query on batches, and sends its rows to the shards of their people."""
 
-    def __init__(self, query: PersonQuery, shards: int) -> None:
+    def __init__(self, query: PersonQuery, shards: int, known: _Types) -> None:
         super().__init__(query.inner)
-        self._whole, self._shards, self._key = query, shards, layout.fresh_key()
+        self._whole, self._shards, self._known = query, shards, known
+        self._key = layout.fresh_key()
 
     def setup(self) -> None:
         """Start DuckDB."""
         super().setup()
         outer = row_queries._Engine(self._whole.outer)
-        self._check = functools.lru_cache(lambda types: outer.bound(self._whole.checked(types)))
+        self._check = functools.lru_cache(
+            lambda types: outer.bound(self._whole.checked(types, self._known))
+        )
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
-        """Take a batch: what its types refuse is refused whatever rows it has. Drop all others."""
-        if row_fields.is_columnar(element):
-            self._check(self._engine.bound(self._engine.chosen(element).schema))
-            for batch in super().process(element):
-                yield from self._by_shard(batch)
+        """Take a batch: what its types refuse is refused whatever rows it has. Drop all others.
+
+        Where types are not known, a column of nulls alone has none, and refuses nothing.
+        """
+        if not row_fields.is_columnar(element):
+            return
+        types = self._engine.bound(self._engine.chosen(element).schema)
+        try:
+            self._check(types)
+        except checks.ParameterError:
+            if self._known or pa.null() not in element.schema.types:
+                raise
+            return
+        for batch in super().process(element):
+            yield from self._by_shard(batch)
 
     def _by_shard(self, batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        rows = pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), batch.schema.names)
+        rows = self._whole.plain(batch, self._known)
         identity, known = ids.identify(rows.column(self._whole.keys[0]), self._key)
         hashed = hashing.fold(tables.two_words(identity), hashing.salt(self._key, "shard"))
         shard = (hashed >> np.uint64(33)).astype(np.int64) % self._shards
-        for number in np.unique(shard[known]).tolist():
-            part = rows.filter(pa.array(known & (shard == number)))
-            yield from ((number, packed) for packed in _packed(part))
+        order = np.argsort(shard, kind="stable")
+        order = order[known[order]]
+        rows, shard = rows.take(pa.array(order)), shard[order]
+        starts = np.flatnonzero(np.diff(shard, prepend=-1))
+        for start, end in itertools.pairwise([*starts.tolist(), len(shard)]):
+            part = rows.slice(start, end - start)
+            yield from ((int(shard[start]), packed) for packed in _packed(part))
 
 
 def _packed(rows: pa.RecordBatch) -> Iterator[bytes]:
@@ -340,8 +422,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     day) SELECT visitor_id, n FROM t WHERE most > 5` groups rows by the person first, and has one row
     per person, or per person and further columns. It takes `count count_if sum avg min max
     count(DISTINCT x)`. Sums and means are doubles; NaN is null; null is a key like others, but the
-    person's. The types of the rows must be known: of CSV, Parquet, tables, or a NamedTuple, where a
-    cell of another type is null. The period of a release must be a key too.
+    person's. The rows must be batches. The period of a release must be a key too.
 
     Args:
         query: the SQL.
@@ -385,10 +466,11 @@ def _grouped(
     columnar = rows.element_type in (pa.RecordBatch, pa.Table)
     checks.require(columnar, _SUBJECT, "its input", rule, hint)
     _, types, forms = _after(query.inner, *known)
+    inner_types = types
     if types:
-        made = query.checked(pa.schema([*types.items()]))
+        made = query.checked(pa.schema([*types.items()]), types)
         types = dict(zip(made.names, made.types, strict=True))
-    scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows)))
+    scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows), inner_types))
     grouped = (
         rows
         | "ScatterPeople" >> scatter.with_output_types(tuple[int, bytes])
@@ -401,7 +483,7 @@ def _grouped(
 
 def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.RecordBatch], int]:
     """Return the rows of t, made in this process, and of how many rows."""
-    scatter = _Scatter(query, 1)
+    scatter = _Scatter(query, 1, {})
     scatter.setup()
     packed = [each for batch in read for _, each in scatter.process(batch)]
     sent = sum(len(pa.ipc.open_stream(each).read_all()) for each in packed)

@@ -135,7 +135,9 @@ class RemovalLoss(RowsOfPeople):
         self._check_input(pcoll, (column.name for column in loss.columns))
         layout = self._laid_out(loss.columns)
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
-        places = draw_once.BucketPartitions(layout, draw_once.bucket_count(layout, loss.keep_rows))
+        is_engine = guards.may_recompute(pcoll.pipeline)
+        buckets = draw_once.bucket_count(layout, loss.keep_rows, is_engine)
+        places = draw_once.BucketPartitions(layout, buckets)
         names = (*output_names.field_names(self.partition, ()), "profile")
         kinds = [Any for _ in self.partition] + [list[float]]
         kind = row_type(list(zip(names, kinds, strict=True)))

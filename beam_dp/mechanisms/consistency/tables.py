@@ -49,12 +49,12 @@ class ReleasedTable(NamedTuple):
     def level(self, unit: float) -> Level:
         """Return the numbers in units, with what they err.
 
-        The standard deviation of what clipping errs is a quarter of how far its ends are apart: with
-        half of that a total is drawn to its parts where few people own much, with twice as much two
-        groups of people with one row each err by a tenth more than apart. Of one number it is at
-        most half of that of its noise: its clip is chosen where both are alike, and its ends are by a bound
-        (Cantelli) that is far wider. It is measured, and only weighs numbers: intervals do not
-        depend on it.
+        The standard deviation of what clipping errs is a quarter of how far its ends are apart. An
+        eighth draws totals to their parts where few people own much; with a half, groups of people
+        with one row each err by a tenth more than apart. Of one number it is at most half of that
+        of its noise: its clip is chosen where both are alike, and its ends are by a bound (Cantelli)
+        that is far wider. All this is measured, and only weighs numbers: intervals do not depend on
+        it.
         """
         values, (below, above) = self.numbers.values.astype(float), self.losses
         known = np.isfinite(below), np.isfinite(above)

@@ -133,7 +133,7 @@ def bucket_count(layout: Layout, keep_rows: bool = False, is_engine: bool = Fals
     if not layout.partition:
         return 1
     if layout.public is None:
-        return _MANY if keep_rows else 8
+        return _MANY if keep_rows or is_engine else 8
     keys = len(layout.public)
     filled = -(-keys // (MESSAGE_ROWS if is_engine else BLOCK_ROWS))
     return min(_MOST, max(filled, min(_MANY, keys) if keep_rows else 1))

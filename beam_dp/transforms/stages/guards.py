@@ -78,6 +78,7 @@ def check_input(subject: str, rows: beam.PCollection[Any]) -> None:
     )
     _check_runner(subject, rows.pipeline)
     _without_samples(subject, rows.pipeline)
+    _with_small_messages(rows.pipeline)
 
 
 def _check_runner(subject: str, pipeline: beam.Pipeline) -> None:
@@ -122,6 +123,11 @@ def _without_samples(subject: str, pipeline: beam.Pipeline) -> None:
         "Leave it out.",
     )
     options.add_experiment(NO_EXCEPTIONS)
+
+
+def _with_small_messages(pipeline: beam.Pipeline) -> None:
+    """Have engines send workers small messages, unless the job says otherwise."""
+    options = pipeline.options.view_as(DebugOptions)
     if may_recompute(pipeline) and options.lookup_experiment(BUFFER) is None:
         options.add_experiment(f"{BUFFER}={BUFFER_BYTES}")
 
