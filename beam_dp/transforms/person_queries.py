@@ -125,7 +125,7 @@ class PersonQuery(Query):
         """Return rows of the inner query, whose cells have one type for values of one kind."""
         names = rows.schema.names
         columns = [
-            _plain(cells, known.get(name), name in self.keys)
+            _of_one_type(cells, known.get(name), name in self.keys)
             for name, cells in zip(names, rows.columns, strict=True)
         ]
         return type(rows).from_arrays(columns, names)
@@ -176,7 +176,7 @@ def parsed(text: object) -> Query:
         return Query.of(text)
     keys, features, inside = _split(made["value"]["query_node"])
     inner = Query.of(row_queries.sql_of(engine, tree, **inside))
-    node = row_queries.rewritten(node, lambda part: _of_rows(part, made["key"].lower()))
+    node = row_queries.rewritten(node, lambda part: _as_of_rows(part, made["key"].lower()))
     outer, columns = Query.of(row_queries.sql_of(engine, tree, **node)), [*keys, *features]
     for name in outer.needs:
         rule = f"name columns of {made['key']}, {checks.listed(columns)}, and {name} is none"
@@ -277,7 +277,7 @@ def _bare(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in tree.items() if name not in row_queries.PLACES}
 
 
-def _of_rows(tree: dict[str, Any], name: str) -> dict[str, Any]:
+def _as_of_rows(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a part of a query of t as one of a query of rows."""
     if tree.get("table_name", "").lower() == name:
         return {**_bare(tree), "table_name": row_queries.TABLE}
@@ -290,7 +290,7 @@ def _require(ok: bool, rule: str) -> None:
     checks.require(ok, _SUBJECT, "query", rule, _FORM)
 
 
-def _plain(cells: Any, known: pa.DataType | None, is_key: bool) -> Any:
+def _of_one_type(cells: Any, known: pa.DataType | None, is_key: bool) -> Any:
     """Return cells without dictionaries, text as long text, and numbers of the known type.
 
     In one of several files all cells may be null, or numbers be narrower. No value decides on what

@@ -63,7 +63,7 @@ _MANY, _MOST = 64, 1 << 16
 _LARGEST = 2**63 - 1
 _KEPT = 2  # lists of one process
 _TOGETHER = tuple[int, tuple[int, "Block"]]
-START = -1
+START = -2
 """The key of what starts the step that combines, beside the buckets of blocks."""
 _Rows = TypeVar("_Rows", "Block", Selected)
 Suppress = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
