@@ -111,6 +111,9 @@ def kinds() -> Iterator[Kind]:
     person = np.concatenate([random.integers(0, 20_000, 60_000), owners])
     part = np.concatenate([zipf(random, 50, 1.2, 60_000), 10 + owners % 3])
     yield Kind("hopeless: 20 people own 57%, in 3 partitions", person, part, np.ones(len(person)))
+    person = rows(random.integers(1, 6, 20_000))
+    ones = (random.random(len(person)) < 0.01) * 1.0
+    yield Kind("rare flags, 12 months", person, random.integers(0, 12, len(person)), ones)
 
 
 def from_csv(words: str) -> Kind:
@@ -225,8 +228,10 @@ def main(words: Sequence[str] | None = None) -> int:
         total = np.bincount(kind.partition, kind.value, kind.partitions)
         whole = (kind.value == 1).all()
         asked = [dp.Count()] if whole else [dp.Sum("value"), dp.Count(), dp.Mean("value")]
+        if set(kind.value) == {0, 1}:
+            asked = [dp.Sum("value"), dp.Mean("value", low=0, high=1), dp.Ratio("value")]
         for metric in asked:
-            if isinstance(metric, dp.Mean):
+            if isinstance(metric, (dp.Mean, dp.Ratio)):
                 truth, centre = total / count, float(np.median(kind.value))
                 scale = max(float(truth.std()), 1e-9)
                 half = noise_of(
