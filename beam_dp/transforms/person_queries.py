@@ -23,8 +23,9 @@ rows of one person in one period. It holds because
   the bits of NaN, are made equal before;
 * keys are compared by value. Ids of one column have one type, so that two forms of one id, as 17
   and "17" (`columns.ids`), do not meet; ids that a release would drop are dropped before step 2;
-* columns have the types of the schema, which belongs to no row; rows of different schemas do not
-  meet, and a schema is refused for itself, whatever rows have it.
+* columns have the types of the schema, which belongs to no row; rows of different schemas, as of
+  signed and unsigned integers, do not meet, and a schema is refused for itself, whatever rows have
+  it. Of files, a column that is all nulls has the type that it has in others (`io.parquet`).
 
 A person meets in one shard, by a hash with the run's key; how many shards there are, and who shares
 one, changes no row of t.
@@ -104,15 +105,9 @@ class PersonQuery(Query):
         self.inner.check_person(self.keys[0])
         self.outer.check_person(name)
 
-    def checked(self, types: pa.Schema, known: _Types) -> pa.Schema:
-        """Return the types of t; refuse what makes no key, and what an aggregate does not take.
-
-        Args:
-            types: those that the inner query makes of a batch.
-            known: those that it makes of all rows, as far as known.
-        """
-        cells = [pa.nulls(0, each.type) for each in types]
-        empty = self.plain(pa.table(cells, types.names), known)
+    def checked(self, types: pa.Schema) -> pa.Schema:
+        """Return the types of t; refuse what makes no key, and what an aggregate does not take."""
+        empty = self.plain(types.empty_table())
         used = [(name, name, "key" if at else "person") for at, name in enumerate(self.keys)]
         used += [(of, name, _AGGREGATES[call][0]) for name, (call, of) in self.features.items()]
         for column, name, use in used:
@@ -121,13 +116,10 @@ class PersonQuery(Query):
             _require(good, f"not make {name}, a {use}, of {kind}; numbers names the numbers of CSV")
         return self.grouped(empty).schema
 
-    def plain(self, rows: Any, known: _Types) -> Any:
+    def plain(self, rows: Any) -> Any:
         """Return rows of the inner query, whose cells have one type for values of one kind."""
         names = rows.schema.names
-        columns = [
-            _of_one_type(cells, known.get(name), name in self.keys)
-            for name, cells in zip(names, rows.columns, strict=True)
-        ]
+        columns = [_of_one_type(rows[name], name in self.keys) for name in names]
         return type(rows).from_arrays(columns, names)
 
     def grouped(self, rows: pa.Table) -> pa.Table:
@@ -290,26 +282,17 @@ def _require(ok: bool, rule: str) -> None:
     checks.require(ok, _SUBJECT, "query", rule, _FORM)
 
 
-def _of_one_type(cells: Any, known: pa.DataType | None, is_key: bool) -> Any:
-    """Return cells without dictionaries, text as long text, and numbers of the known type.
+def _of_one_type(cells: Any, is_key: bool) -> Any:
+    """Return cells without dictionaries, text as long text, fractions and nulls as doubles.
 
-    In one of several files all cells may be null, or numbers be narrower. No value decides on what
-    is cast, and these casts succeed for all values.
+    No value decides on what is cast, and these casts succeed for all values.
     """
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
     cells = cells.cast(kind)
-    if pa.types.is_null(kind):
-        cells = cells.cast(known or pa.float64())
-    elif known is not None and _is_plain_number(kind) and _is_plain_number(known):
-        cells = cells.cast(known, safe=False)
-    if ids.is_text(cells.type):
+    if ids.is_text(kind):
         return cells.cast(pa.large_string())
-    is_real = pa.types.is_floating(cells.type) or (pa.types.is_decimal(cells.type) and not is_key)
-    return _one_zero(cells.cast(pa.float64()) if is_real else cells)
-
-
-def _is_plain_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    is_real = pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and not is_key)
+    return _one_zero(cells.cast(pa.float64()) if is_real or pa.types.is_null(kind) else cells)
 
 
 def _one_zero(cells: Any) -> Any:
@@ -322,38 +305,25 @@ def _one_zero(cells: Any) -> Any:
 class _Scatter(row_queries._Run):
     """Runs the inner query on batches, and sends its rows to the shards of their people."""
 
-    def __init__(self, query: PersonQuery, shards: int, known: _Types) -> None:
+    def __init__(self, query: PersonQuery, shards: int) -> None:
         super().__init__(query.inner)
-        self._whole, self._shards, self._known = query, shards, known
-        self._key = layout.fresh_key()
+        self._whole, self._shards, self._key = query, shards, layout.fresh_key()
 
     def setup(self) -> None:
         """Start DuckDB."""
         super().setup()
         outer = row_queries._Engine(self._whole.outer)
-        self._check = functools.lru_cache(
-            lambda types: outer.bound(self._whole.checked(types, self._known))
-        )
+        self._check = functools.lru_cache(lambda types: outer.bound(self._whole.checked(types)))
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
-        """Take a batch: what its types refuse is refused whatever rows it has. Drop all others.
-
-        Where types are not known, a column of nulls alone has none, and refuses nothing.
-        """
-        if not row_fields.is_columnar(element):
-            return
-        types = self._engine.bound(self._engine.chosen(element).schema)
-        try:
-            self._check(types)
-        except checks.ParameterError:
-            if self._known or pa.null() not in element.schema.types:
-                raise
-            return
-        for batch in super().process(element):
-            yield from self._by_shard(batch)
+        """Take a batch: what its types refuse is refused whatever rows it has. Drop all others."""
+        if row_fields.is_columnar(element):
+            self._check(self._engine.bound(self._engine.chosen(element).schema))
+            for batch in super().process(element):
+                yield from self._by_shard(batch)
 
     def _by_shard(self, batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        rows = self._whole.plain(batch, self._known)
+        rows = self._whole.plain(batch)
         identity, known = ids.identify(rows.column(self._whole.keys[0]), self._key)
         hashed = hashing.fold(tables.two_words(identity), hashing.salt(self._key, "shard"))
         shard = (hashed >> np.uint64(33)).astype(np.int64) % self._shards
@@ -466,11 +436,10 @@ def _grouped(
     columnar = rows.element_type in (pa.RecordBatch, pa.Table)
     checks.require(columnar, _SUBJECT, "its input", rule, hint)
     _, types, forms = _after(query.inner, *known)
-    inner_types = types
     if types:
-        made = query.checked(pa.schema([*types.items()]), types)
+        made = query.checked(pa.schema([*types.items()]))
         types = dict(zip(made.names, made.types, strict=True))
-    scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows), inner_types))
+    scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows)))
     grouped = (
         rows
         | "ScatterPeople" >> scatter.with_output_types(tuple[int, bytes])
@@ -483,7 +452,7 @@ def _grouped(
 
 def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.RecordBatch], int]:
     """Return the rows of t, made in this process, and of how many rows."""
-    scatter = _Scatter(query, 1, {})
+    scatter = _Scatter(query, 1)
     scatter.setup()
     packed = [each for batch in read for _, each in scatter.process(batch)]
     sent = sum(len(pa.ipc.open_stream(each).read_all()) for each in packed)

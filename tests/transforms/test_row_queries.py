@@ -9,6 +9,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that
 
@@ -590,3 +591,21 @@ def test_plan_and_table_say_what_a_period_is_and_its_first_and_last_hour(
     found = dp.Released.read(str(tmp_path / "out.csv"))
     assert found.record["parameters"]["period_source"] == "CAST(tm AS DATE)"
     assert "tag is CAST(tm AS DATE)" in found.report()
+
+
+def test_a_file_in_which_a_column_is_null_has_its_type_of_other_files(tmp_path: Path) -> None:
+    """One cell of one person decides whether a column of a file has a type at all."""
+    moment = datetime.datetime(2026, 11, 24, 13)
+    tables = [
+        pa.table({"who": ["a"], "at_time": pa.nulls(1)}),
+        pa.table({"who": ["b"], "at_time": [moment]}),
+    ]
+    for at, table in enumerate(tables):
+        pq.write_table(table, tmp_path / f"{at}.parquet")
+    query = "SELECT who, date_trunc('hour', at_time) AS day FROM rows"
+    with dp.testing.without_noise():
+        released = dp.release(
+            str(tmp_path / "*.parquet"), person="who", metrics=[dp.Count()],
+            budget=dp.Budget(1), query=query,
+        )  # fmt: skip
+    assert released.table["count"].to_pylist() == [2]

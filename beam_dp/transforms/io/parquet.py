@@ -2,9 +2,8 @@
 
 import collections
 import functools
-import itertools
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
 from typing import Any, BinaryIO, NamedTuple
 
@@ -36,12 +35,16 @@ _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.uuid(
 
 
 class RowGroups(NamedTuple):
-    """Some consecutive row groups of one file, and the listing of files that it is from."""
+    """Some consecutive row groups of one file, and the listing of files that it is from.
+
+    `typed` has the columns that are nulls in this file, with the types that they have in others.
+    """
 
     path: str
     first: int
     last: int
     listing: str
+    typed: Mapping[str, pa.DataType]
 
 
 class Parquet(Format):
@@ -70,8 +73,14 @@ class Parquet(Format):
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
             files = list(threads.map(of_file, paths))
-        check_kinds([schema for schema, _ in files], wanted)
-        return list(itertools.chain.from_iterable(ranges for _, ranges in files))
+        schemas = [schema for schema, _ in files]
+        check_kinds(schemas, wanted)
+        types = types_of(schemas, wanted)
+        return [
+            each._replace(typed=_missing_types(schema, types))
+            for schema, ranges in files
+            for each in ranges
+        ]
 
     def rows(self, part: RowGroups, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Yield batches of at most 131,072 rows.
@@ -106,7 +115,7 @@ def _ranges(path: str, footer: pq.FileMetaData, listing: str) -> list[RowGroups]
     for group in range(footer.num_row_groups):
         rows += footer.row_group(group).num_rows
         if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
-            ranges.append(RowGroups(path, first, group, listing))
+            ranges.append(RowGroups(path, first, group, listing, {}))
             first, rows = group + 1, 0
     return ranges
 
@@ -146,7 +155,23 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
         pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
     ):
         for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
-            yield without_views(batch)
+            yield _of_types(without_views(batch), part.typed)
+
+
+def _missing_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """Return the types, in other files, of columns that are nulls in a file."""
+    found = (name for name, kind in types.items() if schema.field(name).type != kind)
+    return {
+        name: without_view(types[name]) for name in found if pt.is_null(schema.field(name).type)
+    }
+
+
+def _of_types(batch: pa.RecordBatch, typed: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    """Return a batch whose columns of nulls have these types: one cell of one row decides on that."""
+    for name, kind in typed.items():
+        at = batch.schema.get_field_index(name)
+        batch = batch.set_column(at, name, pa.nulls(len(batch), kind))
+    return batch
 
 
 def _sizes(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> dict[str, int]:
