@@ -11,7 +11,7 @@ number of steps and however many rows or partitions the person has.
 
 *The choice* is post-processing of released counts and public parameters: it costs nothing. A larger
 bound L cuts fewer pairs of a person and a partition, and needs more noise per partition: L is
-chosen as the clip of a number to which each pair adds one (`ClipChoice.best_clips`). Where no step
+chosen as the clip of a number to which each pair adds `CUT` (`ClipChoice.best_clips`). Where no step
 shows people, there are few, and L is a guess (`FEW`).
 
 *The number of partitions P* is public for public partitions. For selected ones it is between the
@@ -39,6 +39,12 @@ FEW, FEW_OF_MANY, MANY = 3, 1, 200
 """The bound where no step shows people: 3; 1 where there are MANY partitions or more."""
 USABLE = 30
 """A partition is worth asking for from so many people on, times its noise."""
+CUT = 0.1
+"""A pair that is cut counts for so much beside a unit of noise: a search for a rank needs several
+times as many people as the noise of a count, and the people who stay have the ranks of all. Beside
+1, over eleven kinds of data at epsilon 1, errors of ranks, extremes, distinct values and the most
+frequent value are 0.69 to 0.95 times as large in the geometric mean. A twentieth is better for
+ranks (0.59 to 0.94), and worse for frequent values (1.04)."""
 
 
 def edges_up_to(limit: int | None) -> tuple[int, ...]:
@@ -130,5 +136,5 @@ def choose(
         pairs = float(choice.losses(noisy, np.array([last]))[0].kept[0])
         usable = math.sqrt(edges[last] * pairs / (USABLE * noise[last]))
         among = max(float(edges[last]), usable)
-    index = int(choice.best_clips(noisy, np.array(noise), among)[0][0])
+    index = int(choice.best_clips(noisy, np.array(noise), among, CUT)[0][0])
     return BoundChoice(edges[index], choice, noisy)

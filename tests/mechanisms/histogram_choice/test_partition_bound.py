@@ -12,6 +12,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import (
     LADDER,
+    CUT,
     USABLE,
     BoundChoice,
     choose,
@@ -76,7 +77,9 @@ def test_the_bound_is_the_one_of_least_error(partitions, power):
         top = int(found.choice.highest(found.noisy)[0, 0])
         if top >= 0:
             noise = [factor * edge**power for edge in edges]
-            assert found.bound == edges[best_by_trying(counts, edges, noise, partitions, top)[0]]
+            assert (
+                found.bound == edges[best_by_trying(counts, edges, noise, partitions, top, CUT)[0]]
+            )
 
 
 def test_a_number_of_partitions_that_is_not_public_is_guessed_by_the_people_shown():
@@ -86,7 +89,8 @@ def test_a_number_of_partitions_that_is_not_public_is_guessed_by_the_people_show
     pairs = 10_000 * 2 / math.log(6.5 / 4.5)  # 5 or 6 each, evenly over the logarithms
     for noise in (0.1, 3.0, 1e5):
         among = max(6, math.sqrt(6 * pairs / (USABLE * noise * 6)))
-        expected, _ = best_by_trying(counts, edges, [noise * e for e in edges], among, step)
+        noises = [noise * edge for edge in edges]
+        expected, _ = best_by_trying(counts, edges, noises, among, step, CUT)
         assert chosen_of(counts, None, lambda edge, f=noise: f * edge).bound == edges[expected]
 
 

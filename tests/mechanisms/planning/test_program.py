@@ -573,7 +573,7 @@ def test_what_is_kept_of_a_program_is_no_other_choice():
     """Two runs that choose the same bound have each their own histogram, and what it says is lost."""
     programs = compile_program([dp.Max("v")], Budget(1), edges_up_to(1000), partitions=1000)
     for beyond in (0, 300):
-        people = np.array([100, 0, 9000, beyond, *[0] * (len(programs.request.ladder) - 4)])
+        people = np.array([100, 0, 90_000, beyond, *[0] * (len(programs.request.ladder) - 4)])
         chosen = choice_of(programs, people, ZeroNoise())
         assert chosen.bound.bound == 3
         made = compiled(programs.request, chosen)

@@ -155,9 +155,9 @@ _FEW = 0.01  # the chance to take so few people as the floor for many
 _EARLY, _EARLIER = 3.2, 2.4
 """Measured: a scan over N candidates stops about ln N / (3.2 e2) people early; where people are
 few, and more candidates lie between them, ln N / (2.4 e2)."""
-_DENSE = 1500
-"""Measured: where s n people are asked for, a scan over decimals stops about ln(1500 / (s n)) / e2
-people early, if that is less: late, where candidates lie less dense than people."""
+_DENSE = 1300
+"""Measured: where s n people are asked for, a scan over decimals stops about ln(1300 / (s n e2)) / e2
+people early, if that is less: late, where fewer candidates lie among 1 / e2 people."""
 _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
 _SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
 _UNSURE = 4  # Laplace noise of rate e2 exceeds 4 / e2 with a chance of 1%, on one side
@@ -518,7 +518,7 @@ def _levels(search: TailSearch, side: int, result: ScanResult) -> Levels:
         floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
     early = math.log(side) / (_EARLIER if result.edge is None else _EARLY)
     if share and search.people:
-        early = min(early, math.log(_DENSE / float(share * search.people)))
+        early = min(early, math.log(_DENSE / float(share * search.people * rate)))
     # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
     behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
     return Levels(

@@ -259,4 +259,12 @@ def test_where_people_lie_denser_than_candidates_less_is_asked_for():
         for each in (usual, dense, sparse)
     )
     rate = float(usual._rates[0] / (1 + usual.share))
-    assert known == more and less == pytest.approx(math.log(1500 / (1 << 20) * 10) / rate)
+    assert known == more and less == pytest.approx(math.log(1300 / (1 << 20) * 10 / rate) / rate)
+
+
+def test_people_lie_denser_for_a_smaller_budget():
+    result = ScanResult(180_000, Fraction(200))
+    pairs = [(Budget(1), 1 << 14), (Budget(Fraction(1, 16)), 1 << 18)]
+    searches = [TailSearch(budget, Fraction(1, 10), people=n) for budget, n in pairs]
+    first, second = (tail_quantile._levels(each, 190_000, result).more for each in searches)
+    assert second == pytest.approx(16 * first)
