@@ -97,7 +97,10 @@ def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
 @pytest.mark.parametrize("removals", [1, 3])
 def test_each_of_two_measures_keeps_its_own_largest(removals):
     loss = compile_loss(STATISTICS[2], removals)
-    lines, measure = settled(random_rows(random.Random(6), 30, 3), loss.fields), loss.profiler.measure
+    lines, measure = (
+        settled(random_rows(random.Random(6), 30, 3), loss.fields),
+        loss.profiler.measure,
+    )
 
     def lines_of(measures: list[Measure], place: int) -> list[np.ndarray]:
         found = histograms.reduce(histograms.summarise(lines, measures), measures)
