@@ -15,12 +15,12 @@ from beam_dp import __version__
 
 COMMANDS = {
     "aggregate": ("aggregate", "release counts, sums, means, quantiles, ... per partition"),
-    "select": ("select", "release what one SELECT asks for: the whole release in SQL"),
+    "select": ("select", "release what one SELECT asks for"),
     "ledger": ("ledger", "print who has spent what, and what is left"),
     "table": ("table", "print a released file again, and write its page"),
-    "card": ("card", "write the deployment card of a release, of its record"),
-    "check": ("check", "look at your own files before a budget is spent: NOT PRIVATE"),
-    "audit": ("audit", "try to refute on made-up rows that a release is private; costs nothing"),
+    "card": ("card", "write the deployment card of a release from its record"),
+    "check": ("check", "show how your files are read, before you spend a budget: NOT PRIVATE"),
+    "audit": ("audit", "look for a privacy violation on made-up rows; costs nothing"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
     "serve": ("expansion_service", "offer a release to pipelines in Java, Go and TypeScript"),
 }

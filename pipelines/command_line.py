@@ -46,9 +46,9 @@ _EVERYDAY = {
 # An option without words is not in the help, but in the words of another, or of the docs.
 _SWITCHES = {
     "overwrite": "replace an output and a page that exist",
-    "plan": "print costs and errors; read no row",
+    "plan": "print the costs and expected errors; read no row",
     "nonnegative": "",
-    "quiet": "name no stages; warnings and errors are still shown",
+    "quiet": "do not print the stages; warnings and errors are still shown",
     "show_mapping": "",
     "show_errors": "show the error of a run that fails: IT MAY QUOTE DATA",
 }
@@ -58,40 +58,43 @@ _VALUES = {
     "input": ("FILES", f"{', '.join(FORMATS)}: a path, a glob, several with commas between"),
     "query": (
         "SQL",
-        "row by row: SELECT a, b * 2 AS b FROM rows WHERE c > 0; --numbers a,b: of CSV",
+        "for each row: SELECT a, b*2 AS b FROM rows WHERE c > 0; --numbers a,b (CSV)",
     ),
     "numbers": ("COLUMNS", ""),
-    "decimal": ("SIGN", "in numbers of CSV: , or .; --thousands . --encoding latin-1"),
+    "decimal": ("SIGN", "decimal sign in CSV: , or .; also --thousands . --encoding latin-1"),
     "thousands": ("SIGN", ""),
     "encoding": ("NAME", ""),
-    "output": ("FILE", "one such file, written whole or not at all"),
+    "output": ("FILE", "a file of one of these types, written whole or not at all"),
     "report": (
         "PAGE",
-        "a page too: released.html (extra: report). --title TEXT, --number_style 1.234,5",
+        "also write a page, as a.html (extra: report). --title TEXT, --number_style 1.234,5",
     ),
     "title": ("TEXT", ""),
     "number_style": ("1,234.5", ""),
     "person": ("COLUMN", "who a person is; a,b: a row has 2 to 8 owners (for days see --period)"),
-    "period": ("COLUMN", "as day: protect one person's rows of one day; left out: all rows"),
+    "period": (
+        "COLUMN",
+        "for example day: protect one person's rows of one day, instead of all their rows",
+    ),
     "partition": (
         "COLUMN",
-        "whose values name a partition; several with commas; without: all rows are one",
+        "columns, with commas, whose values name a partition; left out: one partition",
     ),
     "public_partitions": ("KEYS", "keys to release: 1,2,3, or de/2024,fr/2024, or @FILE"),
-    "bounds": ("NAME=N,...", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
-    "epsilon": ("E", "the budget for everything together, for example 1; needed"),
+    "bounds": ("NAME=N,...", "limits for one person: partitions=3,rows_per_partition=10,rows=20"),
+    "epsilon": ("E", "the budget for everything together, for example 1; required"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
     "totals": ("apart", ""),
     "ledger": (
         "FILE",
-        "charge this run to a file that all share; a new one needs --total_epsilon E",
+        "charge this run to a ledger of all runs; a new one needs --total_epsilon E",
     ),
     "ledger_period": ("P", "count rows of these periods only: 2026-11-22, or FROM..TO of dates"),
     "total_epsilon": ("E", ""),
     "total_delta": ("D", ""),
 }
-_SUPPRESS = "'beyond 25%%', 'people_count < 100', 'unreliable': these are empty; --nonnegative"
-_ALSO_BY = "store: also released_by_store.csv; total: all rows; agree, or --totals apart"
+_SUPPRESS = "leave out numbers: 'beyond 25%%', 'people_count < 100', 'unreliable'; --nonnegative"
+_ALSO_BY = "also release the table by these columns; total: of all rows. --totals apart"
 _LIMIT = re.compile(r"beyond (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?< ?(?P<least>\S+)|unreliable")
 _UNIT = ("period", "ledger_period")
 _AS_THEY_ARE = (
@@ -183,7 +186,9 @@ def parser(program: str, description: str | None, has_metrics: bool = True) -> P
     usage = "[--config FILE] --input FILES --output FILE ... [options of Beam]"
     made = alone(program, description, usage)
     version = f"beam_dp {dp.__version__}"
-    made.add_argument("--version", action="version", version=version, help="print it, and exit")
+    made.add_argument(
+        "--version", action="version", version=version, help="print the version, and exit"
+    )
     for name, says in _SWITCHES.items():
         made.add_argument(f"--{name}", action="store_true", help=says or argparse.SUPPRESS)
     for name, (metavar, says) in _VALUES.items():

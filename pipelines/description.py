@@ -176,7 +176,7 @@ class Description:
         checks.require(self.top is None or totals == APART, _SUBJECT, "totals", rule)
         self.run = mappings.tables_of(_SUBJECT, self.release, given.get("also_by"), totals)
         self.tables = list(map(Table, self.run.tables, self.run.endings))
-        rule = "be other columns for each table, and two have the same file name"
+        rule = "have different columns for each table, and two tables have the same file name"
         files = {table.ending.casefold() for table in self.tables}
         checks.require(len(files) == len(self.tables), _SUBJECT, "also_by", rule)
         if self.query is not None:

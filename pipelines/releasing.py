@@ -28,7 +28,7 @@ from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
 NOTHING = (
-    "no partition was selected, so nothing was released (one is {}): give a larger epsilon or "
+    "no partition was selected, so nothing was released ({}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
     "name the partitions: 1,2,3{}\n"
 )

@@ -73,7 +73,7 @@ def report(
 def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> None:
     """Refuse a page that could not be written, before a release that would be paid for."""
     signs = _STYLE.fullmatch(number_style) if isinstance(number_style, str) else None
-    rule = f"be 1234.5 with the signs that are wanted, not {checks.shown(number_style)}"
+    rule = f"be 1234.5 with the signs to use, not {checks.shown(number_style)}"
     is_clear = signs is not None and signs["thousands"] != signs["decimal"]
     checks.require(is_clear, _SUBJECT, "number_style", rule, "Write 1.234,5 or 1 234.5.")
     is_there = importlib.util.find_spec("jinja2") is not None

@@ -149,13 +149,13 @@ class View:
             )
         if any(number.rank == math.inf and number.value is not None for number in numbers):
             texts.append(
-                "(rank ±?): more than a tenth of the people, or rows, so nothing is stated; the "
-                "number may still be near. Of people, by per=person, ranks are mostly better known"
+                "(rank ±?): the rank error may be above a tenth of the people, or rows. Of people, with "
+                "per=person, it is mostly smaller"
             )
         if any(number.passes_over for number in numbers):
             texts.append(
-                "(up to n people above or below): so many people may be beyond the number, at most "
-                "a tenth of all, and nobody can tell how far"
+                "(up to n people above or below): so many people may be beyond the number; how far, is "
+                "not known"
             )
         if any(UNKNOWN in str(number) for number in numbers):
             texts.append(f"{UNKNOWN}: nothing is known on that side")
@@ -190,19 +190,19 @@ class View:
             why = (
                 f"were too uncertain to show, so they are empty, by the rule {text_of(kept)}"
                 if kept
-                else "may be of little use: missing, with an interval as wide as the number (of "
-                "a share: as wide as 0.25) or without an end, or with a rank error of ±?"
+                else "may be of little use: they are missing, their interval is open or as wide as the "
+                "number (a share: 0.25), or their rank error is ±?"
             )
             texts.append(
                 f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "
-                "larger budget would help; a rehearsal on other rows says what to expect"
+                "larger budget would help"
             )
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys and not kept:
             texts.append(
                 f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
-                "people, or too few with another number than 0 (of a spread: with different "
-                "numbers), or the column of the input holds no plain numbers (1234.5 is one, "
+                "people, or too few whose number is not 0 (of a spread: whose numbers "
+                "differ), or the column of the input holds no plain numbers (1234.5 is one, "
                 "1,234.5 and text are none)"
             )
         return texts

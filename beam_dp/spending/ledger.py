@@ -240,7 +240,7 @@ class Ledger:
             cost: the transform, as `PrivateAggregate`; or the `Budget` of a run.
             label: what the run is for: public text.
             person: the columns that identify a person, where `cost` is a budget; None: unknown. A
-                transform says it itself.
+                transform names it.
 
         Raises:
             ValueError: if the total would pass the limit, a person is in other columns than before,
@@ -295,7 +295,7 @@ def _charge(cost: Any, label: object, person: Any) -> Charge:
         raise checks.ParameterTypeError("Ledger.charge", "label", rule)
     whole, named = cost, ["", ""]
     if hasattr(cost, "cost") and not isinstance(cost, type):
-        rule = "be left out: the transform says it itself"
+        rule = "be left out: the transform names it"
         checks.require(person is None, "Ledger.charge", "person", rule)
         whole, person = cost.cost(), cost.person
         named = [getattr(cost, name, None) or "" for name in ("period_source", "ledger_period")]

@@ -27,26 +27,26 @@ SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
-_CAPS = "where one counts, fewer people are needed, each of whom is in one partition or two"
+_CAPS = "if one counts, partitions of people in one or two partitions need fewer people"
 _KNOWN = (
-    "The search costs nothing if you know a bound without the data, as 3: "
-    "bounds=ContributionBounds(partitions=3), --bounds partitions=3. Where somebody has more, "
-    "intervals miss the truth"
+    "a bound that you know without the data costs nothing: "
+    "bounds=ContributionBounds(partitions=3), --bounds partitions=3. If somebody has more, "
+    "intervals may miss the truth"
 )
 
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
 _EXPLAINED = (
     (
-        "expected error: how far a number is from the true one, on average; at most N people: in 95 of "
-        "100 releases no more lie between the two"
+        "expected error: how far a number is from the true one, on average; of a number with a rank: a "
+        "rank error of at most N people (95%)"
     ),
     (
         "clip: the contribution of one person is clipped to it; it is chosen privately when the job runs; "
-        "clipping loss: what people have beyond it, as far as it is not given back"
+        "clipping loss: what people have beyond it, less what is given back"
     ),
-    "shift T: so many people may be passed over, or have more than the clip unseen",
-    "noise scale: in 95 of 100 releases noise is below 3 of it (Gaussian: below 2)",
+    "shift T: the search may pass over T people, or T people may have more than the clip",
+    "noise scale: the noise is below 3 times this in 95 of 100 releases (Gaussian: 2 times)",
 )
 """What the words of the table mean; the page on results says the rest."""
 
@@ -66,8 +66,8 @@ class PlanRow:
         expected_error: the mean absolute error of a released number, or how many people its rank
             may be off (95%), in words.
         reason: why this search, where `search="auto"` was asked for; for two phases, what is done
-            for few people; for a preprocessed statistic, when it is not changed, and how far the
-            noise strays (95%).
+            for few people; for a preprocessed statistic, when it is not changed, and the tail
+            bound of the noise (95%).
     """
 
     metric: str
@@ -145,8 +145,8 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         return Plan(_rows(program), f"{total_of(request.budget)}; {text}")
     least, most = request.ladder[0], request.ladder[-1]
     shown = min(SHOWN, most)
-    text = "what is paid for each partition counts one person in at most"
-    chosen = f"{text} {least} to {most}, chosen privately; the figures are for {shown} of them"
+    text = "metrics that pay for each partition count one person in at most"
+    chosen = f"{text} {least} to {most}, chosen privately; the figures are for {shown}"
     total = f"{total_of(request.budget)}; {chosen}"
     return Plan((_search_row(request.search_cost), *_rows(program_at(request, shown))), total)
 

@@ -114,7 +114,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         listed = [() if n == TOTAL else (n,) if isinstance(n, str) else n for n in named]
         columns = [checks.columns(_SUBJECT, "also_by", names) for names in listed]
         sets = [frozenset(names) for names in (self.first.partition, *columns)]
-        rule = "be other columns for each table, and two have the same ones"
+        rule = "have different columns for each table, and two tables have the same"
         checks.require(len({*sets}) == len(sets), _SUBJECT, "also_by", rule)
         coarser = [sum(other < own for other in sets) for own in sets]
         usual = [_FINER ** (each - coarser[0]) for each in coarser[1:]]

@@ -95,7 +95,7 @@ _REFUSED = {  # why functions are not on the list, and what to write instead
         "time zones and languages keep something of one row for the next",
         "Times are in UTC: add INTERVAL 1 HOUR",
     ),
-    _TOO_MUCH: ("its work may grow faster than a cell", "Write regexp_extract(), or replace()"),
+    _TOO_MUCH: ("it could take too long for a large cell", "Write regexp_extract(), or replace()"),
     "repeat|format|printf|bar|range": ("its result can be of any length", "Write lpad()"),
     _SEVERAL: ("its cells hold several values", "Take them apart before"),
     "now|today|.*current_.*|age|random|.*uuid.*": (
@@ -447,10 +447,10 @@ def _check_call(tree: Mapping[str, Any]) -> None:
         raise checks.ParameterError(_SUBJECT, "query", f"not call {name}: {found[0]}", found[1])
     given = arguments_of(tree)
     called = "LIKE" if "~~" in name else name
-    rule = f"give {called} a literal where a cell could make the work, or the result, of any size"
+    rule = f"give {called} a literal where a cell could make the work, or the result, too large"
     _require(all(map(is_literal, given[FUNCTIONS[name]])), rule)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
-    rule = "have regexp_replace replace one match: the work for all may grow faster than a cell"
+    rule = "replace one match by regexp_replace: all could take too long for a large cell"
     checks.require(not every, _SUBJECT, "query", rule, "Write replace(), or translate()")
 
 
@@ -680,7 +680,7 @@ def parts_of(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
-    """Refuse text that DuckDB would take as something else unasked, and literals that are none."""
+    """Refuse text that DuckDB would cast by itself, and literals that it cannot cast."""
     [child], [given], made = cast["children"], cast["arguments"], cast["return_type"]
     if given["id"] != "VARCHAR" or made["id"] in ("VARCHAR", "NULL"):
         return
@@ -689,7 +689,7 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
         digits = f"({info['width']}, {info['scale']})" if info else ""
         engine.execute(f"SELECT CAST(?::VARCHAR AS {kind}{digits})", [child["value"]["value"]])
         return
-    rule = f"not take text as {kind} unasked, as that of {child['alias'] or 'an expression'}"
+    rule = f"cast text to {kind}, as that of {child['alias'] or 'an expression'}"
     hint = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
     raise checks.ParameterError(_SUBJECT, "query", rule, hint)
 

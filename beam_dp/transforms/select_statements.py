@@ -99,7 +99,7 @@ class Statement:
             node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
             return _Reader(node, people, period).statement()
         except RecursionError:
-            rule = "be less deep"
+            rule = "have fewer levels of parentheses"
         raise checks.ParameterError(_SUBJECT, _NAME, rule, "Take its parentheses apart.")
 
 
@@ -248,7 +248,9 @@ class _Reader:
         literal = tree.get("literal") or {}
         if literal.get("kind") == "INTEGER":
             at = int(literal["text"])
-            rule = f"have numbers of its {len(self._items)} columns in GROUP BY and ORDER BY"
+            rule = (
+                f"name its {len(self._items)} columns by numbers from 1 on in GROUP BY and ORDER BY"
+            )
             _require(0 < at <= len(self._items), rule, f"Write a name instead of {at}")
             return self._items[at - 1]
         return names.get(_name_of(tree), tree)

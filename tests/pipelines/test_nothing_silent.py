@@ -34,7 +34,7 @@ def test_no_partition_is_said_last(
     private = ["--delta", "1e-300", "--people_count"]
     assert aggregate.main([*words, *private]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
-    first = "no partition was selected, so nothing was released (one is kept "
+    first = "no partition was selected, so nothing was released (a partition "
     assert last.startswith(first)
     assert last.endswith("; or, which costs nothing, name the partitions: 1,2,3")
     query = ["--query", "SELECT visitor, day FROM rows", "--overwrite"]

@@ -71,7 +71,7 @@ AGGREGATE = {
     ),
     "a title without a page": (counted("--title", "May"), "report must be given where title or number_style is"),
     "signs that are the same": (
-        counted("--report", "p.html", "--number_style", "1,234,5"), "number_style must be 1234.5 with the signs that"
+        counted("--report", "p.html", "--number_style", "1,234,5"), "number_style must be 1234.5 with the signs to"
     ),
     "a workbook": (["--input", "a.xlsx", *FILES[2:], *command("--count")], "Save a sheet (.xlsx, .ods) as CSV."),
     "a workbook as output": (written("out.xlsx"), "not 'out.xlsx'. Spreadsheets open .csv."),

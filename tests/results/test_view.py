@@ -83,21 +83,27 @@ def test_numbers_are_marked_and_counted() -> None:
         "the number stands at most n people, or rows, away from the rank asked for"
     )
     counted, empty = view().doubts()
-    assert counted.startswith("* 6 of 9 numbers may be of little use: missing, with an interval")
+    assert counted.startswith(
+        "* 6 of 9 numbers may be of little use: they are missing, their interval"
+    )
     assert "(2 of sum, 1 of median, 3 of max). More people" in counted
-    assert counted.endswith(" would help; a rehearsal on other rows says what to expect")
+    assert counted.endswith(" larger budget would help")
     assert empty.startswith(
         "max: no number could be released. There are too few people, or too few"
     )
-    assert "with another number than 0 (of a spread: with different numbers), or the col" in empty
+    assert "whose number is not 0 (of a spread: whose numbers differ), or the col" in empty
 
 
 def test_a_rank_that_is_not_known_is_explained_with_what_helps() -> None:
     seen = view([("a", 100.0, 80.0, 140.0, 3.0, INF, 2.0, 1.9, 2.1)])
     assert "3* (rank ±?)" in seen.text()
-    [said] = [line for line in seen.legend if line.startswith("(rank ±?): more than a tenth")]
-    assert "the number may still be near. Of people, by per=person, ranks are" in said
-    assert "or with a rank error of ±? (1 of median)" in seen.doubts()[0]
+    [said] = [
+        line
+        for line in seen.legend
+        if line.startswith("(rank ±?): the rank error may be above a tenth")
+    ]
+    assert "Of people, with per=person, it is mostly smaller" in said
+    assert "or their rank error is ±? (1 of median)" in seen.doubts()[0]
 
 
 def test_what_the_intervals_take_for_granted_is_told() -> None:

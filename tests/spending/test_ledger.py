@@ -272,5 +272,5 @@ def test_a_run_without_a_column_binds_nobody(path: Path) -> None:
 def test_what_is_no_column_is_refused(path: Path, person: object) -> None:
     with pytest.raises((TypeError, ValueError), match="person must"):
         Ledger(path, dp.Budget(3)).charge(dp.Budget(1), "one", person=person)
-    with pytest.raises(ValueError, match="person must be left out: the transform says it"):
+    with pytest.raises(ValueError, match="person must be left out: the transform names it"):
         Ledger(path, dp.Budget(3)).charge(counted_by("visitor"), "one", person="visitor")

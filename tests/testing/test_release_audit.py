@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -35,6 +36,7 @@ from beam_dp.testing.losses.draw_costs import hull_levels
 from beam_dp.testing.made_rows import RowMaker
 from beam_dp.transforms import row_queries
 from beam_dp.transforms.columns import fixed_point, ids
+from beam_dp.transforms.io.frames import ReadFrame
 from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
 SAMPLE = pa.table(
@@ -204,6 +206,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(
 
 # ---------------------------------------------------------------- mutants
 
+READ = ReadFrame.expand
 LOWEST, IDENTIFY = ordering.lowest, ids.identify
 SUM, WHOLE, UNITS = sums.clipped_sum, contribution.clipped_totals, fixed_point.to_units
 AGREE, FURTHER, ROWS = agreement.agree, dp.PrivateTables._further, row_queries._Engine.rows
@@ -299,6 +302,11 @@ def _whole_budget_again(self, columns, entry, share):
     return FURTHER(self, columns, entry, self.first.budget)
 
 
+def _step_named_by_size(self, begin):
+    begin | f"{self.size_in_bytes()} bytes" >> beam.Impulse()
+    return READ(self, begin)
+
+
 def _failing_rows_drop_others(self, batch):
     return iter(())
 
@@ -341,6 +349,9 @@ MUTANTS = {
     ),
     "a loss given back by true numbers": (
         AdditiveRelease, "_loss", _given_back_by_true_numbers, PLAIN | {"budget": dp.Budget(30)}
+    ),
+    "a step that is named by the size of the rows": (
+        ReadFrame, "expand", _step_named_by_size, PLAIN
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, BOUNDED),
     "a share doubled": (JointNoise, "add", _share_doubled, PLAIN),

@@ -96,7 +96,7 @@ def test_the_text_has_a_line_per_part_and_a_total():
     ]
     explained = [line.partition(":")[0] for line in lines[9:-3]]
     assert explained == ["expected error", "clip", "shift T", "noise scale"]
-    assert lines[-1].startswith("visits: the interval holds the true number if nobody counts for")
+    assert lines[-1].startswith("visits: the interval holds the true number if nobody adds more")
     few = "max_age: NaN where fewer than about [0-9]+ people are"
     assert re.fullmatch(few, lines[-2])
     of_any = describe(compile_program([quantiles.Max("age")], Budget(1.0), 1))
@@ -136,7 +136,7 @@ def test_of_several_partitions_the_norm_is_named_and_a_given_clip():
     assert rows["count"].mechanism == where and rows["visits"].mechanism == "discrete Laplace"
     scale = 3 * 4 / rows["visits"].epsilon
     assert float(rows["visits"].noise_scale) == pytest.approx(scale, rel=1e-3)
-    assert rows["visits"].reason.endswith("if nobody counts for more than the given clip 4")
+    assert rows["visits"].reason.endswith("if nobody adds more than the given clip 4")
     asked = compile_program([sums.Count()], Budget(8.0, 1e-6), 1, partitions=70)
     [row] = describe(asked).rows
     assert row.mechanism == where + " (or Gaussian, of the L2 norm, where that errs less)"
@@ -223,8 +223,8 @@ def test_the_cost_of_the_search_stands_first():
 def test_figures_are_those_of_one_bound(limit, shown):
     question, made = chosen_plan(limit)
     last = 1024 if limit is None else limit
-    assert f"counts one person in at most 1 to {last}, chosen privately" in made.total
-    assert f"the figures are for {shown} of them" in made.total
+    assert f"count one person in at most 1 to {last}, chosen privately" in made.total
+    assert f"the figures are for {shown}" in made.total
     said = program_at(question.request, shown).steps[0].release.describe()
     assert (made.rows[1].noise_scale, made.rows[1].expected_error) == (
         said.noise_scale,

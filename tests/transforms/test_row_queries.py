@@ -448,8 +448,8 @@ def test_values_that_are_not_plain_are_refused_by_their_type(name: str) -> None:
 
 
 UNASKED = {
-    "s = 5": "take text as INTEGER unasked, as that of s.* Write CAST.s AS INTEGER",
-    "s IN (1, 2)": "take text as INTEGER unasked",
+    "s = 5": "cast text to INTEGER, as that of s.* Write CAST.s AS INTEGER",
+    "s IN (1, 2)": "cast text to INTEGER",
     "d > '24.11.2026'": "invalid date field format",
     "d > DATE '24.11.2026'": "invalid date field format",
     "n = 'x'": "Could not convert string 'x'",
@@ -457,7 +457,7 @@ UNASKED = {
 
 
 @pytest.mark.parametrize("condition", UNASKED)
-def test_text_is_not_taken_as_something_else_unasked(condition: str) -> None:
+def test_text_is_not_cast_unasked(condition: str) -> None:
     engine = _Engine(Query.of(f"SELECT n FROM rows WHERE {condition}"))
     known = pa.schema([("s", pa.string()), ("n", pa.int16()), ("d", pa.date32())])
     with pytest.raises(ValueError, match=UNASKED[condition]):

@@ -35,8 +35,8 @@ delta, the table is within 2^-100 of the recurrence in real numbers (for epsilon
 once per partition of a person, so it asks for a bound on these. `WeightedThreshold` costs once for
 all: a person with k partitions adds 1 / sqrt(k) to each, so that everybody moves all sums together
 by at most 1 in L2, and whoever has few partitions adds much to each. At epsilon 1 and delta 10^-6
-a partition is kept half of the time with 26 people who are in no other, or with 74 who are in 8
-each; the table keeps it with 14 or 105, and must know whether to bound people at 1 or at 8.
+a partition with 26 people, each in no other, is released with probability 1/2, and so is one with
+74 people, each in 8; with the table 14 or 105 are needed, and a bound of 1 or of 8 must be known.
 """
 
 import dataclasses
@@ -119,8 +119,8 @@ class TruncatedGeometric:
 
     @property
     def certainty(self) -> str:
-        """From how many people on a partition is kept, and how surely."""
-        return f"kept for sure from {self.threshold} people on"
+        """With how many people a partition is always released."""
+        return f"a partition with at least {self.threshold} people is always released"
 
     def probability(self, people: int) -> Fraction:
         """Return the exact probability that a partition of `people` people is kept."""
@@ -295,7 +295,7 @@ class WeightedThreshold:
         return max(bounds) + _ONE * (self.pre_threshold - 1)
 
     def middle(self, partitions: int) -> int:
-        """Return how many people, in so many partitions each, are seen half of the time."""
+        """Return with how many people, each in so many, a partition is released half of the time."""
         return self.threshold // math.isqrt(_ONE**2 // min(partitions, self.most)) + 1
 
     @property
@@ -305,10 +305,11 @@ class WeightedThreshold:
 
     @property
     def certainty(self) -> str:
-        """With how many people a partition is kept."""
+        """With how many people a partition is released with probability 1/2."""
         alone, many = self.middle(1), min(self.most, _SHOWN)
-        others = f", or with {self.middle(many)} who are in {many} each" * (many > 1)
-        return f"kept half of the time with {alone} people who are in no other{others}"
+        others = f"; so is one with {self.middle(many)}, each in {many}" * (many > 1)
+        people = f"a partition with {alone} people, each in no other"
+        return f"{people}, is released with probability 1/2{others}"
 
     def keep(
         self, people: npt.NDArray[np.int64], noise: Noise, weights: npt.NDArray[Any]

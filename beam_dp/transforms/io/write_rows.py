@@ -82,7 +82,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
         """Apply the transform to rows or batches."""
         columns = self.columns
         if rows.element_type is pa.RecordBatch:
-            rule = "be left out for batches: these keep names"
+            rule = "be left out for batches, which keep their names"
             checks.require(self.header is None, "WriteRows", "header", rule)
             parts, names, kinds = rows, columns, None
         else:

@@ -195,8 +195,8 @@ def check_several(
             raise checks.ParameterTypeError(
                 subject,
                 "a metric of rows with several owners",
-                f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
-                "most 1 when any owner is removed",
+                f"be {names}, not {shown(metric)}: only these have a proved sensitivity of 1, "
+                "whichever owner is removed",
                 meant(person),
             )
     return tuple(metric.for_several_owners() for metric in asked)

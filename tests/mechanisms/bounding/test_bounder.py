@@ -251,6 +251,14 @@ def test_names_travel_with_their_lines():
 
 
 @pytest.mark.parametrize("limit", [None, 2])
+@pytest.mark.parametrize("rows", [[], [Row((1, 0), (2, 0), (5, 7))]], ids=len)
+def test_no_rows_become_as_many_fields_as_some(limit, rows):
+    bounder = Bounder(ContributionBounds(None, limit), (Field(1, "sum"),), b"key")
+    [field] = bounder.settle(bounder.prepare(table_of(rows, columns=2))).values
+    assert field.tolist() == [row.values[1] for row in rows]
+
+
+@pytest.mark.parametrize("limit", [None, 2])
 @pytest.mark.parametrize("keep_rows", [False, True])
 def test_of_reduced_lines_some_partitions_and_the_lowest_pairs_are_taken(limit, keep_rows):
     """What is left is what bounding makes of the rows of these partitions, with that bound."""

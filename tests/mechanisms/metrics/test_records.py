@@ -64,6 +64,11 @@ def test_all_are_here() -> None:
     assert {type(metric) for metric in MADE.values()} == {*REGISTRY.values()}
 
 
+@pytest.mark.parametrize("metric", MADE.values(), ids=MADE)
+def test_a_part_is_paid_once_whatever_the_name_and_weight_of_its_metrics(metric: Metric) -> None:
+    assert dataclasses.replace(metric, name="other", weight=3).parts() == metric.parts()
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_names_columns_and_pickles(name: str) -> None:
     metric = MADE[name]

@@ -94,6 +94,25 @@ def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
             }
 
 
+@pytest.mark.parametrize("removals", [1, 3])
+def test_each_of_two_measures_keeps_its_own_largest(removals):
+    loss = compile_loss(STATISTICS[2], removals)
+    lines, measure = (
+        settled(random_rows(random.Random(6), 30, 3), loss.fields),
+        loss.profiler.measure,
+    )
+
+    def lines_of(measures: list[Measure], place: int) -> list[np.ndarray]:
+        found = histograms.reduce(histograms.summarise(lines, measures), measures)
+        own = found.take(found.measure == place)
+        return [own.partition[0], own.bucket, own.people, own.total]
+
+    alone = lines_of([measure], 0)
+    assert len(alone[0]) > 3
+    for place in (0, 1):
+        np.testing.assert_equal(lines_of([measure, measure], place), alone)
+
+
 def test_numbers_beyond_doubles_are_rounded_person_by_person():
     big = [(1 << 80) + 1, (1 << 80) + 3, (1 << 53) + 1, 1 << 119, 5]
     rows = [Row((place, 0), (0, 0), (value,)) for place, value in enumerate(big)]

@@ -84,7 +84,7 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
+_IF_KNOWN = "the interval holds the true number if nobody adds more than the given clip"
 STEPS = 1 << 20
 """In so many steps a person above the clip has their share of it, where it is of 1 at most."""
 FINE = 64
