@@ -11,8 +11,8 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import (
-    LADDER,
     CUT,
+    LADDER,
     USABLE,
     BoundChoice,
     choose,
