@@ -53,12 +53,14 @@ def scanned(asked: Description) -> list[file_checks.FileScan]:
         rule,
     )
     with terminal.warned():
-        return [file_checks.scan(path, reader, parsed, asked.release) for path in paths]
+        releases = [table.release for table in asked.tables]
+        return file_checks.scans_of(paths, reader, parsed, releases)
 
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:
     """Return what is to say of the files."""
-    lines = map(messages.flagged, file_checks.lines(scans, asked.release))
+    releases = {table.title: table.release for table in asked.tables}
+    lines = map(messages.flagged, file_checks.lines(scans, releases))
     refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}
     refused.pop("", None)
     return "".join(f"{line}\n" for line in (HEAD, *lines, *refused.values()))
