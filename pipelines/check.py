@@ -43,18 +43,13 @@ def main(given: Sequence[str] | None = None) -> int:
 def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
-    parsed, paths = None if query is None else dp.Rows(query).parsed, reader.paths()
+    parsed = None if query is None else dp.Rows(query).parsed
     together = isinstance(parsed, PersonQuery)
     rule = "be one file of CSV or Parquet where a query has WITH: a person's rows of all files meet"
-    checks.require(
-        not together or (len(paths) == 1 and reader.format.element is not dict),
-        "release",
-        "input",
-        rule,
-    )
+    whole = not together or (len(reader.paths()) == 1 and reader.format.element is not dict)
+    checks.require(whole, "release", "input", rule)
     with terminal.warned():
-        releases = [table.release for table in asked.tables]
-        return file_checks.scans_of(paths, reader, parsed, releases)
+        return file_checks.scans_of(reader, parsed, [table.release for table in asked.tables])
 
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:

@@ -60,23 +60,21 @@ class FileScan:
 
 
 def scans_of(
-    paths: Sequence[str],
-    reader: ReadRows,
-    query: row_queries.Query | None,
-    releases: Sequence[PrivateAggregate],
+    reader: ReadRows, query: row_queries.Query | None, releases: Sequence[PrivateAggregate]
 ) -> list[FileScan]:
     """Return what the releases of one run would find in each of the files of its reader.
 
     As in a run, a column that is nulls in one file has its type of the others.
     """
     laid = [release._laid_out(release._program.columns) for release in releases]
+    paths, parts = reader.paths(), list[Any]()
     scans = [FileScan(path, facts=[_NONE] * len(laid)) for path in dict.fromkeys(paths)]
     for found in scans:
         with _refusing([found]):
             reader.sniff([found.path])
-    good, parts = [found for found in scans if not found.refused], list[Any]()
-    with _refusing(good):
-        together = [path for path in paths for found in good if found.path == path]
+    good = {found.path: found for found in scans if not found.refused}
+    with _refusing(good.values()):
+        together = [path for path in paths if path in good]
         sniffed = reader.sniff(together)
         for each in laid if query is None else ():
             check_types(each, sniffed.types)
@@ -89,14 +87,12 @@ def scans_of(
             found.left = {**found.left, "left out by the query": out}
             found.kinds = {name: _kind(read, name) for name in reader.columns if read}
             found.no_numbers = dict(_no_numbers(found.path, reader, read))
-            found.facts = [
-                pa.concat_tables([_NONE, *_judged(each, found.elements)]) for each in laid
-            ]
+            found.facts = [pa.concat_tables([_NONE, *_judged(one, found.elements)]) for one in laid]
     return scans
 
 
 @contextlib.contextmanager
-def _refusing(scans: Sequence[FileScan]) -> Iterator[None]:
+def _refusing(scans: Iterable[FileScan]) -> Iterator[None]:
     """Keep the first reason of each, and go on."""
     try:
         yield
@@ -213,13 +209,13 @@ def _counted(*columns: Any) -> list[tuple[Any, ...]]:
 
 def lines(scans: Sequence[FileScan], releases: Mapping[str, PrivateAggregate]) -> Iterator[str]:
     """Yield what is to say of all files, line by line, for each table of the run by its title."""
-    where = f"{len(scans)} files" if len(scans) > 1 else scans[0].path
+    files = f"{len(scans)} files" if len(scans) > 1 else scans[0].path
     left = sum(n for each in scans for n in each.left.values())
     for at, (title, release) in enumerate(releases.items()):
         facts = pa.concat_tables([each.facts[at] for each in scans])
         kept = facts.filter(pc.equal(facts["why"], _KEPT))
-        of_table = f", {title}" * (len(releases) > 1)
-        yield f"{where}{of_table}: {len(kept):,} of {len(facts) + left:,} rows count"
+        what = f"{files}, {title}" if len(releases) > 1 else files
+        yield f"{what}: {len(kept):,} of {len(facts) + left:,} rows count"
         yield from _dropped(scans, at)
         yield from _described(scans) if at == 0 else ()
         if len(kept):
