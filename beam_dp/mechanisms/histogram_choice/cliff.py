@@ -27,7 +27,12 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.histogram_choice.clipping_loss import SINGLE_PARTITION, Losses, lost
+from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    SINGLE_PARTITION,
+    Losses,
+    bucket_means,
+    lost,
+)
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -159,20 +164,22 @@ class CliffChoice(ClipChoice):
         deviations: float = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
-        """Return what people lose at the clip, for each side: by the histogram that chose it."""
+        """Return what people lose at the clip, for each side.
+
+        Where they end sharply at a round number C, the second histogram's noise hides those who are
+        a little above. The first one shows those in the octaves above: as numbers are round, they
+        are taken to have 2 C, 4 C, ..., not the mean of an octave.
+        """
         first, second, cells = self._split(noisy)
         octave = np.searchsorted(self._octaves, clips)
         if cells is None:
             return self._whole.losses(second, octave, deviations, squared)
-        if clips[0] == cells.stop - 1:
-            return self._first.losses(first, octave, deviations, squared)
         [top], ends = octave, self._first.thresholds
-        edges = (*ends[:top], *self.thresholds[cells], *ends[top + 1 :])
-        joined = np.concatenate([first[..., :top], second, first[..., top + 1 :]], axis=-1)
-        clip, scale = top + clips - cells.start, self._second.scale
-        tops = self._first.highest(first)
-        tops = np.where(tops == top, clip[:, None], tops)
+        edges = (*ends[:top], self.thresholds[clips[0]], *ends[top + 1 :])
+        means = bucket_means(edges)
+        means[top + 1 :] = edges[top] * 2.0 ** np.arange(1, len(means) - top)
+        tops, scale = self._first.highest(first), HistogramNoise(self._first.cost).scale
         return [
-            lost(joined[:, side], tops[:, side], clip, edges, scale, deviations, squared)
+            lost(first[:, side], tops[:, side], octave, edges, means, scale, deviations, squared)
             for side in range(self.sides)
         ]

@@ -242,8 +242,9 @@ class ClipChoice:
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
         tops, edges, scale = self.highest(noisy), self.thresholds, self._noise.scale
+        means = bucket_means(edges)
         return [
-            lost(noisy[:, side], tops[:, side], clips, edges, scale, deviations, squared)
+            lost(noisy[:, side], tops[:, side], clips, edges, means, scale, deviations, squared)
             for side in range(self.sides)
         ]
 

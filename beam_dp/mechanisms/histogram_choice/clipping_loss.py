@@ -90,6 +90,7 @@ def lost(
     tops: np.ndarray,
     clips: np.ndarray,
     edges: Sequence[int],
+    means: np.ndarray,
     scale: float,
     deviations: float = SINGLE_PARTITION,
     squared: bool = False,
@@ -112,12 +113,13 @@ def lost(
         tops: the highest bucket that shows people, per row; -1: none does.
         clips: the index of the clip, per row.
         edges: the upper edges of all buckets but the last, which are the clips.
+        means: the mean number in each bucket, and beyond (`bucket_means`).
         scale: that of the noise (`HistogramNoise.scale`).
         deviations: q, in scales of the noise.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
             what is squared, so people fall by at most the root of `_FALL`.
     """
-    means, rows = bucket_means(edges), np.arange(len(noisy))
+    rows = np.arange(len(noisy))
     clip = np.array([float(each) for each in edges])[clips]
     indexes = np.arange(noisy.shape[1])[None, :]
     seen = (indexes > clips[:, None]) & (indexes <= tops[:, None])

@@ -250,13 +250,23 @@ def test_both_signs_share_the_clip():
     assert len(losses) == 2 and 0 < losses[0].total[0] < losses[1].total[0] < 40
 
 
-def test_what_is_lost_is_said_by_the_look_that_chose():
+def test_what_is_lost_at_a_clip_is_a_few_clips():
     for numbers in (RATINGS, {number: 400 for number in range(1, 17)}, {1: 3, 9: 900, 30: 20}):
         noisy = CHOICE.draw(people(CHOICE, numbers), ZeroNoise())
         [index] = CHOICE.clips(noisy, 1.7)
         [loss] = CHOICE.losses(noisy, np.array([index]))
         # Nobody is above; a few people whom the noise hides may be, at most as much as the clip.
         assert 0 < loss.total[0] < 12 * GRID[index]
+
+
+def test_people_above_a_cliff_lose_no_more_than_is_said():
+    # As many as the histograms do not show, at twice the round number.
+    for clip, above in ((1, 2), (3, 6), (5, 10)):
+        cliffs = [n for n in range(60) if clip_of({clip: 2000, above: n}) == clip]
+        assert len(cliffs) > 3
+        noisy = CHOICE.draw(people(CHOICE, {clip: 2000, above: cliffs[-1]}), ZeroNoise())
+        [loss] = CHOICE.losses(noisy, CHOICE.clips(noisy, 1.7))
+        assert cliffs[-1] * (above - clip) <= loss.total[0]
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 50.0, 1e6])

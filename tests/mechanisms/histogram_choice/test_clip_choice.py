@@ -288,11 +288,12 @@ def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
 
 
 CLIPS = tuple(1 << power for power in range(12))
+MEANS = bucket_means(CLIPS)
 
 
 def losses(noisy: list[int], top: int, clip: int, scale: float = 2.5):
     """Return total and squares for one row."""
-    found = lost(np.array([noisy]), np.array([top]), np.array([clip]), CLIPS, scale)
+    found = lost(np.array([noisy]), np.array([top]), np.array([clip]), CLIPS, MEANS, scale)
     return float(found.total[0]), float(found.squares[0])
 
 
@@ -322,7 +323,7 @@ def test_losses_are_numbers_for_any_clips(grid):
 def test_squares_may_fall_half_as_fast():
     # 0.45 of the people are left in each octave of numbers, so 0.67 in each octave of squares.
     def beyond(noisy, squared):
-        rows = np.array([noisy]), np.array([4]), np.array([4]), CLIPS, 2.5, 1.5, squared
+        rows = np.array([noisy]), np.array([4]), np.array([4]), CLIPS, MEANS, 2.5, 1.5, squared
         return float(lost(*rows).total[0])
 
     slowly, sharply = [0, 400, 300, 220, 150, 4, 0, 0], [0, 400, 300, 20, 150, 0, 0, 0]
@@ -340,7 +341,7 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
     # 5% of the 4,000 sums are above: more than 6.5% would be a false alarm of 4.35 deviations.
     generator = np.random.default_rng(11)
     expected = 12 * fall ** np.arange(8)
-    each = bucket_means(CLIPS)[3:11] - 4
+    each = MEANS[3:11] - 4
     total, beyond = (expected * each).sum(), (expected * each**2).sum()
     said = Losses(*np.array([[total], [beyond], [beyond], [0.0], [0.0], [0.0]])).beside(0.0)
     drawn = generator.poisson(expected, (4000, 8)) @ each
