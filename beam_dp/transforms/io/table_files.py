@@ -55,15 +55,14 @@ def text(cell: Any) -> str:
 def float_texts(column: pa.DoubleArray) -> pa.Array:
     """Return floats as `text` writes each.
 
-    Arrow writes the same digits, but whole numbers without ".0", exponents of one digit, and
-    exponents from 1e10, not 1e16, and below 1e-6, not 1e-4.
+    From 1e-4 to 1e10 Arrow writes the same, but whole numbers without ".0". Others it writes with
+    other exponents.
     """
     numbers = column.to_numpy(zero_copy_only=False)
     size, words = np.abs(numbers), column.cast(pa.string())
     whole = (np.trunc(numbers) == numbers) & (size < 1e10)
     words = pc.binary_join_element_wise(words, pc.if_else(whole, ".0", ""), "")
-    words = pc.replace_substring_regex(words, r"e-(\d)$", r"e-0\1")
-    other = ((size >= 1e-6) & (size < 1e-4)) | ((size >= 1e10) & (size < 1e16))
+    other = ((size > 0) & (size < 1e-4)) | ((size >= 1e10) & (size < np.inf))
     texts = pa.array(map(repr, numbers[other].tolist()), pa.string())
     return pc.replace_with_mask(words, other, texts)
 
