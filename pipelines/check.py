@@ -43,22 +43,19 @@ def main(given: Sequence[str] | None = None) -> int:
 def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
     reader, query = releasing.reader_of(asked), asked.query
-    parsed, paths = None if query is None else dp.Rows(query).parsed, reader.paths()
+    parsed = None if query is None else dp.Rows(query).parsed
     together = isinstance(parsed, PersonQuery)
     rule = "be one file of CSV or Parquet where a query has WITH: a person's rows of all files meet"
-    checks.require(
-        not together or (len(paths) == 1 and reader.format.element is not dict),
-        "release",
-        "input",
-        rule,
-    )
+    whole = not together or (len(reader.paths()) == 1 and reader.format.element is not dict)
+    checks.require(whole, "release", "input", rule)
     with terminal.warned():
-        return [file_checks.scan(path, reader, parsed, asked.release) for path in paths]
+        return file_checks.scans_of(reader, parsed, [table.release for table in asked.tables])
 
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:
     """Return what is to say of the files."""
-    lines = map(messages.flagged, file_checks.lines(scans, asked.release))
+    releases = {table.title: table.release for table in asked.tables}
+    lines = map(messages.flagged, file_checks.lines(scans, releases))
     refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}
     refused.pop("", None)
     return "".join(f"{line}\n" for line in (HEAD, *lines, *refused.values()))

@@ -46,7 +46,8 @@ class FileScan:
         kinds: how the cells of each column are written at the start.
         left: how many records are no rows, by the reason.
         no_numbers: what is said of cells that are no numbers, by column.
-        facts: the unit, the partition, and the reason for which it does not count, of each row.
+        facts: for each table of the run, the unit, the partition, and the reason for which it does
+            not count, of each row.
     """
 
     path: str
@@ -55,36 +56,49 @@ class FileScan:
     kinds: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
     left: Mapping[str, int] = dataclasses.field(default_factory=dict)
     no_numbers: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    facts: pa.Table = dataclasses.field(default_factory=lambda: _NONE)
+    facts: Sequence[pa.Table] = ()
 
 
-def scan(
-    path: str, reader: ReadRows, query: row_queries.Query | None, release: PrivateAggregate
-) -> FileScan:
-    """Return what a release would find in one of the files of its reader."""
-    found, laid = FileScan(path), release._laid_out(release._program.columns)
-    with _refusing(found):
-        sniffed = reader.sniff([path])
-        if query is None:
-            check_types(laid, sniffed.types)
-            check_forms(laid, sniffed.forms)
-    with _refusing(found):
-        read, found.left = reader.of_file(path)
-        found.elements, out = (read, 0) if query is None else _queried(query, read)
-        found.left = {**found.left, "left out by the query": out}
-        found.kinds = {name: _kind(read, name) for name in reader.columns if read}
-        found.no_numbers = dict(_no_numbers(path, reader, read))
-        found.facts = pa.concat_tables([_NONE, *_judged(laid, found.elements)])
-    return found
+def scans_of(
+    reader: ReadRows, query: row_queries.Query | None, releases: Sequence[PrivateAggregate]
+) -> list[FileScan]:
+    """Return what the releases of one run would find in each of the files of its reader.
+
+    As in a run, a column that is nulls in one file has its type of the others.
+    """
+    laid = [release._laid_out(release._program.columns) for release in releases]
+    paths, parts = reader.paths(), list[Any]()
+    scans = [FileScan(path, facts=[_NONE] * len(laid)) for path in dict.fromkeys(paths)]
+    for found in scans:
+        with _refusing([found]):
+            reader.sniff([found.path])
+    good = {found.path: found for found in scans if not found.refused}
+    with _refusing(good.values()):
+        together = [path for path in paths if path in good]
+        sniffed = reader.sniff(together)
+        for each in laid if query is None else ():
+            check_types(each, sniffed.types)
+            check_forms(each, sniffed.forms)
+        parts = reader.parts(together)
+    for found in scans:
+        with _refusing([found]):
+            read, found.left = reader.of_file(found.path, parts)
+            found.elements, out = (read, 0) if query is None else _queried(query, read)
+            found.left = {**found.left, "left out by the query": out}
+            found.kinds = {name: _kind(read, name) for name in reader.columns if read}
+            found.no_numbers = dict(_no_numbers(found.path, reader, read))
+            found.facts = [pa.concat_tables([_NONE, *_judged(one, found.elements)]) for one in laid]
+    return scans
 
 
 @contextlib.contextmanager
-def _refusing(found: FileScan) -> Iterator[None]:
-    """Keep the first reason, and go on."""
+def _refusing(scans: Iterable[FileScan]) -> Iterator[None]:
+    """Keep the first reason of each, and go on."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        found.refused = found.refused or str(error)
+        for found in scans:
+            found.refused = found.refused or str(error)
 
 
 def _queried(query: row_queries.Query, read: Sequence[Any]) -> tuple[list[Any], int]:
@@ -150,6 +164,9 @@ def _judged(laid: Layout, elements: Sequence[Any]) -> Iterator[pa.Table]:
             rules.append(("another period than ledger_period", dated))
         for name, part in zip(laid.partition, parts, strict=False):
             rules.append((f"no {name}", ids.validity(part)))
+        for by, listed in laid.also_listed:
+            known = listed.indexes([cells[name] for name in by], laid.key) >= 0
+            rules.append(("a key that is not in the list of another table", known))
         if laid.public is not None:
             rules.append((_UNLISTED, laid.public.indexes(keys, laid.key) >= 0))
         why = np.full(size, _KEPT, object)
@@ -190,27 +207,29 @@ def _counted(*columns: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in counts.sort_by(order).columns), strict=True))
 
 
-def lines(scans: Sequence[FileScan], release: PrivateAggregate) -> Iterator[str]:
-    """Yield what is to say of all files, line by line."""
-    facts = pa.concat_tables([each.facts for each in scans])
-    kept = facts.filter(pc.equal(facts["why"], _KEPT))
+def lines(scans: Sequence[FileScan], releases: Mapping[str, PrivateAggregate]) -> Iterator[str]:
+    """Yield what is to say of all files, line by line, for each table of the run by its title."""
     files = f"{len(scans)} files" if len(scans) > 1 else scans[0].path
-    records = len(facts) + sum(n for each in scans for n in each.left.values())
-    yield f"{files}: {len(kept):,} of {records:,} rows count"
-    yield from _dropped(scans)
-    yield from _described(scans)
-    if len(kept):
-        yield from _people(kept, release)
-        yield from _partitions(kept, facts, release) if release.partition else ()
-        if release.period:
-            periods = sorted(kept["period"].unique().to_pylist())
-            yield f"{release.period}: {len(periods):,} periods from {periods[0]} to {periods[-1]}"
+    left = sum(n for each in scans for n in each.left.values())
+    for at, (title, release) in enumerate(releases.items()):
+        facts = pa.concat_tables([each.facts[at] for each in scans])
+        kept = facts.filter(pc.equal(facts["why"], _KEPT))
+        what = f"{files}, {title}" if len(releases) > 1 else files
+        yield f"{what}: {len(kept):,} of {len(facts) + left:,} rows count"
+        yield from _dropped(scans, at)
+        yield from _described(scans) if at == 0 else ()
+        if len(kept):
+            yield from _people(kept, release)
+            yield from _partitions(kept, facts, release) if release.partition else ()
+            if release.period:
+                periods = sorted(kept["period"].unique().to_pylist())
+                yield f"{release.period}: {len(periods):,} periods from {periods[0]} to {periods[-1]}"
 
 
-def _dropped(scans: Sequence[FileScan]) -> Iterator[str]:
+def _dropped(scans: Sequence[FileScan], at: int) -> Iterator[str]:
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for each in scans:
-        for reason, number in [*each.left.items(), *_counted(each.facts["why"])]:
+        for reason, number in [*each.left.items(), *_counted(each.facts[at]["why"])]:
             counts[reason][each.path] += number
     counts.pop(_KEPT, None)
     for reason, found in counts.items():

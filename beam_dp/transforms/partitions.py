@@ -159,7 +159,7 @@ def _listed(keys: Iterable[object]) -> KeyList:
     if isinstance(keys, KeyList):
         return keys
     values = keys if isinstance(keys, (list, tuple, range)) else list(keys)
-    if values and not any(isinstance(key, tuple) for key in values):
+    if values and not any(issubclass(kind, tuple) for kind in set(map(type, values))):
         return KeyList([pc.unique(plain_column(values))])
     listed = [key if isinstance(key, tuple) else (key,) for key in values]
     same = len(set(map(len, listed))) < 2

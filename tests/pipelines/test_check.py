@@ -1,6 +1,7 @@
 """A look at one's own files: what it says is counted again, and whatever is dropped has a reason."""
 
 import collections
+import datetime
 import json
 import random
 import re
@@ -177,6 +178,83 @@ def test_rows_with_several_owners_and_typed_files(said: Said, tmp_path: Path) ->
     assert lines[2:5] == ["a: int64", "b: int64", "v: double"]
     lines = said(path, "--person", "v", "--sum", "a")
     assert lines[1] == "  1 dropped: no v"  # 3.5 is no id
+
+
+def test_a_column_of_nulls_has_its_type_of_the_other_files(said: Said, tmp_path: Path) -> None:
+    """One cell decides whether a column of a file has a type: the run takes such a file."""
+    moments = pa.array([datetime.datetime(2026, 11, 24, 13)] * 2)
+    for at, cells in enumerate((pa.nulls(2), moments, pa.nulls(2, moments.type))):
+        pq.write_table(pa.table({"who": [at, 7], "seen": cells}), tmp_path / f"{at}.parquet")
+    query = "SELECT who, CAST(date_trunc('hour', seen) AS DATE) AS day FROM rows"
+    words = ["--person", "who", "--partition", "day", "--query", query]
+    lines = said(str(tmp_path / "*.parquet"), *words)
+    assert lines[:2] == ["3 files: 2 of 6 rows count", "  4 dropped: no day"]
+    lines = said(str(tmp_path / "*.parquet"), "--person", "who", "--partition", "seen", code=1)
+    assert lines[-1].startswith("REFUSED: column 'seen' must hold")  # as of a file without nulls
+
+
+def test_files_of_which_each_is_good_are_refused_for_what_they_are_together(
+    said: Said, tmp_path: Path
+) -> None:
+    for name, who in {"a": [1, 2], "b": ["1", "2"]}.items():
+        pq.write_table(pa.table({"who": who}), tmp_path / f"{name}.parquet")
+    pattern = str(tmp_path / "*.parquet")
+    lines = said(pattern, "--person", "who", code=1)
+    assert lines[0] == "2 files: 4 of 4 rows count"
+    assert f"  in {tmp_path / 'b.parquet'}: whole numbers" in lines
+    assert "REFUSED: column 'who' must have one type in all files of" in lines[-1]
+    assert said(str(tmp_path / "a.parquet"), "--person", "who")[0].endswith("2 of 2 rows count")
+
+
+def test_a_file_that_is_named_twice_is_read_twice_as_in_a_run(said: Said, visits: str) -> None:
+    words = ["--person", "visitor", "--partition", "day"]
+    assert said(visits, visits, *words)[0] == f"{visits}: 1,200 of 1,200 rows count"
+
+
+def test_every_table_of_a_run_is_looked_at(
+    said: Said, config: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    drawn = random.Random(5)
+    rows = [
+        {
+            "who": f"v{drawn.randrange(40)}",
+            "day": drawn.choice(["1", "2", "3"]),
+            "shop": drawn.choice(["", "a", "b", "c"]),
+        }
+        for _ in range(300)
+    ]
+    path = write(tmp_path / "rows.csv", rows)
+    asked = {
+        "person": "who",
+        "partition": "day",
+        "partitions": ["1", "2"],
+        "also_by": [{"partition": "shop", "partitions": ["a", "b", "d"]}],
+        "metrics": ["count"],
+        "budget": {"epsilon": 1},
+        "input": str(path),
+    }
+    of_day = [row for row in rows if row["day"] in ("1", "2")]
+    of_shop = [row for row in rows if row["shop"] in ("a", "b")]
+    lines = said(*config(**asked, totals="apart"))
+    at = lines.index(f"{path}, by shop: {len(of_shop)} of 300 rows count")
+    assert lines[0] == f"{path}, by day: {len(of_day)} of 300 rows count"
+    assert "  keys of the list that never occur (1): d" in lines[at:]
+    assert f"  {sum(row['shop'] == '' for row in rows)} dropped: no shop" in lines[at:]
+    for part, column, kept in ((lines[:at], "day", of_day), (lines[at:], "shop", of_shop)):
+        people = collections.defaultdict(set)
+        for row in kept:
+            people[row[column]].add(row["who"])
+        sizes = sorted(map(len, people.values()))
+        [line] = [line for line in part if line.startswith("partitions: ")]
+        assert re.findall(r"\d+(?= \()", line) == [str(sizes[0]), str(sizes[-1])]
+        dropped = re.findall(r"^  (\d+) dropped", "\n".join(part), re.MULTILINE)
+        assert sum(map(int, dropped)) == 300 - len(kept)
+    # Where totals agree, a row counts in all tables or in none.
+    lines = said(*config(**asked | {"also_by": "total"}))
+    at = lines.index(f"{path}, all rows: {len(of_day)} of 300 rows count")
+    assert lines[0] == f"{path}, by day: {len(of_day)} of 300 rows count"
+    reason = "a key that is not in the list of another table"
+    assert lines[at + 1] == f"  {300 - len(of_day)} dropped: {reason}"
 
 
 def test_what_a_run_would_refuse_is_told_and_ends_with_one(said: Said, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Choose a clip by a noisy histogram of how large people's contributions are."""
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -128,6 +129,11 @@ class ClipChoice:
         Args:
             noisy: (rows, sides, buckets).
         """
+        if len(noisy) == 1:  # many blocks of partitions may share it
+            return _highest_of_one(self, tuple(noisy.ravel().tolist()))
+        return self._highest(noisy)
+
+    def _highest(self, noisy: np.ndarray) -> np.ndarray:
         alike = (np.full((1, self.buckets), chance / self.buckets) for chance in NOBODY)
         first, second = (self.shown(noisy, chances) for chances in alike)
         sure = np.where(first.any(axis=(1, 2), keepdims=True), first, second)
@@ -241,6 +247,11 @@ class ClipChoice:
             lost(noisy[:, side], tops[:, side], clips, edges, means, scale, deviations, squared)
             for side in range(self.sides)
         ]
+
+
+@functools.lru_cache(maxsize=64)
+def _highest_of_one(choice: ClipChoice, noisy: tuple[float, ...]) -> np.ndarray:
+    return choice._highest(np.array(noisy).reshape(1, choice.sides, -1))
 
 
 def _windows(noisy: np.ndarray, width: int) -> np.ndarray:

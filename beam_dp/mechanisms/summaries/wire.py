@@ -16,7 +16,7 @@ from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 
 _FORMAT = 2  # without references: equal columns become equal bytes
-_KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
+_KINDS = [(f"<{sign}{size}", np.iinfo(f"{sign}{size}")) for sign in "iu" for size in (1, 2, 4, 8)]
 _CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (Table, Summary, Owned)}
 _LEFT_OUT = ("names", "hashes")
 
@@ -111,4 +111,4 @@ def narrowest(column: np.ndarray) -> str:
     """Return the narrowest type that holds all values: most identities and counts are small."""
     family = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
-    return next(kind for kind in family if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return next(kind for kind, ends in family if ends.min <= low and high <= ends.max)

@@ -178,7 +178,11 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def _parts(self, start: bytes) -> Iterator[tuple[int, Any]]:
         """Return the parts of the files, each with its number."""
-        return enumerate(self.format.parts(paths := self.paths(), self._of_folders(paths)[1]))
+        return enumerate(self.parts(self.paths()))
+
+    def parts(self, paths: Sequence[str]) -> list[Any]:
+        """Return the parts of these files, which belong together."""
+        return list(self.format.parts(paths, self._of_folders(paths)[1]))
 
     def paths(self) -> list[str]:
         """Return the files; raises ValueError where there is none."""
@@ -192,18 +196,22 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
                 (_completed(row, named, self._wanted.columns) for row in rows) if named else rows
             )
 
-    def of_file(self, path: str, as_text: bool = False) -> tuple[list[Any], dict[str, int]]:
+    def of_file(
+        self, path: str, parts: Sequence[Any] = (), as_text: bool = False
+    ) -> tuple[list[Any], dict[str, int]]:
         """Return the rows of one of the files, and how many of its records are none, and why.
 
         Args:
             path: the file.
+            parts: those of files that belong together; of one without parts here, its own.
             as_text: whether only the columns of numbers are read, as they are written.
         """
         made = copy.copy(self)
         columns, numbers = (self.numbers, ()) if as_text else (self.columns, self.numbers)
         made._wanted = Wanted(path, columns, numbers, self._wanted.dialect)
         wanted = made._of_folders([path])[1]
-        rows = made._rows((0, self.format.parts([path], wanted)))
+        own = [part for part in parts if getattr(part, "path", part) == path]
+        rows = made._rows((0, own or self.format.parts([path], wanted)))
         return list(rows), self.format.dropped(path, wanted)
 
     def _of_folders(self, paths: Sequence[str]) -> tuple[dict[str, str | None], Wanted]:

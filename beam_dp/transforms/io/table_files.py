@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Cells = tuple[Any, ...]
 
@@ -15,7 +16,7 @@ Cells = tuple[Any, ...]
 # has quotes in front of such a start gets one more from `text`, so that texts stay different.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
 LARGEST = 2**63 - 1
-_LINES = 1 << 13
+LINES = 1 << 13
 
 
 def plain(value: object) -> object:
@@ -51,6 +52,21 @@ def text(cell: Any) -> str:
             return str(other)
 
 
+def float_texts(column: pa.DoubleArray) -> pa.Array:
+    """Return floats as `text` writes each.
+
+    From 1e-4 to 1e10 Arrow writes the same, but whole numbers without ".0". Others it writes with
+    other exponents.
+    """
+    numbers = column.to_numpy(zero_copy_only=False)
+    size, words = np.abs(numbers), column.cast(pa.string())
+    whole = (np.trunc(numbers) == numbers) & (size < 1e10)
+    words = pc.binary_join_element_wise(words, pc.if_else(whole, ".0", ""), "")
+    other = ((size > 0) & (size < 1e-4)) | ((size >= 1e10) & (size < np.inf))
+    texts = pa.array(map(repr, numbers[other].tolist()), pa.string())
+    return pc.replace_with_mask(words, other, texts)
+
+
 def unquoted(cell: Any) -> Any:
     """Return the text that `text` wrote as this cell; None for None."""
     return cell[1:] if cell and cell.startswith("'") and _FORMULA.match(cell) else cell
@@ -64,7 +80,7 @@ def ordered(table: pa.Table) -> pa.Table:
 
 def lines(table: pa.Table, form: Callable[[Any], Any]) -> Iterator[Sequence[Any]]:
     """Yield the cells of each row in a form; a few thousand rows are held at a time."""
-    for batch in table.to_batches(_LINES):
+    for batch in table.to_batches(LINES):
         yield from zip(*(map(form, column.to_pylist()) for column in batch.columns), strict=True)
 
 

@@ -1,7 +1,10 @@
 """WriteRows: one whole file of the very name, sorted, safe in a spreadsheet."""
 
+import codecs
 import csv
 import datetime
+import io
+import itertools
 import json
 import math
 import subprocess
@@ -18,8 +21,12 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.typehints.row_type import RowTypeConstraint
+from hypothesis import given
+from hypothesis import strategies as st
 
 from beam_dp.transforms.io import table_files, whole_files
+from beam_dp.transforms.io.csv_files import Csv
+from beam_dp.transforms.io.file_format import DELIMITERS
 from beam_dp.transforms.io.formats import FORMATS
 from beam_dp.transforms.io.write_rows import WriteRows
 
@@ -142,6 +149,75 @@ def test_csv_cell(tmp_path: Path, cell: Any) -> None:
         table = table_files.table_of(["x", "y"], [None, str], [(cell, "end")])
         FORMATS[".csv"].write(file, table)
     assert read(tmp_path / "out.csv")[1:] == [[CELLS[cell], "end"]]
+
+
+def assert_written_as_by_python(table: pa.Table, delimiter: str = ",") -> None:
+    """Compare a file with what Python's writer makes of the text of each cell."""
+    file, own = io.BytesIO(), io.BytesIO()
+    writer = csv.writer(codecs.getwriter("utf-8")(own), delimiter=delimiter)
+    writer.writerow(table.column_names)
+    writer.writerows(table_files.lines(table, table_files.text))
+    Csv(delimiter).write(file, table)
+    assert file.getvalue() == own.getvalue()
+
+
+EDGES = [0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1e22, 1e-7, 123456789012.0, 2.0**53]
+POWERS = [*(10.0**e for e in range(-30, 31)), *(2.0**e for e in range(-1074, 1024, 7))]
+NEAR = [math.nextafter(x, to) for x in POWERS for to in (0.0, math.inf)]
+
+
+def test_floats_in_csv_are_as_python_writes_them() -> None:
+    random = np.random.default_rng(1)
+    sizes = 10.0 ** random.uniform(-12, 20, 20_000)
+    drawn = [*sizes, *np.round(sizes), *np.round(sizes, 3), *random.standard_normal(9_000)]
+    cells = [None, *EDGES, *POWERS, *NEAR, *drawn]
+    cells += [-x for x in cells if x is not None]
+    assert_written_as_by_python(
+        pa.table({"x": pa.array(cells, pa.float64()), "n": range(len(cells))})
+    )
+    assert_written_as_by_python(pa.table({"x": pa.array(cells, pa.float64())}))
+
+
+@given(st.lists(st.floats()))
+def test_any_float_in_csv_is_as_python_writes_it(cells: list[float]) -> None:
+    assert_written_as_by_python(pa.table({"x": pa.array(cells, pa.float64())}))
+
+
+MARKS = " ,;|\t\r\n\"'=+-@＝a1é\u3000\x00😀_."
+MARKED = ["".join(marks) for size in range(4) for marks in itertools.product(MARKS, repeat=size)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_all_short_texts_in_csv_are_as_python_writes_them(
+    delimiter: str, kind: pa.DataType
+) -> None:
+    assert_written_as_by_python(pa.table({"x": pa.array([None, *MARKED], kind)}), delimiter)
+
+
+TYPES = {
+    pa.string(): st.text(),
+    pa.dictionary(pa.int32(), pa.string()): st.text(),
+    pa.bool_(): st.booleans(),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.float32(): st.floats(width=32),
+    pa.decimal128(38, 4): st.decimals(-(10**30), 10**30, places=4),
+    pa.date32(): st.dates(),
+    pa.timestamp("us"): st.datetimes(),
+    pa.binary(): st.binary(max_size=5),
+    pa.null(): st.none(),
+    pa.list_(pa.string()): st.lists(st.text(), max_size=2),
+}
+
+
+@given(st.data(), st.sampled_from(list(TYPES)), st.text(min_size=1))
+def test_cells_of_each_type_in_csv_are_as_python_writes_them(
+    data: st.DataObject, kind: pa.DataType, name: str
+) -> None:
+    cells = pa.array(data.draw(st.lists(st.none() | TYPES[kind], max_size=6)), kind)
+    assert_written_as_by_python(pa.table([cells], [name]))
+    assert_written_as_by_python(pa.table([cells, cells], [name, "=y,"]))
 
 
 @pytest.mark.parametrize(
