@@ -28,6 +28,7 @@ from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import compile as compiling
+from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.testing import audit
@@ -187,6 +188,35 @@ def test_a_sound_release_gives_no_alarm(seed: int) -> None:
     assert 0 <= share_spent(run) <= 1 + Fraction(1, 10**6)
 
 
+SHIFTED = Program._shifted
+
+
+@pytest.mark.parametrize("budget", [dp.Budget(400), dp.Budget.zcdp(10_000)], ids=str)
+@pytest.mark.parametrize("partition", [(), ("group",)])
+def test_a_mean_whose_count_gives_budget_to_its_sum_gives_no_alarm(
+    budget: dp.Budget, partition: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shifted = []
+
+    def noted(self, total, divisor, clips):
+        found = SHIFTED(self, total, divisor, clips)
+        shifted.append(found[1] != divisor)
+        return found
+
+    monkeypatch.setattr(Program, "_shifted", noted)
+    options = {"partition": partition, "partitions": GROUPS} if partition else {}
+    release = functools.partial(
+        dp.release, person="person", metrics=[dp.Mean("value")], budget=budget, **options
+    )
+    maker = RowMaker(SAMPLE, ["person"])
+    for case in (3, 9):
+        pair = next(iter(maker.pairs(case)))
+        for lean in (-2, 0, 2):
+            [run] = compared(release, pair.base, [pair.other], case, lean)
+            assert 0 <= share_spent(run) <= 1 + Fraction(1, 10**6)
+    assert sum(shifted) > len(shifted) / 2
+
+
 @pytest.mark.parametrize("epsilon, sides", SMALL)
 def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(
     epsilon: Fraction, sides: Any
@@ -311,6 +341,10 @@ def _failing_rows_drop_others(self, batch):
     return iter(())
 
 
+def _half_kept(self, total, divisor, clips):
+    return SHIFTED(self, total, divisor, clips)[0], divisor
+
+
 PLAIN = {
     "metrics": [dp.Count(), dp.PeopleCount(), dp.Sum("price")],
     "budget": dp.Budget(1),
@@ -320,6 +354,7 @@ PLAIN = {
 ALONE = PLAIN | {"metrics": [dp.Sum("value", clip=3)]}
 QUERIED = PLAIN | {"query": QUERY, "partitions": dp.PublicPartitions(["G0", "G1", "G2"])}
 PRIVATE = PLAIN | {"budget": dp.Budget.zcdp(1, 0.01), "partitions": dp.PrivatePartitions()}
+MEAN = PLAIN | {"metrics": [dp.Mean("value")], "budget": dp.Budget(400)}
 COUNTED = {"metrics": [dp.PeopleCount()], "budget": dp.Budget(30)}
 BOTH = {"metrics": [dp.Count(), dp.Sum("value")], "budget": dp.Budget.zcdp(1)}
 TOGETHER = PLAIN | {"metrics": [dp.PeopleCount(), dp.Sum("value")], "budget": dp.Budget.zcdp(3)}
@@ -358,6 +393,7 @@ MUTANTS = {
     "noise of one number fewer": (
         JointNoise, "add", _noise_of_one_number_fewer, BOTH
     ),
+    "a divisor that keeps its half": (Program, "_shifted", _half_kept, MEAN),
     "a joint draw for one partition": (JointNoise, "add", _each_partition_by_itself, TOGETHER),
     "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, PRIVATE),
     "a budget that two tables spend": (

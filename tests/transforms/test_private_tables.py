@@ -185,16 +185,24 @@ def test_a_table_costs_all_that_its_numbers_are_made_of() -> None:
 
 
 def test_a_total_of_some_rows_has_an_interval() -> None:
-    """The noises are independent: it is less wide than all intervals together."""
-    made = released("two", [dp.Count()], epsilon=8)[0]
-    table = made.table.to_pylist()
-    places = list(range(0, len(table), 2))
-    number, low, high = made.total(places)["count"]
-    assert number == sum(table[at]["count"] for at in places) and low <= number <= high
-    widths = [table[at]["count_high"] - table[at]["count_low"] for at in places]
-    assert high - low < 0.9 * sum(widths)
-    for record in ({}, {"noise_of_sums": {}}):
-        assert dp.Released(made.table, {**made.record, "noise_of_sums": {}, **record}).total() == {}
+    """The noises are independent: it is less wide than all intervals together.
+
+    But for a clip that is too low, which 1 of 40 releases have: all of 8 with a chance of 1e-12.
+    """
+
+    def is_narrow() -> bool:
+        made = released("two", [dp.Count()], epsilon=8)[0]
+        table = made.table.to_pylist()
+        places = list(range(0, len(table), 2))
+        number, low, high = made.total(places)["count"]
+        assert number == sum(table[at]["count"] for at in places) and low <= number <= high
+        for record in ({}, {"noise_of_sums": {}}):
+            changed = {**made.record, "noise_of_sums": {}, **record}
+            assert dp.Released(made.table, changed).total() == {}
+        widths = [table[at]["count_high"] - table[at]["count_low"] for at in places]
+        return bool(high - low < 0.9 * sum(widths))
+
+    assert any(is_narrow() for _ in range(8))
 
 
 def test_where_a_runner_may_compute_again_the_stored_draws_are_read(

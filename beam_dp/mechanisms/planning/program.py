@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.account import Entry
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
@@ -42,6 +43,10 @@ class Adaptive:
     cap: int | None = None
 
 
+_DIVIDEND = Fraction(9, 10), Fraction(3, 4)
+"""What part of the budget of a quotient's noise may go to the number that is divided."""
+_EXACT = 1 / 60
+"""So much of the number that it is divided by, at most, may be the mean noise of that one."""
 NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
 
@@ -140,7 +145,16 @@ class Program:
     def better_steps(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
         """Return the steps that err less, by the histograms that chose their clips.
 
-        They are compared by the geometric mean of the errors of what has both.
+        *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
+
+        *A quotient*: a number of rows whose noise is far below it needs no half of the budget. The
+        total that is divided gets the largest part of `_DIVIDEND` of what the noise of both costs,
+        for which the noise of the divisor stays within `_EXACT` of its mean over the partitions;
+        half, if there is none. Each then has noise of its own.
+
+        The histograms are released, and their cost does not change. Whatever they are, noise costs
+        the same in all: so the whole is what it was, for pure differential privacy (Dwork, Rothblum,
+        Vadhan 2010) and for zCDP (Bun, Steinke 2016, Lemma 2.3), which compose adaptively.
         """
         pairs = [pair for pair in zip(self.steps, self.gaussian, strict=True) if pair[0] != pair[1]]
         logarithms = [
@@ -150,7 +164,32 @@ class Program:
             if each.additive is not None and each.shared is not None
         ]
         of_pairs = zip(logarithms[1::2], logarithms[::2], strict=True)
-        return self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
+        better = self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
+        steps = list(better)
+        for metric in self.metrics:
+            places = [place for place, step in enumerate(better) if step.users == (metric,)]
+            if metric.is_quotient and len(places) == 2:
+                total, divisor = places
+                steps[total], steps[divisor] = self._shifted(steps[total], steps[divisor], clips)
+        return tuple(steps)
+
+    def _shifted(
+        self, total: Step, divisor: Step, clips: Sequence[np.ndarray]
+    ) -> tuple[Step, Step]:
+        """Return a total and its divisor, each with its part of what the noise of both costs."""
+        above, below = total.additive, divisor.additive
+        if above is None or below is None or divisor.shared is None:
+            return total, divisor
+        if len(above.noise.signed) > 2:  # others share the draw
+            return total, divisor
+        both = cost_of_all([above.noise_cost, below.noise_cost])
+        for part in _DIVIDEND:
+            release = below.alone(both.scaled(1 - part))
+            if release.relative_error(clips[divisor.shared], self.partitions or 1) <= _EXACT:
+                less = dataclasses.replace(divisor, release=release)
+                more = dataclasses.replace(total, release=above.alone(both.scaled(part)))
+                return more, less
+        return total, divisor
 
     @property
     def pays_per_partition(self) -> bool:

@@ -21,7 +21,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import check_total, counted
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -405,6 +405,35 @@ def test_two_units_of_one_column_are_refused() -> None:
         columns_of([dp.Sum("x"), dp.Sum("y", unit=1), dp.Min("x", unit=0.5)])
     same = [dp.Sum("x", unit=0.5), dp.Max("x", unit=Fraction(1, 2))]
     assert columns_of(same) == (Column("x", Role.VALUE, Fraction(1, 2)),)
+
+
+@pytest.mark.parametrize("partitions", [1, 20])
+@pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(0.3), Budget(1, 1e-6)])
+def test_the_noise_of_a_mean_costs_the_same_however_it_is_split(budget, partitions):
+    """The sum of distances has half, 3/4 or 9/10 of it, by the number of rows that is shown."""
+    for metrics in ([dp.Mean("v")], [dp.Mean("v"), dp.Count()]):
+        program, parts = compile_program(metrics, budget, partitions, partitions=partitions), set()
+        for people in (0, *(int(30 * 1.4**step) for step in range(32))):
+            drawn = []
+            for clip in program.clips:
+                counts = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
+                counts[0, :, :3] = people
+                drawn.append(clip.choice.draw(counts, ZeroNoise()))
+            steps = program.better_steps(drawn)
+            costs = [step.additive.noise_cost for step in steps]
+            assert cost_of_all(costs) == cost_of_all(
+                [step.additive.noise_cost for step in program.steps]
+                if costs[0].is_zcdp == program.steps[0].additive.noise_cost.is_zcdp
+                else [step.additive.noise_cost for step in program.gaussian]
+            )
+            for step in steps:  # nobody is left alone in a draw
+                with_it = [each for each in steps if each.additive.joint == step.additive.joint]
+                assert step.additive.joint in (None, *[step.additive.joint] * (len(with_it) > 1))
+            part = costs[0].amount / (costs[0].amount + costs[1].amount)
+            assert (steps in (program.steps, program.gaussian)) == (part == Fraction(1, 2))
+            parts.add(part)
+        shared = partitions == 1 and len(metrics) == 2
+        assert parts == {Fraction(1, 2), *[Fraction(3, 4), Fraction(9, 10)] * (not shared)}
 
 
 SELECTION = SelectionRequest(Fraction(1), 1)

@@ -243,6 +243,23 @@ class AdditiveRelease(Release):
         """Return about how far a partition's number will be off, in the user's scale."""
         return float(self._best(choice, partitions)[1][0] * self.unit)
 
+    def alone(self, noise_cost: Budget) -> "AdditiveRelease":
+        """Return the release with noise of its own, of another cost."""
+        return dataclasses.replace(self, noise_cost=noise_cost, joint=None, place=0)
+
+    def relative_error(self, choice: np.ndarray, partitions: int) -> float:
+        """Return the mean absolute noise of a number beside the mean number of a partition.
+
+        By the histogram that chooses the clip; infinite where it shows nobody.
+        """
+        index = self._chosen(choice, partitions)
+        if index < 0 or self.clip is None:
+            return math.inf
+        cost = self.clip.cost_of_noise(self.noise_cost, choice)
+        noise = JointNoise(cost, (self.signed,)).mean_error(0) * self.measure.thresholds[index]
+        kept = sum(each.kept[0] for each in self._choice.losses(choice, np.array([index])))
+        return float(noise * partitions / kept) if kept > 0 else math.inf
+
     def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip.
 
