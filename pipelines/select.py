@@ -7,7 +7,7 @@
 
 WHERE and expressions look at one row. Aggregates become metrics, ROLLUP further tables whose totals
 agree. What is computed of aggregates costs nothing: DuckDB runs it on the released table. --plan
-says what each part became, --show_mapping prints it for --config. Every run consumes privacy budget.
+says what each part became, --show_mapping prints it for --config. Every run spends budget.
 """
 
 import re

@@ -258,17 +258,17 @@ CLASHES = {
     "an output": (["--also_by", "total"], "out_total.csv", "another, or overwrite it"),
     "a record": (["--also_by", "total"], "out_total.csv.json", "another, or overwrite it"),
     "a page": (["--also_by", "total", "--report", "out.html"], "out_total.html", "another, or over"),
-    "the same table": (["--also_by", "day"], "", "other columns for each table"),
+    "the same table": (["--also_by", "day"], "", "different columns for each table"),
     "the same columns": (
-        ["--also_by", "a,b", "--also_by", "b,a", "--delta", "1e-6"], "", "other columns for each table"
+        ["--also_by", "a,b", "--also_by", "b,a", "--delta", "1e-6"], "", "different columns for each table"
     ),
     "one file": (
-        ["--also_by", "a b", "--also_by", "A_b", "--delta", "1e-6"], "", "other columns for each table"
+        ["--also_by", "a b", "--also_by", "A_b", "--delta", "1e-6"], "", "different columns for each table"
     ),
     "one file of other columns": (
         ["--also_by", "c,a_b", "--also_by", "c_a,b", "--delta", "1e-6"], "", "the same file name"
     ),
-    "all rows twice": (["--also_by", "total", "--also_by", "total"], "", "other columns for each table"),
+    "all rows twice": (["--also_by", "total", "--also_by", "total"], "", "different columns for each table"),
     "a long name": (["--also_by", LONG, "--delta", "1e-6"], "", "by 250 bytes at most"),
     "no name": (["--also_by", ""], "", "also_by must have partition: name its columns, or write"),
     "no delta": (

@@ -165,7 +165,7 @@ def test_the_plan_says_where_a_bound_would_help() -> None:
     for bound in (dp.ContributionBounds(3), dp.ContributionBounds(None, rows=2)):
         assert "would shrink" not in total(bounds=bound, **ranks)
     assert "would shrink" not in total(**both)
-    assert "counts one person in at most 1 to 3, chosen privately" in total(**ranks)
+    assert "count one person in at most 1 to 3, chosen privately" in total(**ranks)
     for free in (dp.ContributionBounds(None), dp.ContributionBounds(None, 2)):
         assert "3 partitions, which is all of them: bounds" in total(bounds=free, **ranks)
         assert "partition" not in total(bounds=free)  # what adds up needs no bound
