@@ -28,8 +28,9 @@ SHOWN = 5
 SCANNED = 10_000
 """So many rows of a batch, or of JSON, say how a column is written."""
 _BATCHES = 10
-_TEST = 100
-"""Who has more than one row of so many may be a test; where there are not more people, anybody has."""
+_TEST, _FAR = 100, 20
+"""Who has more than a part 1 / 100 of all rows may be a test, or who has more than 20 times the rows
+of which one person of 100 has more; where there are no more people than that, anybody has."""
 _FACTS = ("person", "period", "partition", "why")
 _NONE = pa.table({name: pa.array([], pa.string()) for name in _FACTS})
 _KEPT, _UNLISTED = "kept", "a key that is not in the list"
@@ -263,13 +264,14 @@ def _people(kept: pa.Table, release: PrivateAggregate) -> Iterator[str]:
     what = f", {len(units):,} of one {release.period}" if release.period else ""
     rows = f"{units[len(units) // 2][-1]:,} in the middle, {units[0][-1]:,} at most"
     yield f"people: {len(people):,}{what}; rows of one: {rows}"
-    tests = [(person, n) for person, n in people[:SHOWN] if n * _TEST > len(kept)]
+    most = min(len(kept) / _TEST, _FAR * people[len(people) // _TEST][1])
+    tests = {person: n for person, n in people[:SHOWN] if n > most}
     if tests and len(people) > _TEST:
-        named = ", ".join(f"{person!r} ({n:,})" for person, n in tests)
-        first = tests[0][0].replace("'", "''")
-        yield f"  more than a hundredth of all rows, as a test has: {named}"
-        where = f"{release.people_columns[0]} <> '{first}'"
-        yield f"  a query leaves a test out: SELECT * FROM rows WHERE {where}"
+        named = ", ".join(f"{person!r} ({n:,})" for person, n in tests.items())
+        yield f"  far more rows than others have, as a test has: {named}"
+        listed = ", ".join("'{}'".format(person.replace("'", "''")) for person in tests)
+        where = f"{release.people_columns[0]} NOT IN ({listed})"
+        yield f"  a query leaves these out, but names them in the record: SELECT * FROM rows WHERE {where}"
 
 
 def _partitions(kept: pa.Table, facts: pa.Table, release: PrivateAggregate) -> Iterator[str]:

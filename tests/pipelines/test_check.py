@@ -102,21 +102,33 @@ def test_a_good_file_is_what_the_release_reads(
     assert said("--input", visits, *words[:4]) == lines
 
 
+FAR_MORE = "far more rows than others have"
+
+
 def test_a_test_card_is_found_and_the_query_leaves_it_out(said: Said, tmp_path: Path) -> None:
     rows = [{"who": f"v{i}", "day": 1, "spent": 2} for i in range(150)]
     rows += [{"who": "o'test", "day": 1, "spent": 2}] * 60
     path = write(tmp_path / "rows.csv", rows)
     lines = said(path, *WORDS)
-    assert '  more than a hundredth of all rows, as a test has: "o\'test" (60)' in lines
-    [line] = [line for line in lines if "leaves a test out" in line]
+    assert f'  {FAR_MORE}, as a test has: "o\'test" (60)' in lines
+    [line] = [line for line in lines if "leaves these out" in line]
     query = line.partition(": ")[2]
-    assert query == "SELECT * FROM rows WHERE who <> 'o''test'"
+    assert query == "SELECT * FROM rows WHERE who NOT IN ('o''test')"
     lines = said(path, *WORDS, "--query", query)
     assert lines[:2] == [
         f"{path}: 150 of 210 rows count",
         "  60 dropped: left out by the query",
     ]
-    assert not [line for line in lines if "hundredth" in line]
+    assert not [line for line in lines if FAR_MORE in line]
+
+
+def test_test_cards_among_many_people_are_found(said: Said, tmp_path: Path) -> None:
+    rows = [{"who": f"v{i}", "day": 1, "spent": 2} for i in range(3000)]
+    cards = [{"who": who, "day": 1, "spent": 2} for who in ("x", "y") for _ in range(21)]
+    few = [{"who": "z", "day": 1, "spent": 2}] * 20
+    lines = said(write(tmp_path / "rows.csv", rows + cards + few), *WORDS)
+    assert f"  {FAR_MORE}, as a test has: 'x' (21), 'y' (21)" in lines
+    assert [line for line in lines if line.endswith("WHERE who NOT IN ('x', 'y')")]
 
 
 def test_the_file_that_differs_is_named(said: Said, tmp_path: Path) -> None:
