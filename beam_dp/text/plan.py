@@ -300,7 +300,9 @@ def record_of(
         clips: for each step the shared clips that were taken, each with the scale of its noise.
     """
     releases: list[Record] = []
-    for step, used in zip(program.better_steps(choices), clips, strict=True):
+    steps = program.better_steps(choices)
+    noises = {f"{each.label}: noise": each.additive.noise_cost for each in steps if each.additive}
+    for step, used in zip(steps, clips, strict=True):
         row = _step_row(program, step)
         entry: Record = {
             "metric": row.metric,
@@ -326,7 +328,13 @@ def record_of(
         "budget": cost(budget),
         "composition": f"{total_of(budget)}; {_composition(program)}",
         "spent": [
-            {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
+            {
+                "on": label,
+                "times": times,
+                **cost(each if of_noise.is_zcdp != each.is_zcdp else of_noise),
+            }
+            for label, each, times in program.entries
+            for of_noise in [noises.get(label, each)]
         ],
         "partitions_of_one_person": _max_partitions(program) if _is_limited(program) else None,
         "partitions_chosen": None if bound is None else bound.record(),

@@ -251,7 +251,9 @@ class ClipChoice:
 
 @functools.lru_cache(maxsize=64)
 def _highest_of_one(choice: ClipChoice, noisy: tuple[float, ...]) -> np.ndarray:
-    return choice._highest(np.array(noisy).reshape(1, choice.sides, -1))
+    found = choice._highest(np.array(noisy).reshape(1, choice.sides, -1))
+    found.flags.writeable = False
+    return found
 
 
 def _windows(noisy: np.ndarray, width: int) -> np.ndarray:

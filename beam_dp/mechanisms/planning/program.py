@@ -43,10 +43,13 @@ class Adaptive:
     cap: int | None = None
 
 
-_DIVIDEND = Fraction(9, 10), Fraction(3, 4)
+_DIVIDEND = Fraction(3, 4)
 """What part of the budget of a quotient's noise may go to the number that is divided."""
-_EXACT = 1 / 60
-"""So much of the number that it is divided by, at most, may be the mean noise of that one."""
+_EXACT, _EXACT_OF_MANY = 1 / 60, 1 / 240
+"""The divisor's mean noise may be such a part of it: of one partition, and in the mean of several,
+some of which are small."""
+_NEAR = 0.4
+"""The total then errs less than with half, if it is at most so many clips for each of the divisor."""
 NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
 
@@ -147,10 +150,10 @@ class Program:
 
         *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
 
-        *A quotient*: a number of rows whose noise is far below it needs no half of the budget. The
-        total that is divided gets the largest part of `_DIVIDEND` of what the noise of both costs,
-        for which the noise of the divisor stays within `_EXACT` of its mean over the partitions;
-        half, if there is none. Each then has noise of its own.
+        *A quotient*: a number of rows whose noise is far below it needs no half of the budget. With
+        noises of x clips C of the total D and of y clips K of the number of rows N, the quotient is
+        off by (C x - D K y / N) / N: about as x is, where D / C is small beside N / K. How many clips
+        people have in all is seen in both histograms, in D at most: distances to both sides cancel.
 
         The histograms are released, and their cost does not change. Whatever they are, noise costs
         the same in all: so the whole is what it was, for pure differential privacy (Dwork, Rothblum,
@@ -177,19 +180,19 @@ class Program:
         self, total: Step, divisor: Step, clips: Sequence[np.ndarray]
     ) -> tuple[Step, Step]:
         """Return a total and its divisor, each with its part of what the noise of both costs."""
-        above, below = total.additive, divisor.additive
-        if above is None or below is None or divisor.shared is None:
+        above, below, partitions = total.additive, divisor.additive, self.partitions or 1
+        if above is None or below is None or total.shared is None or divisor.shared is None:
             return total, divisor
         if len(above.noise.signed) > 2:  # others share the draw
             return total, divisor
         both = cost_of_all([above.noise_cost, below.noise_cost])
-        for part in _DIVIDEND:
-            release = below.alone(both.scaled(1 - part))
-            if release.relative_error(clips[divisor.shared], self.partitions or 1) <= _EXACT:
-                less = dataclasses.replace(divisor, release=release)
-                more = dataclasses.replace(total, release=above.alone(both.scaled(part)))
-                return more, less
-        return total, divisor
+        more, less = above.alone(both.scaled(_DIVIDEND)), below.alone(both.scaled(1 - _DIVIDEND))
+        rows = less.clips_in_all(clips[divisor.shared], partitions)
+        noise = less.mean_error(clips[divisor.shared]) * partitions
+        is_exact = noise <= rows * (_EXACT if partitions == 1 else _EXACT_OF_MANY)
+        if not is_exact or more.clips_in_all(clips[total.shared], partitions) > _NEAR * rows:
+            return total, divisor
+        return dataclasses.replace(total, release=more), dataclasses.replace(divisor, release=less)
 
     @property
     def pays_per_partition(self) -> bool:

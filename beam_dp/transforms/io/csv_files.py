@@ -152,13 +152,13 @@ class Csv(Format):
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
-        header = (_quoted(name, self.delimiter) for name in table.column_names)
-        file.write(f"{self.delimiter.join(header)}\r\n".encode())
+        header = self.delimiter.join(_quoted(name, self.delimiter) for name in table.column_names)
+        file.write((header or '""').encode() + b"\r\n")  # a blank line would be no row
         for batch in table.to_batches(table_files.LINES):
             cells = [_written(column, self.delimiter).cast(_TEXT) for column in batch.columns]
             between = pa.scalar(self.delimiter, _TEXT)
             lines = pc.binary_join_element_wise(*cells, between, null_handling="replace")
-            shown = (line or '""' for line in lines.to_pylist())  # a blank line would be no row
+            shown = (line or '""' for line in lines.to_pylist())
             file.write("\r\n".join([*shown, ""]).encode())
 
 

@@ -247,18 +247,22 @@ class AdditiveRelease(Release):
         """Return the release with noise of its own, of another cost."""
         return dataclasses.replace(self, noise_cost=noise_cost, joint=None, place=0)
 
-    def relative_error(self, choice: np.ndarray, partitions: int) -> float:
-        """Return the mean absolute noise of a number beside the mean number of a partition.
+    def clips_in_all(self, choice: np.ndarray, partitions: int) -> float:
+        """Return how many clips all people have below it, by the histogram that chooses it.
 
-        By the histogram that chooses the clip; infinite where it shows nobody.
+        0 where it shows nobody.
         """
         index = self._chosen(choice, partitions)
-        if index < 0 or self.clip is None:
-            return math.inf
+        if index < 0:
+            return 0.0
+        losses = self._choice.losses(choice, np.array([index]))
+        return float(sum(each.kept[0] for each in losses)) / self.measure.thresholds[index]
+
+    def mean_error(self, choice: np.ndarray) -> float:
+        """Return the mean absolute noise of a number for a clip of 1, drawn alone."""
+        assert self.clip is not None
         cost = self.clip.cost_of_noise(self.noise_cost, choice)
-        noise = JointNoise(cost, (self.signed,)).mean_error(0) * self.measure.thresholds[index]
-        kept = sum(each.kept[0] for each in self._choice.losses(choice, np.array([index])))
-        return float(noise * partitions / kept) if kept > 0 else math.inf
+        return JointNoise(cost, (self.signed,)).mean_error(0)
 
     def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip.
