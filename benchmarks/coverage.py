@@ -40,6 +40,8 @@ SEEN = 40
 PRESENT = 60
 """At epsilon 1: people who are too few for a clip, even if all have the same number."""
 GAP = 8.0
+EXACT = 0.01
+"""An error below so much of the expert's counts as that: values that are all alike have none."""
 NONE_SELECTED = "hopeless: no partition is selected most of the time"
 
 
@@ -151,7 +153,7 @@ def result(question: Question, name: str, samples: list[Sample]) -> Result:
     errors = np.concatenate([one.errors.ravel() / one.best for one in samples])
     halves = np.concatenate([one.halves.ravel() / one.best for one in samples])
     if samples[0].errors.shape[1] == 1:
-        error = float(np.nanquantile(errors, QUANTILE))
+        error = max(float(np.nanquantile(errors, QUANTILE)), EXACT)
         width = float(np.nanmedian(halves)) / error
     else:
         error, width = float(np.nanmean(errors)), geometric(one.width() for one in samples)
