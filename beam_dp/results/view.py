@@ -154,7 +154,7 @@ class View:
             )
         if any(number.passes_over for number in numbers):
             texts.append(
-                "(up to n people above or below): so many people may be beyond the number; how far, is "
+                "(up to n people above or below): so many people may be beyond the number; how far is "
                 "not known"
             )
         if any(UNKNOWN in str(number) for number in numbers):

@@ -301,7 +301,8 @@ def record_of(
     """
     releases: list[Record] = []
     steps = program.better_steps(choices)
-    noises = {f"{each.label}: noise": each.additive.noise_cost for each in steps if each.additive}
+    numbers = [(step.label, step.additive.noise_cost) for step in steps if step.additive]
+    drawn = {(f"{label}: noise", noise.is_zcdp): noise for label, noise in numbers}
     for step, used in zip(steps, clips, strict=True):
         row = _step_row(program, step)
         entry: Record = {
@@ -328,13 +329,8 @@ def record_of(
         "budget": cost(budget),
         "composition": f"{total_of(budget)}; {_composition(program)}",
         "spent": [
-            {
-                "on": label,
-                "times": times,
-                **cost(each if of_noise.is_zcdp != each.is_zcdp else of_noise),
-            }
+            {"on": label, "times": times, **cost(drawn.get((label, each.is_zcdp), each))}
             for label, each, times in program.entries
-            for of_noise in [noises.get(label, each)]
         ],
         "partitions_of_one_person": _max_partitions(program) if _is_limited(program) else None,
         "partitions_chosen": None if bound is None else bound.record(),

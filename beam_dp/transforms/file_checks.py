@@ -29,8 +29,8 @@ SCANNED = 10_000
 """So many rows of a batch, or of JSON, say how a column is written."""
 _BATCHES = 10
 _TEST, _FAR = 100, 20
-"""Who has more than a part 1 / 100 of all rows may be a test, or who has more than 20 times the rows
-of which one person of 100 has more; where there are no more people than that, anybody has."""
+"""Who has more than 1 / 100 of all rows, or more than 20 times the 99th percentile of rows of a
+person, may be a test. Among 100 people or fewer nobody is taken for one."""
 _FACTS = ("person", "period", "partition", "why")
 _NONE = pa.table({name: pa.array([], pa.string()) for name in _FACTS})
 _KEPT, _UNLISTED = "kept", "a key that is not in the list"

@@ -446,9 +446,10 @@ def check(seed: int) -> None:
         share_spent(run)
 
 
-def test_a_with_costs_its_budget() -> None:
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_with_costs_its_budget(seed: int) -> None:
     """Exact: the same in every run."""
-    check(2)
+    check(seed)
 
 
 def of_all_people(self: PersonQuery, rows: pa.Table) -> pa.Table:

@@ -35,7 +35,7 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.text.plan import SEARCHED, Plan, describe, protected, record_of
 from beam_dp.text.text_tables import text_table
 from beam_dp.transforms.aggregate import PrivateAggregate
-from tests.doubles import compile_program
+from tests.doubles import ZeroNoise, compile_program
 
 ASKED = [
     sums.Count(),
@@ -285,6 +285,21 @@ def recorded(program: Program) -> dict[str, Any]:
     choices = program.choose_clips(PartitionView(nothing, none, 1), Noise())
     taken = [[(2.0, 3.5)] if step.shared is not None else [] for step in program.steps]
     return record_of(program, choices, taken)
+
+
+def test_the_record_of_a_mean_says_what_each_number_of_it_cost() -> None:
+    """With many rows, three quarters of what the noise costs are for the sum."""
+    program = compile_program([dp.Mean("v")], dp.Budget(1), 1, partitions=1)
+    choices = []
+    for clip in program.clips:
+        people = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
+        people[0, :, 0] = 10**6
+        people[0, :, 30] = 0 if clip.measure.sign else 10**4
+        choices.append(clip.choice.draw(people, ZeroNoise()))
+    record = record_of(program, choices, [[], []])
+    spent = {each["on"]: Fraction(each["epsilon"]) for each in record["spent"]}
+    total, rows = (spent[f"{step.label}: noise"] for step in program.steps)
+    assert total == 3 * rows and sum(spent.values()) == 1
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)

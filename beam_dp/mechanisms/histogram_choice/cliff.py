@@ -166,9 +166,10 @@ class CliffChoice(ClipChoice):
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side.
 
-        Where they end sharply at a round number C, the second histogram's noise hides those who are
-        a little above. The first one shows those in the octaves above: as numbers are round, they
-        are taken to have 2 C, 4 C, ..., not the mean of an octave.
+        Where they end sharply at a round number C, the first histogram shows those in the octaves
+        above: as numbers are round, they are taken to have 2 C, 4 C, ..., not the mean of an octave.
+        Those between C and the end of its octave are hidden by the noise of the second histogram,
+        and taken to be nobody.
         """
         first, second, cells = self._split(noisy)
         octave = np.searchsorted(self._octaves, clips)

@@ -63,9 +63,9 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
     A noisy sum of distances from a centre is divided by a noisy number of rows (people) that have a
     value, each by one clip (`clipped_sum`); no bound on values or rows is asked for. The centre is
-    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Both
-    numbers have half of the rest, or the sum has three quarters, where rows are many
-    (`Program.better_steps`).
+    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Each
+    number gets half of what is left. Where rows are many and most distances are small beside the
+    clip, three quarters of what the noise costs go to the sum (`Program.better_steps`).
 
     Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
     three are made of two numbers: the count N, and the sum D of distances from the centre c. The

@@ -44,12 +44,12 @@ class Adaptive:
 
 
 _DIVIDEND = Fraction(3, 4)
-"""What part of the budget of a quotient's noise may go to the number that is divided."""
+"""So much of what the noise of a quotient costs may go to the total that is divided."""
 _EXACT, _EXACT_OF_MANY = 1 / 60, 1 / 240
-"""The divisor's mean noise may be such a part of it: of one partition, and in the mean of several,
-some of which are small."""
+"""The mean noise of the divisor is at most so large beside it: with one partition; with several, of
+which some are smaller than their mean."""
 _NEAR = 0.4
-"""The total then errs less than with half, if it is at most so many clips for each of the divisor."""
+"""The quotient then errs less, if the total has at most so many clips for each clip of the divisor."""
 NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
 
@@ -150,10 +150,10 @@ class Program:
 
         *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
 
-        *A quotient*: a number of rows whose noise is far below it needs no half of the budget. With
-        noises of x clips C of the total D and of y clips K of the number of rows N, the quotient is
-        off by (C x - D K y / N) / N: about as x is, where D / C is small beside N / K. How many clips
-        people have in all is seen in both histograms, in D at most: distances to both sides cancel.
+        *A quotient* D / N, with clips C and K, and noise of x C on D and of y K on N, is off by about
+        (C / N) (x - r y), where r = (D / C) / (N / K). Where N is known well and r is small, x
+        decides, and the noise of D gets `_DIVIDEND` of what both cost. The histograms show N / K,
+        and a bound of D / C: that of distances which are all on one side.
 
         The histograms are released, and their cost does not change. Whatever they are, noise costs
         the same in all: so the whole is what it was, for pure differential privacy (Dwork, Rothblum,
@@ -183,7 +183,8 @@ class Program:
         above, below, partitions = total.additive, divisor.additive, self.partitions or 1
         if above is None or below is None or total.shared is None or divisor.shared is None:
             return total, divisor
-        if len(above.noise.signed) > 2:  # others share the draw
+        others_share_the_draw = len(above.noise.signed) > 2
+        if others_share_the_draw or above.noise_cost.is_zcdp != below.noise_cost.is_zcdp:
             return total, divisor
         both = cost_of_all([above.noise_cost, below.noise_cost])
         more, less = above.alone(both.scaled(_DIVIDEND)), below.alone(both.scaled(1 - _DIVIDEND))
