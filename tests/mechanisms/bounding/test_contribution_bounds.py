@@ -9,7 +9,9 @@ import pytest
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 
 
-@pytest.mark.parametrize(("l0", "linf", "l1"), list(itertools.product((None, 2, 5), (None, 3), (None, 4))))
+@pytest.mark.parametrize(
+    ("l0", "linf", "l1"), list(itertools.product((None, 2, 5), (None, 3), (None, 4)))
+)
 def test_both_bounds_are_the_least_of_the_limits(l0, linf, l1):
     bounds = ContributionBounds(l0, linf, l1)
     assert bounds.max_partitions == min([x for x in (l0, l1) if x is not None], default=None)

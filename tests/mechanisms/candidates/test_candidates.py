@@ -1,7 +1,6 @@
 """The candidates are the values that they emit, and every comparison with data is exact."""
 
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np

@@ -43,8 +43,8 @@ def wrong(name, count, seed):
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", brute.STATISTICS)
-@sized(1_000, 5_000)
-def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):
+@sized(500, 2_000)
+def test_g_is_that_of_all_subsets(name, tries):
     assert wrong(name, tries, 1) == 0
 
 
@@ -52,7 +52,7 @@ def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):
 @pytest.mark.parametrize("name", ["mean", "median", "trimmed_mean", "maximum"])
 def test_g_of_longer_databases_is_that_of_all_windows(name):
     for statistic, generator in releases(name, 2):
-        databases = [brute.database(generator, 60) for _ in range(6)]
+        databases = [brute.database(generator, 60) for _ in range(3)]
         found = statistic.values(*brute.columns(databases))
         exact = [exactly(name, statistic, values) for values in databases]
         assert found.tolist() == exact
@@ -69,7 +69,7 @@ def exactly(name, statistic, values):
 
 def test_the_search_for_the_best_window_misses_none():
     generator = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(30):
         values = sorted([0, *brute.database(generator, 300)])
         n, resolution = len(values), 1 << 20
         price = math.ceil(brute.variance(values) * resolution * math.exp(generator.uniform(-8, 1)))
@@ -85,7 +85,7 @@ def test_the_search_for_the_best_window_misses_none():
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_one_person_moves_each_of_thousands_of_neighbours_by_at_most_delta(name):
     for statistic, generator in releases(name, 4):
-        size, count = (12, 1_000) if generator.random() < 0.9 else (300, 100)
+        size, count = (12, 500) if generator.random() < 0.9 else (300, 50)
         databases = [[*brute.database(generator, size), 0] for _ in range(count)]
         gone = [int(generator.integers(len(values))) for values in databases]
         less = [
@@ -129,8 +129,8 @@ def differing(count, seed, most=40):
     return mistakes
 
 
-@sized(300, 2_000)
-def test_a_saddle_and_walks_find_the_g_of_all_windows_of_2000_databases(tries):
+@sized(150, 800)
+def test_a_saddle_and_walks_find_the_g_of_all_windows(tries):
     assert differing(tries, 12) == 0
 
 
@@ -221,12 +221,12 @@ def test_a_delta_near_2_to_the_63_wraps_nowhere() -> None:
 
 
 def test_noise_of_a_release_has_the_scale_of_delta():
-    # b = 2: P(X = 0) = tanh(1 / (2 b)) = 0.245; 4000 draws: 2 exp(-2 * 4000 * 0.06^2) = 6e-13.
+    # b = 2: P(X = 0) = tanh(1 / (2 b)) = 0.245; 2000 draws: 2 exp(-2 * 2000 * 0.085^2) = 6e-13.
     statistic = PreprocessedStatistic("mean", 2)
-    given = np.ones(4000, np.int64), np.arange(4001)
+    given = np.ones(2000, np.int64), np.arange(2001)
     drawn = noisy(statistic, *given, Budget(1.0))
-    assert abs((drawn == 1).mean() - math.tanh(1 / 4)) < 0.06
+    assert abs((drawn == 1).mean() - math.tanh(1 / 4)) < 0.085
     # Variance 2^2 / (2 * 0.5) = 4: P(X = 0) is 1 / sum_k e^(-k^2 / 8).
     gaussian = noisy(statistic, *given, Budget.zcdp(0.5))
     chance = 1 / sum(math.exp(-k * k / 8) for k in range(-60, 61))
-    assert abs((gaussian == 1).mean() - chance) < 0.06
+    assert abs((gaussian == 1).mean() - chance) < 0.085

@@ -43,7 +43,7 @@ from tests.relations import (
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 50 if statistic.direct is None else 6).rows
+    rows = data_of(statistic, 30 if statistic.direct is None else 4).rows
     found, data = profiles(rows, statistic), by_day(rows)
     assert set(found) == {*data} - unnumbered(name, rows)
     for day, exact in ((day, brute(data[day], statistic.f)) for day in found):
@@ -60,13 +60,13 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
-    """500 databases, 20 of packings; a new person's rows may touch anybody.
+    """300 databases, 20 of packings; a new person's rows may touch anybody.
 
     Profiles of packings are those of `packed/test_by_price`, which has 100 neighbours of each: here
     are their ways through the summaries.
     """
     statistic = STATISTICS[name]
-    made = data_of(statistic, 500 if statistic.direct is None else 20, seed=2)
+    made = data_of(statistic, 300 if statistic.direct is None else 20, seed=2)
     before, after = (profiles(rows, statistic) for rows in (made.before, made.rows))
     assert moves(before, after) == {True, False}
 
@@ -75,9 +75,9 @@ def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: st
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
-    """100 databases of 4 days each, 25 of packings; the new person reaches several of them."""
+    """60 databases of 4 days each, 12 of packings; the new person reaches several of them."""
     statistic, bound = ONE_OWNER[name], BOUNDS[bounds]
-    made = data_of(statistic, 100 if statistic.direct is None else 25, 4, seed=3)
+    made = data_of(statistic, 60 if statistic.direct is None else 12, 4, seed=3)
     before, after = (profiles(rows, statistic, bounds=bound) for rows in (made.before, made.rows))
     moves(before, after)
     reached = {day // 4: 0 for day in after}
@@ -93,10 +93,10 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]
-    rows = data_of(statistic, 10 if statistic.direct is None else 2, 2, seed=4).rows
+    rows = data_of(statistic, 5 if statistic.direct is None else 1, 2, seed=4).rows
     expected = profiles(rows, statistic)
     draw = random.Random(5)
-    for bundles, shards, buckets in ((2, 1, 1), (7, 16, 1), (100, 64, 8), (3, 2, 5)):
+    for bundles, shards, buckets in ((7, 16, 1), (30, 5, 8)):
         draw.shuffle(rows)
         cut = {"bundles": bundles, "shards": shards, "buckets": buckets}
         assert profiles(rows, statistic, **cut) == expected

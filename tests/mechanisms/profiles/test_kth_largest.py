@@ -39,7 +39,7 @@ def lines(random, people: int, most: int = 14, buckets: int = 8):
 def test_every_profile_is_that_of_the_best_removals():
     random = np.random.default_rng(1)
     wrong = 0
-    for _ in range(300):
+    for _ in range(100):
         people, buckets, counts = lines(random, 6)
         k, removals = int(random.integers(1, counts.sum() + 3)), int(random.integers(0, 8))
         expected = brute(people, buckets, counts, k, removals)
@@ -49,10 +49,10 @@ def test_every_profile_is_that_of_the_best_removals():
             kth_profiles.profile(np.arange(len(people))[None], buckets, counts, k, removals)
             != expected
         )
-    assert wrong > 50
+    assert wrong > 15
 
 
-@sized(800, 10_000)
+@sized(250, 3_000)
 def test_one_person_more_interlaces(tries):
     # Of neighbours: B'[r + 1] <= B[r] <= B'[r].
     random = np.random.default_rng(2)
@@ -74,9 +74,10 @@ def test_one_person_more_interlaces(tries):
     assert wrong > tries // 10
 
 
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("skew", [1.2, 2.0])
-@pytest.mark.parametrize("k", [1, 50, 100_000, 199_999, 200_001])
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(
+    ("skew", "k"), [(1.2, 1), (2.0, 50), (1.2, 100_000), (2.0, 199_999), (1.2, 200_001)]
+)
 def test_large_partitions_meet_the_definition_of_the_loss(skew, k):
     # B[r] is the first y where what is above, without the r largest people, is below k.
     random = np.random.default_rng(3)

@@ -104,7 +104,7 @@ def test_equal_lines_are_merged_and_counts_add_exactly() -> None:
 @pytest.mark.parametrize("roles", [1, 3])
 def test_merging_is_associative_and_commutative(roles: int) -> None:
     """And idempotent on merged lines; a part that comes twice counts twice."""
-    for first, second, third in itertools.product(cases(roles)[::3], repeat=3):
+    for first, second, third in itertools.product(cases(roles)[2::4], repeat=3):
         a, b, c = map(made, (first, second, third))
         left = owner_lines.merge([owner_lines.merge([a, b]), c])
         assert plain(left) == plain(owner_lines.merge([a, owner_lines.merge([b, c])]))
@@ -115,7 +115,7 @@ def test_merging_is_associative_and_commutative(roles: int) -> None:
         assert twice == {line: 2 * count for line, count in summed(first).items()}
 
 
-@pytest.mark.parametrize("lines", [*cases(), *cases(3)], ids=len)
+@pytest.mark.parametrize("lines", [*cases()[::3], *cases(3)[1::3]], ids=len)
 def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[Line]) -> None:
     names = {(place, word): b"%d %d" % (place, word) for place in range(9) for word in (0, 3)}
     merged = owner_lines.merge([made(lines, names)])
@@ -128,7 +128,7 @@ def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[L
     assert plain(owner_lines.merge([found, merged])) == plain(owner_lines.merge([merged, merged]))
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("size", [2, 5])
 def test_lines_are_handed_out_by_partition_with_owners_numbered_from_zero(size: int) -> None:
     for lines in (*cases(), *cases(2), *cases(8)):
         merged = owner_lines.merge([made(lines)])
@@ -193,7 +193,7 @@ def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
     assert counted.count.tolist() == [3, 4]
 
 
-@pytest.mark.parametrize("roles", [1, 2, 3, 8])
+@pytest.mark.parametrize("roles", [1, 3, 8])
 def test_owners_have_one_form_whatever_their_order(roles: int) -> None:
     """Rising, each once, empty roles last; nobody is lost, and nobody comes."""
     codes = owner_lines.code(np.arange(4, dtype=np.uint64)[None], KEY).tolist()

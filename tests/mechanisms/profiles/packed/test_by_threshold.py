@@ -21,7 +21,7 @@ EVERY = [(name, roles) for name, one in STATISTICS.items() for roles in one.owne
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "roles"), EVERY)
-@sized(20, 40)
+@sized(12, 30)
 def test_profiles_of_neighbours_interlace(name, roles, tries):
     """Of 100 pairs the mutant at the end violates a quarter."""
     assert neighbours.violations(STATISTICS[name], roles, tries, 7) == 0
@@ -29,7 +29,7 @@ def test_profiles_of_neighbours_interlace(name, roles, tries):
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
-@sized(3, 10)
+@sized(2, 6)
 def test_it_is_exact_for_nobody_and_at_most_the_exact_profile(name, tries):
     """All sets of up to 5 of 6 people."""
     statistic = STATISTICS[name]
@@ -60,9 +60,6 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries)
             for k in range(1, REMOVALS + 1):
                 best[k] = max(best[k], math.ceil(start - k * at))
         assert by_threshold.profile(packed, REMOVALS) == best
-
-
-"""Owners, items, and bounds of B[2] of the number of distinct items, of extreme shapes."""
 
 
 def marginals(rows):

@@ -92,7 +92,7 @@ def test_a_person_more_moves_every_chance_as_the_theorem_allows():
     # Random scans, persons of all shapes: shares that do not fall, levels that move by what does
     # not fall either.
     random, rate, worst = np.random.default_rng(9), 0.7, 0.0
-    for _ in range(400):
+    for _ in range(150):
         count = int(random.integers(1, 7))
         needs = random.normal(0, 6, count)
         g = np.sort(random.choice([0, 0.3, 1], count))

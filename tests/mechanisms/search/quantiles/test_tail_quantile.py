@@ -80,7 +80,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
 
 @pytest.mark.parametrize("share", [0, Fraction(1, 2), Fraction(1, 10)])
 @pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("size", [0, 2, 15, 70])
+@pytest.mark.parametrize("size", [0, 15, 70])
 def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
     monkeypatch.setattr(tail_quantile, "STEP", 2)
     points = [0, 1, 2, 3, 5, 8]
@@ -127,7 +127,7 @@ def test_the_budget_is_spent_as_the_theorem_allows():
             assert 0 < span**2 <= 8 * epsilon
 
 
-@pytest.mark.parametrize("budget", [Budget(1), Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
+@pytest.mark.parametrize("budget", [Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("first", [0, -63])  # the smallest of numbers from 0 on is a scan from 0 up
 def test_nobody_is_passed_for_somebody(budget, upper, first):
@@ -142,8 +142,7 @@ def test_nobody_is_passed_for_somebody(budget, upper, first):
     assert math.fsum(few[:-1]) <= NOBODY + 0.01 + 0.001
 
 
-@pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("n", [1, 3, 8, 12])
+@pytest.mark.parametrize(("upper", "n"), [(True, 1), (False, 3), (True, 12)])
 def test_few_people_have_no_extreme(upper, n):
     # 100 draws; an answer has at most a chance of 0.5%, or somebody behind it.
     values = 1000 + np.arange(n)
@@ -220,9 +219,6 @@ def test_nobody_reaches_the_floor_but_with_the_chance_given():
         == tail_quantile._floor(Fraction(400), 1000, 0.01)
         == 0.5
     )
-
-
-# ------------------------------------------------------------------------- the first scan
 
 
 # ------------------------------------------------------------------------- slots of a finer grid
