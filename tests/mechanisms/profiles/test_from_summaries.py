@@ -6,31 +6,23 @@ one run holds thousands of them. No test here draws noise, so none of them can f
 databases come from a seed.
 """
 
-import functools
 import math
 import random
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.profiles import from_summaries
-from beam_dp.mechanisms.summaries import owner_lines
 from tests.relations import (
     BOUNDS,
     ONE_OWNER,
     REMOVALS,
     STATISTICS,
     TWO_OWNERS,
-    Patch,
     Row,
     Statistic,
     brute,
     by_day,
-    check_noticed,
     data_of,
     moves,
     profiles,
@@ -129,65 +121,3 @@ def test_a_user_profile_gets_each_persons_values_in_order() -> None:
     rows = [Row(1, 1, 2.5), Row(1, 1, -1.0), Row(1, 1, 2.5), Row(2, 1, 0.5), Row(3, 1, None)]
     assert profiles(rows, Statistic(metric, len)) == {1: (0.0,)}
     assert sorted(seen[0]) == [(-1.0, 2.5, 2.5), (0.5,)]
-
-
-def others_ignored(patch: Patch) -> None:
-    original = owner_lines.Relation.lines
-
-    def alone(self: Any, table: Any, place: int, key: bytes) -> Any:
-        lines = original(self, table, place, key)
-        lines.others = tuple(np.full_like(column, 1 << 63) for column in lines.others)
-        return lines
-
-    patch.setattr(owner_lines.Relation, "lines", alone)
-
-
-def equal_lines_not_merged(patch: Patch) -> None:
-    patch.setattr(owner_lines, "_merged", lambda lines: lines)
-
-
-def k_off_by_one(patch: Patch) -> None:
-    original = from_summaries.kth_largest.profile
-
-    def later(people: Any, places: Any, rows: Any, k: int, removals: int) -> Any:
-        return original(people, places, rows, k + 1, removals)
-
-    patch.setattr(from_summaries.kth_largest, "profile", later)
-
-
-def every_person_counts_twice(patch: Patch) -> None:
-    original = from_summaries.scaled
-
-    def slow(units: Any, unit: Fraction) -> Any:
-        found = original(units, unit)
-        return [found[k // 2] for k in range(len(found))]
-
-    patch.setattr(from_summaries, "scaled", slow)
-
-
-MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
-    "others ignored": (
-        functools.partial(test_profiles_are_those_of_all_sets_of_people, "rows of three"),
-        others_ignored,
-    ),
-    "equal lines not merged": (
-        test_rows_of_the_same_owners_are_capped_at_two_to_the_32_units,
-        equal_lines_not_merged,
-    ),
-    "k off by one": (
-        functools.partial(test_profiles_are_those_of_all_sets_of_people, "2-th"),
-        k_off_by_one,
-    ),
-    "every person counts twice": (
-        functools.partial(
-            test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one, "squares"
-        ),
-        every_person_counts_twice,
-    ),
-}
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", MUTANTS)
-def test_mutants_are_noticed(name: str) -> None:
-    check_noticed(*MUTANTS[name])

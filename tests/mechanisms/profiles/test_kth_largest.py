@@ -38,25 +38,17 @@ def lines(random, people: int, most: int = 14, buckets: int = 8):
 
 def test_every_profile_is_that_of_the_best_removals():
     random = np.random.default_rng(1)
-    wrong = 0
     for _ in range(100):
         people, buckets, counts = lines(random, 6)
         k, removals = int(random.integers(1, counts.sum() + 3)), int(random.integers(0, 8))
         expected = brute(people, buckets, counts, k, removals)
         assert kth_profiles.profile(people[None], buckets, counts, k, removals) == expected
-        # The broken twin takes every line for a person of its own.
-        wrong += (
-            kth_profiles.profile(np.arange(len(people))[None], buckets, counts, k, removals)
-            != expected
-        )
-    assert wrong > 15
 
 
 @sized(250, 3_000)
 def test_one_person_more_interlaces(tries):
     # Of neighbours: B'[r + 1] <= B[r] <= B'[r].
     random = np.random.default_rng(2)
-    wrong = 0
     for _ in range(tries):
         people, buckets, counts = lines(random, 6, 20)
         k = int(random.integers(1, 12))
@@ -65,13 +57,6 @@ def test_one_person_more_interlaces(tries):
         without = kth_profiles.profile(people[None, kept], buckets[kept], counts[kept], k, 5)
         assert all(a <= b for a, b in zip(without, with_person, strict=True))
         assert all(a <= b for a, b in zip(with_person[1:], without[:-1], strict=True))
-        # The broken twin removes rows, not people.
-        rows = np.repeat(np.arange(len(people)), counts)
-        twin = kth_profiles.profile(
-            np.arange(len(rows))[None], buckets[rows], np.ones_like(rows), k, 5
-        )
-        wrong += any(a > b for a, b in zip(twin[1:], without[:-1], strict=True))
-    assert wrong > tries // 10
 
 
 @pytest.mark.sampled(5)

@@ -12,7 +12,7 @@ import pytest
 from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles.packed import by_threshold
 from tests.mechanisms.profiles.packed import neighbours
-from tests.mechanisms.profiles.packed.neighbours import REMOVALS, SHARED, STATISTICS, Statistic
+from tests.mechanisms.profiles.packed.neighbours import REMOVALS, STATISTICS, Statistic
 from tests.mechanisms.profiles.packed.test_packings import KINDS, exactly, some_rows
 from tests.sizes import tries as sized
 
@@ -74,16 +74,3 @@ def marginals(rows):
 def test_a_profile_that_does_not_interlace_is_found():
     broken = Statistic(marginals, neighbours.total)
     assert neighbours.violations(broken, 3, 300, 1) > 10
-
-
-def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
-    """Mutant: the first guess is believed."""
-
-    def believed(self):
-        if self.low < self.high:
-            self.step()
-        return self.high
-
-    monkeypatch.setattr(packing_program, "_SMALL", 0)
-    monkeypatch.setattr(packing_program.CellSearch, "decided", believed)
-    assert neighbours.violations(SHARED["total"], 3, 15, 14) > 0

@@ -12,6 +12,7 @@ from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles.packed import packed_rows, packed_values
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues, covered
+from tests.mechanisms.profiles.packed import neighbours
 from tests.sizes import tries as sized
 
 THRESHOLDS = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
@@ -25,19 +26,13 @@ KINDS = {
 }
 
 
-def some_rows(generator, roles, people=6, most=12):
-    size = int(generator.integers(0, most + 1))
-    owners = generator.integers(-1, people, (roles, size))
-    return owners, generator.integers(0, 4, size), generator.integers(0, 6, size)
+def weighted(rows):
+    """Return rows some of which weigh nothing."""
+    return rows._replace(weights=rows.weights % 3)
 
 
-def leaving(generator, rows):
-    """Yield rows, from which people leave one by one in a random order."""
-    yield rows
-    for person in generator.permutation(np.unique(rows[0][rows[0] >= 0])).tolist():
-        kept = ~(rows[0] == person).any(axis=0)
-        rows = tuple(column[..., kept] for column in rows)
-        yield rows
+def some_rows(generator, roles, most=12):
+    return weighted(neighbours.some_rows(generator, roles, most=most))
 
 
 def packed_exactly(owners, values, room, threshold):
@@ -123,7 +118,7 @@ def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
     """So many databases, from each of which its up to 6 people leave one by one."""
     generator = np.random.default_rng(10 + roles)
     for _ in range(tries):
-        packings = [KINDS[kind](*rows) for rows in leaving(generator, some_rows(generator, roles))]
+        packings = [KINDS[kind](*weighted(rows)) for rows in neighbours.chain(generator, roles)]
         for threshold in THRESHOLDS:
             for more, less in itertools.pairwise(packed(threshold) for packed in packings):
                 assert 0 <= more - less <= threshold
