@@ -271,7 +271,8 @@ def summarise_people(
         if len(starts):
             whole = _directed(numbers, starts, measure) if measure.norm else None
             numbers = _largest(numbers, starts, measure.sign) if whole is None else whole
-        lines.append(_people_lines(measure, index, numbers))
+        nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
+        lines.append(_summary(measure, index, measure.buckets(numbers), nothing, nowhere))
     return reduce(concatenate(lines), measures)
 
 
@@ -356,11 +357,6 @@ def shares(numbers: np.ndarray, whole: np.ndarray, lengths: np.ndarray, steps: i
 def _bits(numbers: np.ndarray) -> np.ndarray:
     """Return so many bits that the numbers, from 0 on, surely have no more."""
     return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
-
-
-def _people_lines(measure: Measure, index: int, numbers: np.ndarray) -> Summary:
-    nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-    return _summary(measure, index, measure.buckets(numbers), nothing, nowhere)
 
 
 def _lines(table: Table, measure: Measure, index: int) -> Summary:

@@ -40,29 +40,19 @@ def test_a_narrow_column_leaves_room_for_a_sum_of_two():
 
 
 @settings(max_examples=100, deadline=None)
-@given(values=COLUMNS, data=st.data())
-def test_segment_sums_are_those_of_integers(values, data):
+@given(values=st.one_of(COLUMNS, INT64), data=st.data())
+def test_sums_are_those_of_integers(values, data):
+    """Of segments, of all up to a place, and by an index."""
     starts = sorted({0, *data.draw(st.sets(st.integers(0, max(0, len(values) - 1))))})
     starts = starts if values else []
     ends = [*starts[1:], len(values)] if values else []
     sums = integers.segment_sums(column(values), np.array(starts, np.int64))
     assert sums.tolist() == [sum(values[a:b]) for a, b in zip(starts, ends, strict=True)]
-
-
-@settings(max_examples=100, deadline=None)
-@given(values=st.one_of(COLUMNS, INT64))
-def test_running_sums_are_those_of_integers(values):
     expected = [sum(values[: place + 1]) for place in range(len(values))]
     assert integers.running_sums(column(values)).tolist() == expected
-
-
-@settings(max_examples=100, deadline=None)
-@given(values=st.one_of(COLUMNS, INT64), data=st.data())
-def test_sums_at_places_are_those_of_integers(values, data):
     places = [data.draw(st.integers(0, 3)) for _ in values]
     expected = [sum(v for v, at in zip(values, places, strict=True) if at == n) for n in range(4)]
-    sums = integers.sums_at(np.array(places, np.int64), column(values), 4)
-    assert sums.tolist() == expected
+    assert integers.sums_at(np.array(places, np.int64), column(values), 4).tolist() == expected
 
 
 @settings(max_examples=100, deadline=None)
