@@ -135,14 +135,6 @@ def test_extreme_budgets_and_sets_work(search):
         assert found in (3, 4, 5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_cost_is_the_budget_without_delta(kind):
-    assert kind(Budget(1, 1e-6)).cost == Budget(1)
-    assert kind(Budget.zcdp(0.5)).cost == Budget.zcdp(0.5)
-    assert kind(Budget(1, 1e-6)).shift(1000) == kind(Budget(1)).shift(1000)
-    assert ScaleThenChoose(Budget(1, 1e-6)).cost == Budget(1, 1e-6)
-
-
 WRONG = [
     (lambda kind, _: kind(1.0), TypeError, "budget must be a Budget, not 1.0"),
     (lambda kind, budget: kind(budget, 0), ValueError, "beta must be above 0 and below 1, not 0"),
@@ -161,6 +153,7 @@ def test_wrong_calls_are_refused(kind, make, error, message):
 
 
 @pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(1)])
-def test_scale_then_choose_needs_a_delta(budget):
+def test_scale_then_choose_needs_a_delta_and_spends_it(budget):
+    assert ScaleThenChoose(Budget(1, 1e-6)).cost == Budget(1, 1e-6)
     with pytest.raises(ValueError, match=r"have an epsilon and a delta above 0.*Write Budget\("):
         ScaleThenChoose(budget)
