@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import (
     AboveThreshold,
     ExponentialMechanism,
@@ -22,6 +20,7 @@ from beam_dp.mechanisms.search import (
     ScaleThenChoose,
 )
 from tests import laws
+from tests.mechanisms.search.test_searches import profile_of
 
 LOSSES = 6
 SIZES = range(1, 7)
@@ -31,11 +30,7 @@ ROUNDING = 1e-9
 
 def distribution(search, losses) -> list[float]:
     """Return the output probabilities for a profile that has these losses."""
-    n = len(losses)
-    values = [
-        next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(max(losses) + 1)
-    ]
-    return laws.distribution(search, Profile(values), Candidates.of(range(n)))
+    return laws.distribution(search, *profile_of(losses, max(losses) + 1))
 
 
 def all_losses(n: int) -> list[tuple[int, ...]]:

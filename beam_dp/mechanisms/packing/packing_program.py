@@ -147,13 +147,11 @@ class Packing:
 
     def needed(self, columns: np.ndarray) -> np.ndarray:
         """Return A x."""
-        return integers.sums_at(self.lines, self.numbers * columns[self.columns], len(self.rooms))
+        return summed(self.lines, self.numbers * columns[self.columns], len(self.rooms))
 
     def paid(self, thresholds: np.ndarray) -> np.ndarray:
         """Return y A."""
-        return integers.sums_at(
-            self.columns, self.numbers * thresholds[self.lines], len(self.gains)
-        )
+        return summed(self.columns, self.numbers * thresholds[self.lines], len(self.gains))
 
     def bounds(self, columns: np.ndarray, removed: np.ndarray, bits: int) -> PackingBounds:
         """Return what a guess proves: of x, and of r, in integers over 2^bits."""
@@ -185,6 +183,16 @@ class Packing:
         gains = np.maximum(self.gains * one - self.paid(thresholds), 0)
         kept = self.rooms[self.people :] * thresholds[self.people :]
         return int(kept.sum() + (self.most * gains).sum())
+
+
+def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the sums of integers of any size by index, 0 to before `size`.
+
+    They are known to fit: `integers.sums_at`, which looks, makes a search a quarter slower.
+    """
+    sums = np.zeros(size, column.dtype)
+    np.add.at(sums, indexes, column)
+    return sums
 
 
 def of_rows(

@@ -229,7 +229,13 @@ class UserProfile:
 
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
     """Return units in the user's scale; -inf, which no unit changes, may be among them."""
-    top, bottom = unit.as_integer_ratio()
-    if bottom == 1:
-        return [value if value == -math.inf else value * top for value in units]
-    return [value if value == -math.inf else value * top / bottom for value in units]
+    top, bottom = unit.numerator, unit.denominator
+    numbers: list[Number] = []
+    known: Number | None = None
+    for value in units:
+        if value is not known:  # a long profile ends with many copies of one object
+            known = number = value
+            if value > -math.inf:
+                number = value * top if bottom == 1 else value * top / bottom
+        numbers.append(number)
+    return numbers
