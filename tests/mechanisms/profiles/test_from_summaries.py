@@ -54,7 +54,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
     """300 databases, 20 of packings; a new person's rows may touch anybody.
 
-    Profiles of packings are those of `packed/test_by_price`, which has 100 neighbours of each: here
+    Profiles of packings are those of `packed/test_by_threshold`, which has others of each: here
     are their ways through the summaries.
     """
     statistic = STATISTICS[name]
