@@ -96,7 +96,6 @@ def test_everything_may_be_in_a_store(store: Store, server: str, tmp_path: Path)
 
 REFUSED: dict[str, tuple[list[str], str, str]] = {
     "no bucket": (["--input", "s3://shopp/in/visits.csv"], "s3://shop/o.csv", "'s3://shopp/in/visits.csv' matches none"),
-    "no object": (["--input", "s3://shop/visits.csv"], "s3://shop/o.csv", "'s3://shop/visits.csv' matches none"),
     "no match": (["--input", "s3://shop/in/*.parquet"], "s3://shop/o.csv", "matches none"),
     "no bucket for output": ([], "s3://shopp/o.csv", "path 's3://shopp/o.csv' must be one that can be reached"),
     "no mapping": (["--config", "s3://shop/none.yaml"], "s3://shop/o.csv", "path 's3://shop/none.yaml' must be"),
@@ -189,9 +188,9 @@ def test_of_27_columns_three_are_fetched(
 ) -> None:
     """What is asked for, in bytes: the chunks of the columns, and the footer."""
     drawn = np.random.default_rng(1)
-    table = pa.table({f"c{at}": drawn.integers(0, 1 << 60, 200_000) for at in range(27)})
+    table = pa.table({f"c{at}": drawn.integers(0, 1 << 60, 60_000) for at in range(27)})
     path = tmp_path / "wide.parquet"
-    pq.write_table(table, path, row_group_size=50_000, use_dictionary=False)
+    pq.write_table(table, path, row_group_size=15_000, use_dictionary=False)
     store.upload_file(str(path), "shop", "wide.parquet")
     fetched: list[int] = []
     range_of = boto3_client.Client.get_range
@@ -205,13 +204,13 @@ def test_of_27_columns_three_are_fetched(
     found = pa.Table.from_batches(reader.here())
     assert found.equals(table.select(["c1", "c9", "c20"]))
     size = path.stat().st_size
-    assert size > 40 << 20 and sum(fetched) < size / 9 * 1.2, (sum(fetched), size)
+    assert size > 12 << 20 and sum(fetched) < size / 9 * 1.2, (sum(fetched), size)
 
 
 def test_a_silent_server_ends_the_job_in_bounded_time(
     tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_files, "PATIENCE", 1.0)
+    monkeypatch.setattr(open_files, "PATIENCE", 0.6)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         words = ["--output", "s3://shop/o.csv", *ASKED, "--delta", "1e-6", *RUN]
