@@ -100,14 +100,19 @@ def test_nothing_of_the_data_is_said(
     files[1] = str(tmp_path / "in.jsonl.gz")
     lines = "".join(f"{json.dumps({**bad[0], 'row': row})}\n" for row in range(20_000))
     Path(files[1]).write_bytes(gzip.compress(lines.encode())[:-9])
+    words = [*files, "--overwrite", *private, *budget, *asked, *RUN]
     with pytest.raises(SystemExit) as failed:  # the file is damaged at its end: the run fails
-        aggregate.main([*files, "--overwrite", *private, *budget, *asked, *RUN])
+        aggregate.main(words)
     assert str(failed.value.code).endswith("it cannot be read")
     further = capfd.readouterr()
     written = (tmp_path / "out.csv").read_text()
     texts = (said.out, said.err, further.out, further.err, caplog.text, str(failed.value.code))
     for text in (*texts, written):
         assert CANARY not in text and WORD not in text
+    with pytest.raises(SystemExit) as shown:
+        aggregate.main([*words, "--show_errors"])
+    assert shown.value.code == failed.value.code and "\n" not in str(shown.value.code)
+    assert "Traceback (most recent call last)" in capfd.readouterr().err
 
 
 def test_an_output_or_a_page_that_exists_is_kept_unless_told(
@@ -178,6 +183,9 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
 def test_help_fits_two_screens() -> None:
     lines = aggregate.parser().format_help().splitlines()
     assert len(lines) <= 48 and max(map(len, lines)) <= 110
+    assert "show the error of a run that fails: IT MAY QUOTE DATA" in " ".join(
+        map(str.strip, lines)
+    )
 
 
 def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
@@ -192,21 +200,17 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
 
 
 FORMS: dict[str, metric_kinds.Metric] = {
-    "--quantile a,p=0.5": dp.Quantile("a", Fraction(1, 2)),
     "--quantile b:a,p=0.5,per=person": dp.Quantile("b:a", Fraction(1, 2), per="person"),
     "--quantiles a,shares=0.9,0.5": dp.Quantiles("a", [0.5, 0.9]),
-    "--median a:row,per=person": dp.Median("a:row", per="person"),
     "--sum a,clip=1e3,weight=0.5,name=b": dp.Sum("a", clip=1000, weight=Fraction(1, 2), name="b"),
     "--max a,low=0,high=9": dp.Max("a", low=0, high=9),
     "--max a,candidates=0..9..1,search=auto": dp.Max(
         "a", candidates=dp.Candidates.linear(0, 9, 1), search="auto"
     ),
     "--mean a,own_count=true": dp.Mean("a", own_count=True),
-    "--ratio a,equals=no,per=person": dp.Ratio("a", equals="no", per="person"),
     "--ratio a,equals=b=c:d": dp.Ratio("a", equals="b=c:d"),
     "--distinct_count a,b": dp.DistinctCount("a,b"),
     "--histogram age,edges=-inf,0..1..0.5,7": dp.Histogram("age", [-math.inf, 0, 0.5, 1, 7]),
-    "--preprocessed a,of=variance": dp.Preprocessed("a", "variance"),
     "--people_count": dp.PeopleCount(),
 }
 
@@ -216,10 +220,22 @@ def test_a_flag_takes_every_option_of_its_metric(words: str) -> None:
     assert parsed(*words.split(), "--bounds", "rows_per_partition=3").metrics == (FORMS[words],)
 
 
+@pytest.mark.parametrize("value", [6, "6.0", "yes"])
+def test_a_share_has_one_name_in_flags_in_files_and_in_python(
+    value: object, config: Callable[..., list[str]]
+) -> None:
+    name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
+    words = ["--person", "p", "--epsilon", "1"]
+    by_flag = made([*words, "--ratio", f"x,equals={value}"])
+    by_file = made([*words, *config(metrics=[{"ratio": "x", "equals": value}])])
+    assert str(by_flag.plan()) == str(by_file.plan())
+    for metric in (*by_flag.metrics, *by_file.metrics, dp.Ratio("x", equals=value)):
+        assert metric.output == name
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "keys"),
     [
-        ("1,2", 1, ((1,), (2,))),
         ("1, 02", 1, (("1",), ("02",))),
         ("a,b/c", 1, (("a",), ("b/c",))),
         ("1/a,-2/b", 2, ((1, "a"), (-2, "b"))),

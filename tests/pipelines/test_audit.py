@@ -81,7 +81,7 @@ def test_a_sound_mapping_is_tried_on_rows_that_nobody_has(name: str, audited: Au
     mapping |= {} if "rho" not in name else {"ledger": {"path": "x.jsonl", "limit": {"rho": 1}}}
     asked = {"person": "visitor", "partitions": [1, 2], "budget": {"epsilon": 1}}
     asked = (asked if "SELECT" in name else MAPPING) | mapping | VARIANTS[name]
-    said = audited(asked, seconds="2")
+    said = audited(asked, seconds="0.5")
     assert said.startswith("largest share of the budget spent: ")
     assert said.endswith("pairs; nothing else differed")
 

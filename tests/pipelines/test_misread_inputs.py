@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate
+from pipelines import aggregate, command_line, releasing
+from pipelines.description import Description
 
 ROWS = 300
 DAYS = "1,2,3"
@@ -85,7 +86,6 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Euros", lambda n: f"{n:,}.50" if n % 4 else n)),
         'Write --thousands ",".',
     ),
-    "one of them.csv": (as_csv(with_column("Euros", lambda _: "1,250.50", 288)), '--thousands ",".'),
     "one that may be either.csv": (
         as_csv(with_column("Euros", lambda _: "1,250", 7)),
         'Write --thousands "," or --decimal ",".',
@@ -104,16 +104,11 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Euros", lambda n: f"{n:_},50".replace("_", "."))),
         'Write --decimal "," and --thousands ".".',
     ),
-    "spaces.csv": (as_csv(with_column("Euros", lambda n: f" {n}", 5)), EUROS),
     "currency.csv": (as_csv(with_column("Euros", lambda n: f"{n} EUR", 5)), EUROS),
-    "percent.csv": (as_csv(with_column("Euros", lambda n: f"{n}%", 5)), EUROS),
-    "minus sign.csv": (as_csv(with_column("Euros", lambda n: f"\u2212{n}", 5)), EUROS),
     "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "TRY_CAST (\"Euros\" AS"),
     "a comma without quotes.csv": (lines_changed(lambda line: f"{line},5", 9, 10), CELLS),
-    "commas without quotes.csv": (lines_changed(lambda line: f"{line},5"), CELLS),
     "trailing.csv": (lines_changed(lambda line: f"{line},"), "End the header with a delimiter too."),
     "shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0]), CELLS),
-    "one shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0], 9, 10), CELLS),
     "inches.csv": (lines_changed(lambda line: f'"12" pipe",{line[2:]}', 9, 10), CELLS),
     "backslash.csv": (lines_changed(lambda line: '1,"a\\"b",1,1', 9, 10), CELLS),
     "cp1252.csv": (
@@ -124,12 +119,7 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Day", lambda day: f"{day}.0")),
         OTHER_DAYS + "with numbers like 1.0. Write the public key as the files do",
     ),
-    "days with zeros.csv": (as_csv(with_column("Day", lambda day: f"0{day}")), OTHER_DAYS),
     "dates.csv": (as_csv(with_column("Day", lambda day: f"2026-11-0{day}")), OTHER_DAYS),
-    "quoted numbers.jsonl": (
-        as_lines(with_column("Euros", lambda n: str(n) if n % 2 else n)),
-        "must hold numbers without quotes, and it has text there",
-    ),
     "one quoted number.jsonl": (
         as_lines(with_column("Euros", str, 9)),
         "must hold numbers without quotes, and it has text there",
@@ -138,11 +128,6 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_lines(with_column("Visitor", lambda who: {"id": who})),
         "must hold plain values, and it has lists or objects there",
     ),
-    "one nested.jsonl": (
-        as_lines(with_column("Visitor", lambda who: [who], 9)),
-        "must hold plain values, and it has lists or objects there",
-    ),
-    "texts of days.jsonl": (as_lines(with_column("Day", lambda day: f"{day}.0")), OTHER_DAYS),
 }  # fmt: skip
 
 
@@ -162,9 +147,7 @@ def test_a_changed_file_is_refused_before_the_charge(
     assert not (tmp_path / "l.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("call", "kind"), [("visits", "csv"), ("salaries", "csv.gz"), ("visits", "jsonl")]
-)
+@pytest.mark.parametrize(("call", "kind"), [("salaries", "csv.gz"), ("visits", "jsonl")])
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
 def test_the_file_itself_is_released(
     call: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -195,37 +178,23 @@ def test_the_file_itself_is_released(
 def test_the_option_that_is_told_reads_them(
     change: Callable[[int], str], options: list[str], tmp_path: Path
 ) -> None:
-    """Sums of 6,000 rows of 1,200 to 1,499, with noise of some thousands."""
     source = tmp_path / "in.csv"
-    rows = with_column("Euros", change)
-    many = [{**row, "Visitor": at} for at, row in enumerate(rows * 20)]
-    source.write_text(as_csv(many))
-    asked = words(source, "visits", *options)
-    asked[asked.index("Euros")] = "Euros,clip=1500"
-    assert aggregate.main(asked) == 0
-    found = dp.Released.read(tmp_path / "out.csv").table["sum_Euros"].to_pylist()
-    truth = 20 * sum(row["Euros"] for row in VISITS)
-    # Noise of scale 3 * 3 * 1,500 at most, in each of three sums: e^-30 beyond 30 of these scales.
-    assert abs(sum(found) - truth) < 3 * 30 * 13_500 < truth / 5
+    source.write_text(as_csv(with_column("Euros", change)))
+    asked, _ = aggregate.parser().read(words(source, "visits", *options))
+    reader = releasing.reader_of(Description(command_line.described(asked)))
+    found = pa.Table.from_batches(reader.here())["Euros"].to_pylist()
+    assert found == [row["Euros"] for row in VISITS]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_booleans_have_the_keys_that_a_release_writes(kind: str, tmp_path: Path) -> None:
+def test_booleans_have_the_keys_that_a_release_writes(tmp_path: Path) -> None:
     """1,000 and 500 people; noise of scale 3 at most is beyond 100 with probability e^-33."""
     rows = [{"Visitor": at, "Day": at % 3 > 0, "Euros": 1.0} for at in range(1_500)]
-    source = tmp_path / f"in.{kind}"
-    if kind == "jsonl":
-        source.write_text(as_lines(rows))
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), source)
     out = tmp_path / "out.csv"
-    for keys in ("true,false", f"@{out}"):
-        limit = ["--overwrite", "--epsilon", "3", "--total_epsilon", "6"]
-        asked = words(source, "visits", *limit, keys=keys)
-        for name in ("--epsilon", "--total_epsilon"):
-            at = asked.index(name)
-            del asked[at : at + 2]
+    (tmp_path / "in.jsonl").write_text(as_lines(rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    for kind, keys in (("parquet", "true,false"), ("jsonl", f"@{out}")):
+        asked = words(tmp_path / f"in.{kind}", "visits", "--overwrite", keys=keys)
+        asked[asked.index("--total_epsilon") + 1] = "2"
         assert aggregate.main(asked) == 0
         found = dp.Released.read(out).table.to_pylist()
         counts = {row["Day"]: row["people_count"] for row in found}
@@ -233,9 +202,7 @@ def test_booleans_have_the_keys_that_a_release_writes(kind: str, tmp_path: Path)
         assert abs(counts["true"] - 1_000) < 100 and abs(counts["false"] - 500) < 100
 
 
-@pytest.mark.parametrize(
-    ("kind", "period"), [("parquet", "24.11.2026"), ("parquet", "7"), ("csv", "24.11.2026")]
-)
+@pytest.mark.parametrize(("kind", "period"), [("parquet", "24.11.2026"), ("csv", "24.11.2026")])
 def test_a_period_that_the_column_cannot_equal_is_refused(
     kind: str, period: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from pipelines import (
     table,
 )
 
-ROOT = Path(__file__).parents[2]
 PERSON = ["--person", "visitor"]
 OWNERS = ["--person", "from,to"]
 DAYS = [*PERSON, "--partition", "day"]
@@ -279,15 +276,6 @@ def test_keys_that_are_no_range_are_keys(keys: str) -> None:
     options, _ = line.read(words)
     found = command_line.described(options)
     assert found["partitions"] == keys.split(",")
-
-
-def test_a_process_says_one_line_and_fails() -> None:
-    job = [sys.executable, "-m", "pipelines.aggregate", *FILES, *command("--cuont")]
-    done = subprocess.run(job, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == (
-        "python -m pipelines.aggregate: error: unrecognized argument: --cuont, did you mean --count?\n"
-    )
 
 
 def test_an_error_is_said_by_its_parts_not_by_its_text() -> None:
