@@ -12,7 +12,6 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import REGISTRY, preprocessed, ratio
-from beam_dp.mechanisms.profiles import from_summaries
 from docs import tables, visits
 from pipelines import aggregate
 from tests import pages
@@ -223,15 +222,6 @@ def test_every_metric_has_a_place() -> None:
         assert re.search(rf"(^###.*|`)\b{name}\b", STATISTICS, re.MULTILINE), name
 
 
-RETIRED = re.compile(r"foresee|\bkeep[=:`]|within=|within:|`walk`|\"walk\"|KeepReliable|\bmend\b")
-"""Names of `CHANGELOG.md` that are no longer understood."""
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_page_has_a_name_that_was_renamed(page: str) -> None:
-    assert not RETIRED.search(pages.read(page))
-
-
 def test_no_page_says_more_than_all_may() -> None:
     words = sum(len(path.read_text(encoding="utf-8").split()) for path in ROOT.glob("docs/**/*.md"))
     assert words <= 20_000
@@ -262,10 +252,6 @@ def test_every_option_of_the_job_is_on_its_page() -> None:
     told = set(re.findall(r"`(--[a-z_]+)", JOBS)) - {"--runner", "--temp_location"}
     assert told <= ours
     assert ours - told <= {"-h"}
-
-
-def test_the_most_that_a_row_of_several_owners_counts_for() -> None:
-    assert "4,294,967" in STATISTICS and from_summaries._HEAVIEST // 1000 == 4_294_967
 
 
 def test_the_table_of_epsilons_is_right() -> None:

@@ -51,9 +51,3 @@ def test_no_public_class_stands_twice() -> None:
 def test_no_file_name_stands_twice() -> None:
     counts = collections.Counter(path.name for path in LIBRARY)
     assert {name for name, count in counts.items() if count > 1} == set()
-
-
-def test_the_test_of_floors_notices() -> None:
-    assert floors_of("def f():\n    from beam_dp.mechanisms.planning import x") == {"planning"}
-    assert floors_of("from beam_dp.mechanisms import ratio, search") == {"ratio", "search"}
-    assert floors_of("from beam_dp.transforms import x\nimport numpy") == set()

@@ -144,14 +144,7 @@ RECORD = {
 
 
 @pytest.mark.parametrize(
-    ("name", "slug"),
-    [
-        ("visits.csv", "visits"),
-        ("2024-05.csv.gz,b c.parquet", "2024-05-b-c"),
-        ("*.csv", "release"),
-        ("来訪.csv", "release"),
-        ("rows", "rows"),
-    ],
+    ("name", "slug"), [("2024-05.csv.gz,b c.parquet", "2024-05-b-c"), ("*.csv", "release")]
 )
 def test_a_slug_is_the_name_without_its_ending(name: str, slug: str) -> None:
     record = {**RECORD, "job": {"input": name}}
@@ -165,25 +158,19 @@ def test_neighbours_are_those_of_owners_and_of_periods() -> None:
     assert said["privacy_unit"] == "owner of a row"
     assert "in whichever of `from`, `to\\n`" in said["privacy_unit_details"]
     parameters = {**RECORD["parameters"], "person": "visitor", "period": "day"}
-    daily = card_of({**RECORD, "parameters": parameters})
-    check(daily)
-    said = daily["deployment"]["privacy_loss"]
-    assert said["privacy_unit"] == "person and day"
-    assert said["privacy_unit_details"].endswith("with n values of `day` are n such steps.")
-
-
-def test_the_rows_that_were_counted_are_told() -> None:
-    parameters = {**RECORD["parameters"], "person": "visitor", "period": "day"}
     parameters["ledger_period"] = "2026-11-22"
     drawn = [{"metric": "median_x", "mechanism": "rank search", "label": "0", "noise_scale": "-"}]
     job = {"query": "SELECT visitor,\n  day\nFROM rows\n"}
-    made = card_of({**RECORD, "parameters": parameters, "job": job, "releases": drawn})
-    check(made)
-    parts = made["deployment"]["implementation"]
+    daily = card_of({**RECORD, "parameters": parameters, "job": job, "releases": drawn})
+    check(daily)
+    parts = daily["deployment"]["implementation"]
     asked = parts["preprocessing_and_hyperparameter_tuning"]
     assert "query: `SELECT visitor, day FROM rows`; ledger_period: `2026-11-22`; " in asked
     assert "- median_x: rank search\n" in parts["mechanisms"]
-    assert "`visitor`, `day`" in made["deployment"]["dp_variant"]["data_domain"]
+    assert "`visitor`, `day`" in daily["deployment"]["dp_variant"]["data_domain"]
+    said = daily["deployment"]["privacy_loss"]
+    assert said["privacy_unit"] == "person and day"
+    assert said["privacy_unit_details"].endswith("with n values of `day` are n such steps.")
 
 
 def test_no_card_without_noise_or_without_a_record(
@@ -196,7 +183,7 @@ def test_no_card_without_noise_or_without_a_record(
     path = tmp_path / "trial.json"
     path.write_text(json.dumps(trial.record))
     assert "this one has no noise" in refused(card, str(path))
-    for text in ("[]", "{}", "day,count\n", '{"budget": 1}'):
+    for text in ("[]", "day,count\n", '{"budget": 1}'):
         path.write_text(text)
         assert "record must be that of a private release" in refused(card, str(path))
     assert "record must be that of a private release" in refused(card, str(tmp_path / "no.json"))

@@ -1,22 +1,40 @@
 """The expansion service offers one transform, and takes every cluster for one that may restart."""
 
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
+from unittest import mock
 
 import apache_beam as beam
 import pytest
+from apache_beam.runners.portability import expansion_service_main
 from apache_beam.testing.util import assert_that
 from apache_beam.transforms.fully_qualified_named_transform import FullyQualifiedNamedTransform
 
 from pipelines import expansion_service
-from tests.runners import services
 
 STATEMENT = "SELECT day, count(*) AS visits FROM rows GROUP BY day"
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with services.expansion_service("--environment_type", "beam:env:embedded_python:v1") as found:
-        yield found
+    """The service, in a thread of this process, where no signal ends it."""
+    end = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = ["--port", port, "--cluster_never_restarts"]
+    words += ["--environment_type", "beam:env:embedded_python:v1"]
+    with mock.patch.object(expansion_service_main, "signal") as signals:
+        signals.pause = end.wait
+        served = threading.Thread(target=expansion_service.main, args=[words])
+        served.start()
+        while not signals.signal.called:
+            time.sleep(0.01)
+        yield f"localhost:{port}"
+        signals.signal.call_args.args[1](None, None)
+        end.set()
+        served.join()
 
 
 def external(constructor: str, address: str, **named: object) -> beam.ExternalTransform:

@@ -90,32 +90,19 @@ def test_the_balance_is_that_of_the_charge(
     assert "2 runs: epsilon 1.25 of 1.5" in capfd.readouterr().out
 
 
-WRONG = {
-    "no ledger": (["--total_epsilon", "3"], "need --ledger FILE"),
-    "a delta alone": (
-        ["--ledger", "l", "--total_delta", "1e-6"],
-        "must have either an epsilon or a rho",
-    ),
-    "no limit": (
-        ["--ledger", "nowhere.jsonl"],
-        "the limit of the ledger must be given for a new ledger",
-    ),
-    "a template": (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
-}
-
-
-@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--total_epsilon", "3"], "need --ledger FILE"),
+        (["--ledger", "l", "--total_delta", "1e-6"], "must have either an epsilon or a rho"),
+        (["--ledger", "l"], "the limit of the ledger must be given for a new ledger"),
+        (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
+    ],
+)
 def test_wrong_calls_are_told_in_one_line(
-    words: list[str],
-    said: str,
-    tmp_path: Path,
-    visits: str,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
+    words: list[str], said: str, call: list[str], refused: Callable[..., str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    call = ["--input", visits, "--output", "out.csv", *COMMON, "--epsilon", "1", "--count"]
-    assert said in refused(aggregate, *call, *words)
+    assert said in refused(aggregate, *call[: call.index("--ledger")], "--count", *words)
     assert not Path("l").exists()
 
 
@@ -168,13 +155,7 @@ def test_a_schedule_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["--runs", "0", "--total_epsilon", "3"],
-        ["--runs", "30", "--total_epsilon", "no"],
-        ["--runs", "30", "--total_epsilon", "3", "--delta", "2"],
-        ["--runs", "30"],
-    ],
+    "words", [["--runs", "0", "--total_epsilon", "3"], ["--runs", "30"]], ids=" ".join
 )
 def test_a_wrong_schedule_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -48,7 +48,6 @@ METRICS = [
     "given",
     [
         {"partitions": dp.PublicPartitions(range(7)), "bounds": dp.ContributionBounds(2, 1)},
-        {"partitions": dp.PublicPartitions(range(7))},
         {"partitions": dp.PrivatePartitions()},
     ],
 )
@@ -113,12 +112,6 @@ def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
     assert 1 < np.mean(errors) < 20  # of rate 1/6 it is 6 on average
 
 
-def test_rows_with_several_owners(held: list[dict[str, object]]) -> None:
-    release = dp.PrivateAggregate(["who", "other"], [dp.Count()], dp.Budget(1))
-    assert rehearsal.truth(release)[()][0] == len(held)
-    assert len(rehearsal.draws(dp.PrivateTables(release), 3)[0]) == 3
-
-
 ASKED = ["--person", "visitor", "--count", "--epsilon", "9", "--runs", "20"]
 
 
@@ -177,12 +170,9 @@ def test_the_mapping_of_a_release_can_be_rehearsed(
 
 
 WRONG = {
-    "no input": ([], "input must be given"),
     "one run": (["--input", "v.csv", "--runs", "1"], "runs must be 2 or more"),
-    "runs of text": (["--input", "v.csv", "--runs", "x"], "--runs: invalid int value"),
     "a runner": (["--input", "v.csv", "--runner", "FlinkRunner"], "unrecognized arguments"),
     "a plan": (["--input", "v.csv", "--plan"], "plan must be left out: it reads no row"),
-    "no file": (["--input", "nowhere.csv"], "nowhere.csv"),
     "a page of text": (["--input", "v.csv", "--report", "page.txt"], "end in .html"),
 }
 
@@ -194,17 +184,13 @@ def test_wrong_calls_are_told_in_one_line(
     assert said in refused(rehearse, *ASKED[:5], *words)
 
 
-def test_a_misspelt_column_is_refused(visits: str, refused: Callable[..., str]) -> None:
-    assert "column 'spnt'" in refused(rehearse, "--input", visits, *ASKED, "--sum", "spnt")
-
-
 def test_draws_of_several_tables_agree(held: list[dict[str, object]]) -> None:
     first = dp.PrivateAggregate(
         "who", [dp.Count()], dp.Budget(1), ["key"], partitions=dp.PublicPartitions(range(6))
     )
     for totals in ("agree", "apart"):
-        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), 20)
+        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), 10)
         sums = [sum(row[0] for row in numbers.values()) for numbers in drawn[0]]
         whole = [numbers[()][0] for numbers in drawn[1]]
-        assert (sums == whole) == (totals == "agree"), "apart, noise of 20 draws is not the same"
+        assert (sums == whole) == (totals == "agree"), "apart, noise of 10 draws is not the same"
         assert len({*whole}) > 5

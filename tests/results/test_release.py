@@ -11,7 +11,6 @@ import apache_beam as beam
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
@@ -38,23 +37,18 @@ ASKED: dict[str, Any] = {
 
 
 def written(path: Path) -> Path:
-    if path.suffix == ".parquet":
-        pq.write_table(TABLE, path)
-    else:
-        TABLE.to_pandas().to_csv(path, index=False)
+    TABLE.to_pandas().to_csv(path, index=False)
     return path
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("kind", ["csv", "parquet", "Table", "pandas", "objects", "polars"])
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("kind", ["csv", "Table", "pandas", "polars"])
 def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
     frame = TABLE.to_pandas()
     data: Any = {
         "csv": lambda: str(written(tmp_path / "in.csv")),
-        "parquet": lambda: written(tmp_path / "in.parquet"),
         "Table": lambda: TABLE,
         "pandas": lambda: frame,
-        "objects": lambda: frame.astype({"who": object}),
         "polars": lambda: pl.from_arrow(TABLE),
     }[kind]()
     released = dp.release(data, **ASKED)
@@ -66,7 +60,7 @@ def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
     assert all(abs(row["people_count"] - PEOPLE) <= 180 for row in rows)
     assert released.record["budget"] == {"epsilon": "1", "delta": "0"}
     assert released.record["columns"]["keys"] == ["day"]
-    name = f"in.{kind}" if kind in ("csv", "parquet") else type(data).__name__
+    name = "in.csv" if kind == "csv" else type(data).__name__
     assert released.record["job"] == {"program": "beam_dp.release", "input": name}
     assert str(tmp_path) not in str(released.record) + released.report()
     assert CANARY not in str(released.record)
@@ -77,30 +71,25 @@ def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_r
     ids = [float(person) for person in range(PEOPLE)] * len(DAYS)
     data = pd.DataFrame({"who": [*ids, None, 0.5], "spent": 1.5})
     days = [*map(str, TABLE["day"].to_pylist()), "1", "1"]
-    for kind in ("object", "string[python]", "category"):
-        for bad in ("\ud800", 10**30 if kind != "string[python]" else "\udfff"):
-            days[-2] = bad
-            counts = dp.release(data.assign(day=pd.Series(days, dtype=kind)), **ASKED).table
-            # 18 draws in all, as above: false with a probability below 4e-12.
-            assert all(abs(count - PEOPLE) <= 180 for count in counts["people_count"].to_pylist())
+    for kind, bad in (("object", 10**30), ("string[python]", "\udfff"), ("category", "\ud800")):
+        days[-2] = bad
+        counts = dp.release(data.assign(day=pd.Series(days, dtype=kind)), **ASKED).table
+        # 9 draws in all, as above: false with a probability below 4e-12.
+        assert all(abs(count - PEOPLE) <= 180 for count in counts["people_count"].to_pylist())
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("partitions", [None, dp.PublicPartitions(DAYS)], ids=["private", "public"])
-@pytest.mark.parametrize("by", [(), ("visit day",)], ids=["one", "several"])
-def test_columns_keep_names_that_no_row_could_have(
-    by: tuple[str, ...], partitions: dp.PublicPartitions | None
-) -> None:
+def test_columns_keep_names_that_no_row_could_have(partitions: dp.PublicPartitions | None) -> None:
     data = TABLE.rename_columns(["Visitor Id", "visit day", "spent (euros)"])
     metrics = [dp.Count(), dp.Sum("spent (euros)", clip=2), dp.Median("spent (euros)", name="in €")]
-    asked: dict[str, Any] = {"person": "Visitor Id", "metrics": metrics, "partition": by}
-    budget = dp.Budget(9.0, 1e-6 if by and partitions is None else 0)
-    listed = partitions if by else None
-    released = dp.release(data, **asked, budget=budget, partitions=listed)
+    asked: dict[str, Any] = {"metrics": metrics, "partition": ["visit day"]}
+    budget = dp.Budget(9.0, 1e-6 if partitions is None else 0)
+    released = dp.release(data, person="Visitor Id", budget=budget, partitions=partitions, **asked)
     # With epsilon 1 or more and 200 people a day is missing with probability below 1e-9.
-    assert len(released.table) == (len(DAYS) if by else 1)
+    assert len(released.table) == len(DAYS)
     spent = ["sum_spent (euros)", "sum_spent (euros)_low", "sum_spent (euros)_high"]
-    names = [*by, "count", "count_low", "count_high", *spent, "in €", "in €_rank_error"]
+    names = ["visit day", "count", "count_low", "count_high", *spent, "in €", "in €_rank_error"]
     assert released.table.column_names == names
     assert "sum_spent (euros)" in str(released) and "in €" in released.report()
 
@@ -200,12 +189,11 @@ def test_a_failure_shows_no_data(
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
     assert "the run failed with " in said and "show_errors shows it" in said
     assert CANARY not in f"{said}{capfd.readouterr()}{caplog.text}"
-
-
-def test_who_asks_for_the_error_gets_it() -> None:
-    with pytest.raises(Exception, match=CANARY) as failed:
+    logging.getLogger("apache_beam").error(CANARY)  # the log is given back
+    assert CANARY in caplog.text
+    with pytest.raises(Exception, match=CANARY) as shown:
         release.run(failing(), show_errors=True)
-    assert not isinstance(failed.value, dp.RunFailed)
+    assert not isinstance(shown.value, dp.RunFailed)
 
 
 def test_our_own_errors_are_passed_on() -> None:
@@ -213,13 +201,3 @@ def test_our_own_errors_are_passed_on() -> None:
     _ = made | dp.ReadRows("none/*.csv", ["a"])
     with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):
         release.run(made)
-
-
-def test_the_log_is_given_back(caplog: pytest.LogCaptureFixture) -> None:
-    log = logging.getLogger("apache_beam")
-    before = (log.propagate, list(log.handlers), sys.stderr)
-    with release.hushed():
-        log.error(CANARY)
-    assert caplog.text == "" and before == (log.propagate, log.handlers, sys.stderr)
-    log.error(CANARY)
-    assert CANARY in caplog.text

@@ -129,8 +129,6 @@ def test_a_page_begins_with_what_was_measured_and_ends_with_warnings() -> None:
 @pytest.mark.parametrize(
     ("style", "cell", "example"),
     [
-        ("1.234,5", "1.000 [799; 1.321]", "1.000 [800; 1.300] says: 1.000 was"),
-        ("1 234.5", "1 000 [799, 1 321]", "1 000 [800, 1 300] says: 1 000 was"),
         ("1234,5", "1000 [799; 1321]", "1000 [800; 1300] says: 1000 was"),
         ("1'234.5", "1'000 [799, 1'321]", "1'000 [800, 1'300] says: 1'000 was"),
     ],
@@ -144,15 +142,10 @@ def test_numbers_have_the_signs_that_were_asked_for(style: str, cell: str, examp
     assert not re.search(r"\d,\d{3}", said.replace("1,234.5", ""))
 
 
-@pytest.mark.parametrize("style", ["1,234,5", "1.234.5", "1x234.5", "2,345.6", "", 3])
+@pytest.mark.parametrize("style", ["1,234,5", "2,345.6", 3])
 def test_a_style_that_no_reader_could_tell_apart_is_refused(style: Any) -> None:
     with pytest.raises(ValueError, match="number_style must be 1234.5 with the signs"):
         dp.Released(*made(["a"])).report(number_style=style)
-
-
-def test_a_key_heads_its_row() -> None:
-    table = page(["a", "b"]).partition('<table class="sortable">')[2]
-    assert re.findall(r'<tr>\s*<th scope="row">(\w)</th><td', table) == ["a", "b"]
 
 
 # ----------------------------------------------------------------------------- charts and table
@@ -238,38 +231,24 @@ def test_the_page_allows_its_own_script_only() -> None:
 # -------------------------------------------------------------------------------------- files
 
 
-def test_a_page_is_returned_and_written_whole(tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
+def test_a_page_of_a_released_file_is_returned_and_written_whole(tmp_path: Path) -> None:
+    release, written, path = made(["a", "b"]), tmp_path / "out.parquet", tmp_path / "page.html"
+    with written.open("wb") as file:
+        FORMATS[".parquet"].write(file, release.table)
+    Path(f"{written}.json").write_text(json.dumps(release.record))
     path.write_text("older")
-    source = dp.Released(*made(["a", "b"])).report(path, title="Visits")
+    source = dp.Released.read(written).report(path, title="Visits")
+    assert source == dp.Released(*release).report(title="Visits")
     assert path.read_text(encoding="utf-8") == source and source.startswith("<!DOCTYPE html>")
     assert "<title>Visits</title>" in source
-    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    assert len([*tmp_path.iterdir()]) == 3
 
 
-def test_a_released_file_has_the_same_page(tmp_path: Path) -> None:
-    release, path = made(["a", "b"]), tmp_path / "out.parquet"
-    with path.open("wb") as file:
-        FORMATS[".parquet"].write(file, release.table)
-    Path(f"{path}.json").write_text(json.dumps(release.record))
-    assert dp.Released.read(path).report() == dp.Released(*release).report()
-
-
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("page.txt", "report: path must end in .html, not 'page.txt'"),
-        ("no/page.html", "report: path must be one that can be written"),
-    ],
-)
-def test_wrong_calls_are_refused(path: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        dp.Released(*made(["a"])).report(path)
-
-
-def test_a_file_that_is_missing_is_refused() -> None:
-    with pytest.raises(ValueError, match="must name a released file with its record, and 'none"):
-        dp.Released.read("none.csv")
+def test_wrong_calls_are_refused() -> None:
+    with pytest.raises(ValueError, match="report: path must end in .html, not 'page.txt'"):
+        dp.Released(*made(["a"])).report("page.txt")
+    with pytest.raises(ValueError, match="report: path must be one that can be written"):
+        dp.Released(*made(["a"])).report("no/page.html")
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

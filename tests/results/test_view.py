@@ -121,17 +121,6 @@ def test_what_the_intervals_take_for_granted_is_told() -> None:
     assert told == [f"{rule}partitions=3, clip=2.5 of sum", f"{rule}clip=2.5 of sum"]
 
 
-def test_the_rows_of_a_period_are_told() -> None:
-    parameters = {"person": "who", "period": "day", "ledger_period": "2026-11-22"}
-    budget = {"epsilon": "1", "delta": "0"}
-    said = view(parameters=parameters, budget=budget).unit
-    assert said.endswith("once for each day. Counted are the rows of day 2026-11-22 only")
-
-
-def test_a_sign_that_is_not_there_is_not_explained() -> None:
-    assert view(LINES[2:]).legend == []
-
-
 def test_an_open_end_is_explained_and_marked() -> None:
     """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
     seen = view([("a", 6_033_404, 5_540_000.0, INF, 1.0, 1.0, 2.0, 1.9, 2.1)])
@@ -157,15 +146,14 @@ def test_people_that_a_largest_number_passes_over_are_told() -> None:
     assert "2 of 2 numbers" in seen.doubts()[0]  # nobody knows how many people there are
 
 
-@pytest.mark.parametrize("columns", [30, 50, 200])
+@pytest.mark.parametrize("columns", [30, 50])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     text = view().text(columns)
     assert columns < 40 or max(map(width, text.split("\n"))) <= columns
     names = text.split("\n")[0].split()
     assert names[:2] == ["day", "sum"]  # a key and a number are always there
-    assert ("the terminal is too narrow" in " ".join(text.split())) == (len(names) < 4)
-    if columns == 30:
-        assert "... and median, max: the terminal is too narrow" in " ".join(text.split())
+    note = "... and median, max: the terminal is too narrow"
+    assert (note in " ".join(text.split())) == (columns == 30)
 
 
 def test_the_first_rows_are_shown_and_the_others_counted() -> None:
@@ -187,13 +175,9 @@ def test_it_is_printed_rounded_with_its_cost(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("COLUMNS", "60")
     lines = str(dp.Released(*made(["a", "b"]))).splitlines()
     assert lines[0].split() == ["day", "sum_spent", "median_ms"]
+    assert "\x1b" not in repr(dp.Released(*made(HOSTILE_KEYS)))
     assert lines[1].split("  ")[-2:] == ["1,000 [799, 1,321]", "1,000 (rank ±73)"]
     assert max(map(len, lines[:-1])) <= 60 and lines[-1].startswith("in all: epsilon 1")
-
-
-def test_a_notebook_shows_the_same_text() -> None:
-    released = dp.Released(*made(HOSTILE_KEYS))
-    assert repr(released) == str(released) and "\x1b" not in str(released)
 
 
 def test_what_is_left_out_is_said_by_rule() -> None:
@@ -220,10 +204,3 @@ def test_what_is_left_out_is_said_by_rule() -> None:
     seen = view(**run_record.facts(owners, None) | RECORD)
     assert seen.left_out == ("left out by rule: rows that cannot be read; rows without a and b")
     assert view().left_out == "" and made([()]).record["parameters"]["person"] == "who"
-
-
-def test_the_page_says_what_is_left_out() -> None:
-    one = made([()])
-    page = dp.Released(one.table, one.record).report()
-    assert "that count, lies between" in page
-    assert "<li>left out by rule: rows that cannot be read; rows without who;" in page

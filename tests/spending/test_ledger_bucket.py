@@ -243,7 +243,7 @@ def test_a_store_that_ignores_conditions_is_refused(monkeypatch: pytest.MonkeyPa
 def test_a_store_that_others_change_for_too_long_charges_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ledger_bucket, "PATIENCE", 0.5)
+    monkeypatch.setattr(ledger_bucket, "PATIENCE", 0.05)
     monkeypatch.setattr(S3Object, "write", lambda *_: False)
     with pytest.raises(ValueError, match="be changed by fewer jobs at once"):
         dp.Ledger(NAMES[0], dp.Budget(3)).charge(dp.Budget(1), "one")

@@ -43,9 +43,9 @@ def test_disjoint_periods_cost_the_largest_and_overlapping_ones_add_up(path: Pat
     assert "'person' by 'day': 2026-11-22..2026-11-28" in str(after)
 
 
-@pytest.mark.parametrize("names", [("true", "1"), ("0", "false")])
-def test_two_names_of_the_same_booleans_are_one_period(names: tuple[str, str], path: Path) -> None:
-    rows = pa.table({"person": range(500), "open": [name in ("true", "1") for name in names] * 250})
+def test_two_names_of_the_same_booleans_are_one_period(path: Path) -> None:
+    names = ("0", "false")
+    rows = pa.table({"person": range(500), "open": [False] * 500})
     found = []
     for name in names:
         with dp.testing.without_noise():

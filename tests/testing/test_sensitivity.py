@@ -34,7 +34,6 @@ def clipped_histogram(edges_of_bins):
 # Our own mechanisms, with the sensitivity that their noise is scaled to.
 OURS = {
     "clipped sum": (clipped_sum(10), 10, SPENT),
-    "clipped sum of many": (clipped_sum(4), 4, MANY),
     "people per bin": (clipped_histogram(3), 1, MANY),
 }
 BROKEN = {
@@ -103,14 +102,6 @@ def test_the_rounding_of_floats_is_no_counterexample() -> None:
     assert check_sensitivity(lambda rows: [len(rows)] * 3, 1.7, [1, 2], p=2) is not None
 
 
-def test_infinity() -> None:
-    def jump(people):
-        return math.inf if len(people) == 2 else 0
-
-    assert check_sensitivity(jump, math.inf, [1, 2]) is None
-    assert check_sensitivity(jump, 10**400, [1, 2]).values == (math.inf, 10**400)
-
-
 def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch) -> None:
     """The broken twin joins people to the first bin only."""
     monkeypatch.setattr(checking._Databases, "_open", lambda self, x: [0])
@@ -124,10 +115,7 @@ BAD = [
     (lambda: check_sensitivity(len, -1, []), ValueError, "claimed must be at least 0, not -1"),
     (lambda: check_sensitivity(len, math.nan, []), ValueError, "claimed must be finite"),
     (lambda: check_sensitivity(len, 1), TypeError, "either people or bins must be given"),
-    (lambda: check_sensitivity(len, 1, [], bins=1), TypeError, "either people or bins"),
-    (lambda: check_sensitivity(len, 1, {1: 2}), TypeError, "people must be a list"),
     (lambda: check_sensitivity(len, 1, [], p=0.5), ValueError, "p must be from 1 to inf"),
-    (lambda: check_sensitivity(str, 1, [1]), TypeError, "f must return real numbers .* not str"),
 ]
 
 

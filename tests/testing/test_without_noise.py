@@ -56,27 +56,25 @@ def numbers(row: Any) -> tuple[float, ...]:
 EXACT = [(1, 5, 20.0, 4.0, 8.0), (2, 4, 16.0, 4.0, 7.0)]
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("runner", ["FnApiRunner", "DirectRunner"])
+def is_marked(record: dict[str, Any]) -> bool:
+    return "NOT PRIVATE" in record
+
+
 @pytest.mark.parametrize("bounds", [dp.ContributionBounds(1), None], ids=["given", "chosen"])
-def test_numbers_are_exact_in_the_block(runner: str, bounds: dp.ContributionBounds | None) -> None:
-    with without_noise(), beam.Pipeline(runner) as pipeline:
-        rows = pipeline | beam.Create(ROWS) | release(bounds)
+def test_numbers_are_exact_in_the_block_and_marked(bounds: dp.ContributionBounds | None) -> None:
+    """The mark belongs to the release, wherever its record is asked for."""
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        made = release(bounds)
+        rows = pipeline | beam.Create(ROWS) | made
         exact = rows | beam.Filter(lambda row: row.day < 3) | beam.Map(numbers)
         assert_that(exact, equal_to(EXACT))
         counts = rows | beam.Map(lambda row: (row.day, row.count))
         assert_that(counts, equal_to([(1, 5), (2, 4), (3, 0)]), label="Counts")
-
-
-def test_the_mark_belongs_to_the_release_wherever_its_record_is_asked_for() -> None:
-    def is_marked(record: dict[str, Any]) -> bool:
-        return "NOT PRIVATE" in record
-
-    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
-        made = release()
-        _ = pipeline | beam.Create(ROWS) | made
         record = contextvars.Context().run(made.record)  # where no trial is on
-        assert_that(record | beam.Map(is_marked), equal_to([True]))
+        assert_that(record | beam.Map(is_marked), equal_to([True]), label="Mark")
+
+
+def test_a_release_outside_of_the_block_has_no_mark() -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         made = release()
         _ = pipeline | beam.Create(ROWS) | made
