@@ -104,7 +104,8 @@ def test_the_rounding_of_floats_is_no_counterexample() -> None:
 
 def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch) -> None:
     """The broken twin joins people to the first bin only."""
-    monkeypatch.setattr(checking._Databases, "_open", lambda self, x: [0])
+    moves = checking._moves
+    monkeypatch.setattr(checking, "_moves", lambda *given: (m for m in moves(*given) if m[1] == 0))
     assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is None
     monkeypatch.undo()
     assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is not None
