@@ -12,7 +12,7 @@ import beam_dp as dp
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_every_name_that_types_see_is_loaded_from_its_module() -> None:
+def test_every_name_that_types_see_is_loaded_from_its_module():
     module = ast.parse((ROOT / "beam_dp/__init__.py").read_text())
     [later] = [node for node in module.body if isinstance(node, ast.If)]
     places = {}
@@ -43,9 +43,7 @@ def run(*lines: str) -> str:
     return ran.stderr
 
 
-def test_an_import_loads_no_beam_and_a_use_does_without_a_word_and_a_star_gives_what_is_public() -> (
-    None
-):
+def test_an_import_loads_no_beam_and_a_use_does_without_a_word_and_a_star_gives_what_is_public():
     said = run(
         "import logging, sys, beam_dp as dp",
         "assert not {'apache_beam', 'numpy', 'pyarrow'} & set(sys.modules)",
@@ -67,7 +65,7 @@ def test_an_import_loads_no_beam_and_a_use_does_without_a_word_and_a_star_gives_
     assert said == "mine apitools not found, says somebody else\n"
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_the_version_is_that_of_the_package():
     setup = (ROOT / "setup.py").read_text()
     assert "version=VERSION," in setup and "__init__.py" in setup
     assert re.fullmatch(r"\d+\.\d+\.\d+", dp.__version__) and "__version__" in dp.__all__
@@ -75,7 +73,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE) == [dp.__version__]
 
 
-def test_handlers_of_a_program_stay_and_hear_the_rest() -> None:
+def test_handlers_of_a_program_stay_and_hear_the_rest():
     said = run(
         "import logging",
         "from beam_dp.lazy_names import without_remarks",

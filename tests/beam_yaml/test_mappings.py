@@ -26,7 +26,7 @@ METRICS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("text", METRICS)
-def test_a_mapping_is_a_metric(text: str) -> None:
+def test_a_mapping_is_a_metric(text):
     [found] = mappings.metrics_of("owner", [yaml.safe_load(text)])
     assert found == METRICS[text]
 
@@ -46,12 +46,12 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG.values(), ids=WRONG)
-def test_a_wrong_metric_is_told_in_a_line(given: Any, said: str) -> None:
+def test_a_wrong_metric_is_told_in_a_line(given, said):
     with pytest.raises((ParameterError, ParameterTypeError), match=said):
         mappings.metrics_of("owner", given)
 
 
-def test_budgets_are_the_decimals_that_were_written() -> None:
+def test_budgets_are_the_decimals_that_were_written():
     given = yaml.safe_load("{epsilon: 0.1, delta: 1e-6}")
     assert given["delta"] == "1e-6"  # YAML takes it for text
     found = mappings.budget_of("owner", given)
@@ -62,7 +62,7 @@ def test_budgets_are_the_decimals_that_were_written() -> None:
             mappings.budget_of("owner", wrong)
 
 
-def test_partitions_and_bounds() -> None:
+def test_partitions_and_bounds():
     made = mappings.partitions_of("owner", {"product": {"day": [1, 2], "at": ["a"]}}, ["day", "at"])
     assert made == dp.PublicPartitions.product(day=[1, 2], at=["a"])
     assert mappings.partitions_of("owner", [["a", 1]], ["x", "y"]) == dp.PublicPartitions(
@@ -80,7 +80,7 @@ def test_partitions_and_bounds() -> None:
         mappings.bounds_of("owner", {"partition": 3})
 
 
-def test_people_with_an_epsilon_of_their_own() -> None:
+def test_people_with_an_epsilon_of_their_own():
     given = {"sum": "m", "person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}
     [found] = mappings.metrics_of("owner", [given])
     options = {"person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}

@@ -79,9 +79,7 @@ def rows(name: str) -> list[dict[str, Any]]:
     return sorted(map(json.loads, path.read_text().splitlines()), key=str)
 
 
-def test_the_transforms_of_the_provider_file_run_and_their_tables_agree(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_transforms_of_the_provider_file_run_and_their_tables_agree(folder, monkeypatch):
     """A day of 600 people is not selected with a chance below e^-70."""
     words = ["main", "--yaml_pipeline_file=pipeline.yaml", "--runner=FnApiRunner"]
     monkeypatch.setattr(sys, "argv", words)
@@ -107,9 +105,7 @@ def test_the_transforms_of_the_provider_file_run_and_their_tables_agree(
             assert sum(parts) == exact[day["day"]]
 
 
-def test_the_provider_file_ships_and_names_what_there_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_provider_file_ships_and_names_what_there_is(capsys):
     runpy.run_module("beam_dp.beam_yaml", run_name="__main__")
     [provider] = yaml.safe_load(Path(capsys.readouterr().out.strip()).read_text())
     for name, place in provider["transforms"].items():
@@ -120,15 +116,13 @@ def test_the_provider_file_ships_and_names_what_there_is(
     assert '"beam_dp.beam_yaml": ["*.yaml"]' in setup
 
 
-def test_keys_of_unknown_types_become_text() -> None:
+def test_keys_of_unknown_types_become_text():
     row = beam.Row(a=1, b=None, c=datetime.date(2020, 1, 2), count=3.5)
     found = private_transforms.with_text(row, ["a", "b", "c"])
     assert found == beam.Row(a="1", b=None, c="2020-01-02", count=3.5)
 
 
-def test_a_misspelt_part_is_told_with_the_right_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_misspelt_part_is_told_with_the_right_one(folder, monkeypatch):
     Path("pipeline.yaml").write_text(PIPELINE.replace("partition: day\n", "partition_keys: day\n"))
     monkeypatch.setattr(sys, "argv", ["main", "--yaml_pipeline_file=pipeline.yaml"])
     with pytest.raises(ValueError) as failed:
@@ -137,7 +131,7 @@ def test_a_misspelt_part_is_told_with_the_right_one(
     assert "not have the word 'partition_keys'. Did you mean partitions or partition?" in said
 
 
-def test_totals_may_be_apart_and_words_are_checked() -> None:
+def test_totals_may_be_apart_and_words_are_checked():
     asked = functools.partial(
         private_transforms.private_aggregate, "p", ["count"], {"epsilon": 1}, also_by=["total"]
     )

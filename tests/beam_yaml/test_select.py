@@ -49,7 +49,7 @@ def exact(statement: str, **options: Any) -> dp.Released:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("statement", SAME)
-def test_without_noise_a_select_is_that_of_sql(statement: str) -> None:
+def test_without_noise_a_select_is_that_of_sql(statement):
     by = PARTITIONS if "GROUP BY" in statement else {}
     found = exact(statement, **by).table
     engine = duckdb.connect()
@@ -59,7 +59,7 @@ def test_without_noise_a_select_is_that_of_sql(statement: str) -> None:
         assert found[name].to_pylist() == pytest.approx(expected[name].to_pylist()), name
 
 
-def test_shares_and_distinct_values_and_totals() -> None:
+def test_shares_and_distinct_values_and_totals():
     keys = {"partitions": dp.PublicPartitions.product(store=["a", "b", "c"], day=[1, 2, 3, 4])}
     asked = "SELECT store, day, count(*) AS c, sum(n) AS s FROM rows GROUP BY ROLLUP (store, day)"
     released = exact(asked, **keys)
@@ -71,7 +71,7 @@ def test_shares_and_distinct_values_and_totals() -> None:
     assert shares["ns"].to_pylist() == [5]
 
 
-def test_the_record_and_the_page_say_what_was_computed() -> None:
+def test_the_record_and_the_page_say_what_was_computed():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING s > 0"
     released = exact(asked, **PARTITIONS)
     assert released.record["job"]["post_process"].startswith("SELECT *, (s / 2) AS half FROM")
@@ -96,22 +96,20 @@ DAYS = pa.table({
         ("CAST(CAST(day AS VARCHAR) AS INTEGER)", "ORDER BY k DESC LIMIT 3", [12, 11, 10]),
     ],
 )
-def test_released_keys_are_sorted_and_compared_by_their_type(
-    key: str, last: str, expected: list[Any]
-) -> None:
+def test_released_keys_are_sorted_and_compared_by_their_type(key, last, expected):
     """Of 12 days with 50 people each none is left out, but with a chance below 1e-12."""
     asked = f"SELECT {key} AS k, count(*) AS n FROM rows GROUP BY k {last}"
     released = dp.select(asked, rows=DAYS, person="who", budget=dp.Budget(30.0, 1e-6))
     assert released.table["k"].to_pylist() == expected
 
 
-def test_a_misspelt_column_of_the_released_table_names_its_neighbour() -> None:
+def test_a_misspelt_column_of_the_released_table_names_its_neighbour():
     asked = "SELECT store, count(*) AS c FROM rows GROUP BY store HAVING stor + 1 > c"
     with pytest.raises(ValueError, match=r"and stor is none. Did you mean store\?"):
         exact(asked, **PARTITIONS)
 
 
-def test_what_fails_on_released_numbers_leaves_the_table_as_it_is() -> None:
+def test_what_fails_on_released_numbers_leaves_the_table_as_it_is():
     asked = "SELECT store, sum(n) AS s, CAST(s AS TINYINT) AS small FROM rows GROUP BY store"
     asked += " HAVING small > 0 ORDER BY s"
     released = exact(asked, **PARTITIONS).table
@@ -119,7 +117,7 @@ def test_what_fails_on_released_numbers_leaves_the_table_as_it_is() -> None:
     assert released["small"].to_pylist() == [None] * 3
 
 
-def test_text_is_taken_as_what_it_is_compared_or_computed_with(tmp_path: Any) -> None:
+def test_text_is_taken_as_what_it_is_compared_or_computed_with(tmp_path):
     """In CSV files all cells are text."""
     (tmp_path / "in.csv").write_text(
         "who,at_time,spent,day,kind\n"
@@ -149,7 +147,7 @@ def spent(records: list[Any]) -> None:
     assert records[0]["budget"]["epsilon"] == "1"
 
 
-def test_a_transform_of_rows_and_its_record() -> None:
+def test_a_transform_of_rows_and_its_record():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING store = 'a'"
     with without_noise():
         select = dp.Select(asked, person="who", budget=dp.Budget(1.0), **PARTITIONS)
@@ -162,7 +160,7 @@ def alike(sums: list[float]) -> None:
     assert len(sums) == 2 and len({*sums}) == 1
 
 
-def test_beam_yaml_takes_a_select() -> None:
+def test_beam_yaml_takes_a_select():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING store = 'a'"
     options = {"budget": {"epsilon": 1}, "partitions": ["a", "b", "c"], "select": asked}
     with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
@@ -180,7 +178,7 @@ def test_beam_yaml_takes_a_select() -> None:
         private_transforms.private_aggregate("who", **rolled, also_by="total")
 
 
-def test_rows_stand_in_one_place() -> None:
+def test_rows_stand_in_one_place():
     budget = dp.Budget(1.0)
     with pytest.raises(ValueError, match="statement must be FROM rows"):
         dp.Select("SELECT count(*) FROM 'visits.csv'", person="who", budget=budget)

@@ -33,9 +33,7 @@ def command(*words: str) -> list[str]:
     return [*PUBLIC, "--epsilon", "1", *words]
 
 
-def test_the_job_releases_a_table_and_says_what_it_cost(
-    released: Released, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_job_releases_a_table_and_says_what_it_cost(released, capfd):
     asked = ["--count", "--sum", "spent", "--max", "minutes", "--mean", "spent"]
     found = released(aggregate, *command(*asked))
     names = ["count", "sum_spent", "max_minutes", "mean_spent"]
@@ -49,9 +47,7 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert said.err == "Reading and bounding\nWriting\n"
 
 
-def test_plan_reads_no_row_and_writes_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_reads_no_row_and_writes_nothing(tmp_path, capfd):
     words = command("--count", "--sum", "spent", "--plan")
     files = ["--input", str(tmp_path / "none.csv"), "--output", str(tmp_path / "out.csv")]
     assert aggregate.main([*words, *files]) == 0
@@ -62,9 +58,7 @@ def test_plan_reads_no_row_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_column_is_one_line(
-    tmp_path: Path, rows: list[dict[str, object]], refused: Callable[..., str]
-) -> None:
+def test_a_missing_column_is_one_line(tmp_path, rows, refused):
     source = write(tmp_path / "in.parquet", rows)
     words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
     line = refused(aggregate, *words, *RUN)
@@ -74,9 +68,7 @@ def test_a_missing_column_is_one_line(
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_nothing_of_the_data_is_said(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_of_the_data_is_said(tmp_path, capfd, caplog):
     bad: list[dict[str, object]] = [
         {"visitor": CANARY, "day": CANARY, "minutes": WORD, "spent": WORD},
         {"visitor": CANARY * 1000, "day": "", "minutes": "", "spent": "1e99999"},
@@ -111,9 +103,7 @@ def test_nothing_of_the_data_is_said(
     assert "Traceback (most recent call last)" in capfd.readouterr().err
 
 
-def test_an_output_or_a_page_that_exists_is_kept_unless_told(
-    visits: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_an_output_or_a_page_that_exists_is_kept_unless_told(visits, tmp_path, refused):
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     page.write_text("mine")
     files = ["--input", visits, "--output", str(out), "--report", str(page)]
@@ -139,7 +129,7 @@ def parsed(*words: str) -> dp.PrivateAggregate:
     return made(command(*words))
 
 
-def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
+def test_flags_and_a_file_describe_one_release(tmp_path):
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
@@ -166,7 +156,7 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     assert one.partitions.keys == other.partitions.keys and str(one.plan()) == str(other.plan())
 
 
-def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
+def test_a_part_of_a_description_is_the_same_word_in_the_api():
     """What is left over belongs to jobs alone: files, and who pays."""
     called = [dp.PrivateAggregate, dp.PrivateAggregate.plan, dp.ReadRows, dp.WriteRows]
     called += [dp.Released.report, dp.PrivateTables]
@@ -176,7 +166,7 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     assert {"Rows", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 
-def test_help_fits_two_screens() -> None:
+def test_help_fits_two_screens():
     lines = aggregate.parser().format_help().splitlines()
     assert len(lines) <= 48 and max(map(len, lines)) <= 110
     assert "show the error of a run that fails: IT MAY QUOTE DATA" in " ".join(
@@ -184,7 +174,7 @@ def test_help_fits_two_screens() -> None:
     )
 
 
-def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
+def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it():
     automatic = dp.ContributionBounds("auto")
     assert parsed("--count").bounds == automatic
     assert parsed("--count", "--bounds", "partitions=auto").bounds == automatic
@@ -212,14 +202,12 @@ FORMS: dict[str, metric_kinds.Metric] = {
 
 
 @pytest.mark.parametrize("words", FORMS)
-def test_a_flag_takes_every_option_of_its_metric(words: str) -> None:
+def test_a_flag_takes_every_option_of_its_metric(words):
     assert parsed(*words.split(), "--bounds", "rows_per_partition=3").metrics == (FORMS[words],)
 
 
 @pytest.mark.parametrize("value", [6, "6.0", "yes"])
-def test_a_share_has_one_name_in_flags_in_files_and_in_python(
-    value: object, config: Callable[..., list[str]]
-) -> None:
+def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config):
     name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
     words = ["--person", "p", "--epsilon", "1"]
     by_flag = made([*words, "--ratio", f"x,equals={value}"])
@@ -237,15 +225,13 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(
         ("1/a,-2/b", 2, ((1, "a"), (-2, "b"))),
     ],
 )
-def test_public_keys_have_the_type_that_all_of_a_column_have(
-    text: str, columns: int, keys: tuple[object, ...]
-) -> None:
+def test_public_keys_have_the_type_that_all_of_a_column_have(text, columns, keys):
     words = ["--person", "p", "--partition", ",".join("abc"[:columns]), "--epsilon", "1"]
     found = made([*words, "--count", "--public_partitions", text]).partitions
     assert found is not None and tuple(found.keys) == keys
 
 
-def test_every_option_of_beam_is_taken_and_none_is_ours() -> None:
+def test_every_option_of_beam_is_taken_and_none_is_ours():
     parsers: list[argparse.ArgumentParser] = []
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
     beams = {flag for action in parsers[0]._actions for flag in action.option_strings}
@@ -265,6 +251,6 @@ def test_every_option_of_beam_is_taken_and_none_is_ours() -> None:
     assert options.view_as(GoogleCloudOptions).region == "y"
 
 
-def test_what_only_a_job_server_knows_stands_behind_a_lone_sign() -> None:
+def test_what_only_a_job_server_knows_stands_behind_a_lone_sign():
     _, options = aggregate.parser().read(command("--count", "--", "--objectReuse", "true"))
     assert options.get_all_options(retain_unknown_options=True)["objectReuse"] == "true"

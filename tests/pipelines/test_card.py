@@ -78,7 +78,7 @@ def made(
     return called
 
 
-def test_a_card_of_public_partitions(made: Callable[..., dict[str, Any]]) -> None:
+def test_a_card_of_public_partitions(made):
     parts = made("--count", "--mean", "minutes", "--median", "spent", "--epsilon", "1", *PUBLIC)
     assert parts["dp_variant"]["variant_name"] == "Pure DP"
     assert parts["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
@@ -102,9 +102,7 @@ def test_a_card_of_public_partitions(made: Callable[..., dict[str, Any]]) -> Non
         assert open_part.startswith(FILL)
 
 
-def test_a_card_of_private_partitions_with_its_ledger(
-    made: Callable[..., dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_card_of_private_partitions_with_its_ledger(made, tmp_path, capsys):
     path = str(tmp_path / "l.jsonl")
     dp.Ledger(path, dp.Budget(3, 1e-5)).charge(dp.Budget(1), "before", "visitor")
     words = ["--count", "--epsilon", "1", "--delta", "1e-6", "--ledger", path]
@@ -120,12 +118,7 @@ def test_a_card_of_private_partitions_with_its_ledger(
 
 
 @pytest.mark.parametrize(("delta", "variant"), [(0, "Zero-concentrated DP"), (1e-6, "Custom")])
-def test_a_card_in_rho(
-    delta: float,
-    variant: str,
-    made: Callable[..., dict[str, Any]],
-    config: Callable[..., list[str]],
-) -> None:
+def test_a_card_in_rho(delta, variant, made, config):
     budget = {"rho": 0.5, **({"delta": delta} if delta else {})}
     parts = made("--count", *config(budget=budget), *([] if delta else PUBLIC))
     assert parts["dp_variant"]["variant_name"] == variant
@@ -146,12 +139,12 @@ RECORD = {
 @pytest.mark.parametrize(
     ("name", "slug"), [("2024-05.csv.gz,b c.parquet", "2024-05-b-c"), ("*.csv", "release")]
 )
-def test_a_slug_is_the_name_without_its_ending(name: str, slug: str) -> None:
+def test_a_slug_is_the_name_without_its_ending(name, slug):
     record = {**RECORD, "job": {"input": name}}
     assert card_of(record)["url_slug"] == slug
 
 
-def test_neighbours_are_those_of_owners_and_of_periods() -> None:
+def test_neighbours_are_those_of_owners_and_of_periods():
     several = card_of(RECORD)
     check(several)
     said = several["deployment"]["privacy_loss"]
@@ -173,9 +166,7 @@ def test_neighbours_are_those_of_owners_and_of_periods() -> None:
     assert said["privacy_unit_details"].endswith("with n values of `day` are n such steps.")
 
 
-def test_no_card_without_noise_or_without_a_record(
-    visits: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_no_card_without_noise_or_without_a_record(visits, tmp_path, refused):
     with pytest.warns(NotPrivate), without_noise():
         trial = dp.release(
             visits, person="visitor", metrics=[dp.Count()], budget=dp.Budget(epsilon=1)

@@ -5,7 +5,6 @@ import datetime
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -45,9 +44,7 @@ def visits(seed: int, n: int = 400) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("seed", "ending"), [(0, ".csv"), (1, ".jsonl"), (2, ".csv.gz")])
-def test_every_number_is_the_one_that_is_counted_by_hand(
-    seed: int, ending: str, said: Said, tmp_path: Path
-) -> None:
+def test_every_number_is_the_one_that_is_counted_by_hand(seed, ending, said, tmp_path):
     rows = visits(seed)
     if ending == ".jsonl":  # in JSON the empty text is an id, null is none
         rows = [{name: cell or None for name, cell in row.items()} for row in rows]
@@ -83,7 +80,7 @@ def test_every_number_is_the_one_that_is_counted_by_hand(
     assert dropped + len(kept) == 400
 
 
-def test_a_good_file_is_what_the_release_reads(said: Said, visits: str, tmp_path: Path) -> None:
+def test_a_good_file_is_what_the_release_reads(said, visits, tmp_path):
     """Its options are those of the release, and no file is written; named twice it is read twice."""
     words = ["--person", "visitor", "--partition", "day", "--count", "--epsilon", "1"]
     lines = said(visits, *words, "--delta", "1e-6", "--ledger", str(tmp_path / "l.jsonl"))
@@ -102,9 +99,7 @@ def test_a_good_file_is_what_the_release_reads(said: Said, visits: str, tmp_path
 FAR_MORE = "far more rows than others have"
 
 
-def test_test_cards_among_many_people_are_found_and_the_query_leaves_them_out(
-    said: Said, tmp_path: Path
-) -> None:
+def test_test_cards_among_many_people_are_found_and_the_query_leaves_them_out(said, tmp_path):
     rows = [{"who": f"v{i}", "day": 1, "spent": 2} for i in range(3000)]
     cards = [{"who": who, "day": 1, "spent": 2} for who in ("o'test", "y") for _ in range(21)]
     few = [{"who": "z", "day": 1, "spent": 2}] * 20
@@ -122,7 +117,7 @@ def test_test_cards_among_many_people_are_found_and_the_query_leaves_them_out(
     assert not [line for line in lines if FAR_MORE in line]
 
 
-def test_the_file_that_differs_is_named(said: Said, tmp_path: Path) -> None:
+def test_the_file_that_differs_is_named(said, tmp_path):
     good = [{"who": f"v{i}", "day": "2026-11-24", "spent": 2.5} for i in range(9)]
     other = [{"who": f"v{i}", "day": "24.11.2026", "spent": "2,5"} for i in range(4)]
     for name, rows in {"a": good, "b": good, "c": other}.items():
@@ -138,7 +133,7 @@ def test_the_file_that_differs_is_named(said: Said, tmp_path: Path) -> None:
     assert not [line for line in lines if a in line]
 
 
-def test_lines_that_are_no_rows_have_their_reasons(said: Said, tmp_path: Path) -> None:
+def test_lines_that_are_no_rows_have_their_reasons(said, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text('who,day,spent\nv1,1,2\n\nv1,1\nv2,2,"a"b\nv3,3,1,\n')
     lines = said(path, *WORDS, code=1)
@@ -156,7 +151,7 @@ def test_lines_that_are_no_rows_have_their_reasons(said: Said, tmp_path: Path) -
     assert "  1 cells are no numbers: 1 like '2'" in lines
 
 
-def test_periods_have_their_range(said: Said, tmp_path: Path) -> None:
+def test_periods_have_their_range(said, tmp_path):
     days = ["2026-11-03", "2026-10-30", "", "2026-11-03"]
     path = write(tmp_path / "rows.csv", [{"who": 1, "at": day} for day in days])
     lines = said(path, "--person", "who", "--period", "at")
@@ -168,7 +163,7 @@ def test_periods_have_their_range(said: Said, tmp_path: Path) -> None:
     assert "  1 dropped: another period than ledger_period" in lines
 
 
-def test_rows_with_several_owners_and_typed_files(said: Said, tmp_path: Path) -> None:
+def test_rows_with_several_owners_and_typed_files(said, tmp_path):
     rows = [
         {"a": 1, "b": 2, "v": 3.5},
         {"a": None, "b": 2, "v": 1.0},
@@ -183,7 +178,7 @@ def test_rows_with_several_owners_and_typed_files(said: Said, tmp_path: Path) ->
     assert lines[1] == "  1 dropped: no v"  # 3.5 is no id
 
 
-def test_a_column_of_nulls_has_its_type_of_the_other_files(said: Said, tmp_path: Path) -> None:
+def test_a_column_of_nulls_has_its_type_of_the_other_files(said, tmp_path):
     """One cell decides whether a column of a file has a type: the run takes such a file."""
     moments = pa.array([datetime.datetime(2026, 11, 24, 13)] * 2)
     for at, cells in enumerate((pa.nulls(2), moments, pa.nulls(2, moments.type))):
@@ -196,9 +191,7 @@ def test_a_column_of_nulls_has_its_type_of_the_other_files(said: Said, tmp_path:
     assert lines[-1].startswith("REFUSED: column 'seen' must hold")  # as of a file without nulls
 
 
-def test_files_of_which_each_is_good_are_refused_for_what_they_are_together(
-    said: Said, tmp_path: Path
-) -> None:
+def test_files_of_which_each_is_good_are_refused_for_what_they_are_together(said, tmp_path):
     for name, who in {"a": [1, 2], "b": ["1", "2"]}.items():
         pq.write_table(pa.table({"who": who}), tmp_path / f"{name}.parquet")
     pattern = str(tmp_path / "*.parquet")
@@ -209,9 +202,7 @@ def test_files_of_which_each_is_good_are_refused_for_what_they_are_together(
     assert said(str(tmp_path / "a.parquet"), "--person", "who")[0].endswith("2 of 2 rows count")
 
 
-def test_every_table_of_a_run_is_looked_at(
-    said: Said, config: Callable[..., list[str]], tmp_path: Path
-) -> None:
+def test_every_table_of_a_run_is_looked_at(said, config, tmp_path):
     drawn = random.Random(5)
     rows = [
         {
@@ -255,7 +246,7 @@ def test_every_table_of_a_run_is_looked_at(
     assert lines[at + 1] == f"  {300 - len(of_day)} dropped: {reason}"
 
 
-def test_what_a_run_would_refuse_is_told_and_ends_with_one(said: Said, tmp_path: Path) -> None:
+def test_what_a_run_would_refuse_is_told_and_ends_with_one(said, tmp_path):
     rows = [{"who": 1, "day": f"0{day}"} for day in range(1, 9)]
     path = write(tmp_path / "rows.csv", rows)
     *lines, last = said(path, *WORDS[:6], code=1)
@@ -265,7 +256,7 @@ def test_what_a_run_would_refuse_is_told_and_ends_with_one(said: Said, tmp_path:
     assert line.startswith("REFUSED: column 'spent' must stand once in every file of ")
 
 
-def test_wrong_calls_are_told_in_one_line(refused: Callable[..., str], visits: str) -> None:
+def test_wrong_calls_are_told_in_one_line(refused, visits):
     assert "input must be given once" in refused(check, *WORDS)
     assert "input must be given once" in refused(check, visits, "--input", visits, *WORDS)
     assert "person must be given" in refused(check, visits)

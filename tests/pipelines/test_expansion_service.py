@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from unittest import mock
 
 import apache_beam as beam
@@ -48,7 +48,7 @@ def rows() -> list[beam.Row]:
     return [beam.Row(person=person, day=day) for person in range(500) for day in (1, 2)]
 
 
-def test_a_select_is_released_for_another_program(address: str) -> None:
+def test_a_select_is_released_for_another_program(address):
     """The noise of either number is above 100 with a chance below 1e-60."""
     budget = beam.Row(epsilon=10.0, delta=1e-6)
     ask = external(
@@ -63,15 +63,13 @@ def test_a_select_is_released_for_another_program(address: str) -> None:
         assert_that(pipeline | beam.Create(rows()) | ask, near)
 
 
-def test_nothing_else_is_offered(address: str) -> None:
+def test_nothing_else_is_offered(address):
     pipeline = beam.Pipeline(runner="FnApiRunner")
     with pytest.raises(RuntimeError, match="not allowed by filter"):
         _ = pipeline | beam.Create(rows()) | external("beam_dp.release", address, rows=1)
 
 
-def test_the_service_asks_what_a_cluster_does_that_begins_again(
-    refused: Callable[..., str],
-) -> None:
+def test_the_service_asks_what_a_cluster_does_that_begins_again(refused):
     said = refused(expansion_service, "--port", "1")
     assert "must have --draws_folder FOLDER, or --cluster_never_restarts" in said
     assert expansion_service.options_of(["--draws_folder", "/d"])[-1] == expansion_service.UNKNOWN

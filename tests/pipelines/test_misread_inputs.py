@@ -133,9 +133,7 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
 
 @pytest.mark.parametrize("name", CHANGED)
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_a_changed_file_is_refused_before_the_charge(
-    name: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_changed_file_is_refused_before_the_charge(name, tmp_path, refused):
     content, told = CHANGED[name]
     source = tmp_path / name
     source.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -149,9 +147,7 @@ def test_a_changed_file_is_refused_before_the_charge(
 
 @pytest.mark.parametrize(("call", "kind"), [("salaries", "csv.gz"), ("visits", "jsonl")])
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_the_file_itself_is_released(
-    call: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_itself_is_released(call, kind, tmp_path, capfd):
     rows = VISITS if call == "visits" else SALARIES
     text = (as_lines if kind == "jsonl" else as_csv)(rows).encode()
     source = tmp_path / f"in.{kind}"
@@ -175,9 +171,7 @@ def test_the_file_itself_is_released(
         (lambda n: f"{n:,}".replace(",", "\u2019"), ["--thousands", "'"]),
     ],
 )
-def test_the_option_that_is_told_reads_them(
-    change: Callable[[int], str], options: list[str], tmp_path: Path
-) -> None:
+def test_the_option_that_is_told_reads_them(change, options, tmp_path):
     source = tmp_path / "in.csv"
     source.write_text(as_csv(with_column("Euros", change)))
     asked, _ = aggregate.parser().read(words(source, "visits", *options))
@@ -186,7 +180,7 @@ def test_the_option_that_is_told_reads_them(
     assert found == [row["Euros"] for row in VISITS]
 
 
-def test_booleans_have_the_keys_that_a_release_writes(tmp_path: Path) -> None:
+def test_booleans_have_the_keys_that_a_release_writes(tmp_path):
     """1,000 and 500 people; noise of scale 3 at most is beyond 100 with probability e^-33."""
     rows = [{"Visitor": at, "Day": at % 3 > 0, "Euros": 1.0} for at in range(1_500)]
     out = tmp_path / "out.csv"
@@ -203,9 +197,7 @@ def test_booleans_have_the_keys_that_a_release_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "period"), [("parquet", "24.11.2026"), ("csv", "24.11.2026")])
-def test_a_period_that_the_column_cannot_equal_is_refused(
-    kind: str, period: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_period_that_the_column_cannot_equal_is_refused(kind, period, tmp_path, refused):
     rows = [{"Visitor": at, "Day": datetime.date(2026, 11, 24), "Euros": 1} for at in range(9)]
     source = tmp_path / f"in.{kind}"
     source.write_text(as_csv(rows))
@@ -219,9 +211,7 @@ def test_a_period_that_the_column_cannot_equal_is_refused(
     assert not (tmp_path / "l.jsonl").exists()
 
 
-def test_the_file_is_named_that_is_unlike_the_others(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_the_file_is_named_that_is_unlike_the_others(tmp_path, refused):
     for name in ("a.csv", "b.csv", "c.csv"):
         (tmp_path / name).write_text(PLAIN)
     for content, told in (
@@ -235,9 +225,7 @@ def test_the_file_is_named_that_is_unlike_the_others(
         assert f"'{tmp_path / 'b.csv'}' {told}" in said
 
 
-def test_a_missing_name_lists_the_columns_if_another_one_is_there(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_missing_name_lists_the_columns_if_another_one_is_there(tmp_path, refused):
     source = tmp_path / "in.csv"
     source.write_text(PLAIN)
     asked = ["--input", str(source), "--output", str(tmp_path / "out.csv"), "--epsilon", "1"]
@@ -248,9 +236,7 @@ def test_a_missing_name_lists_the_columns_if_another_one_is_there(
     assert "it has none of the wanted columns in its first line" in said and "Euros" not in said
 
 
-def test_a_computed_boolean_has_the_keys_true_and_false(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_computed_boolean_has_the_keys_true_and_false(tmp_path, refused):
     """And a few remarks and cells without digits are no fault."""
     source = tmp_path / "in.csv"
     text = as_csv(with_column("Euros", lambda _: "n/a", 9)).replace("1277", "#DIV/0!")
@@ -261,9 +247,7 @@ def test_a_computed_boolean_has_the_keys_true_and_false(
     assert "column 'Day' must be able to hold the public key 'yes'" in said
 
 
-def test_a_column_that_a_query_passes_on_keeps_its_form(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):
     source = tmp_path / "in.csv"
     source.write_text(as_csv(with_column("Day", lambda day: f"0{day}")))
     query = ["--query", "SELECT Visitor, Day AS Tag, Euros FROM rows WHERE Day <> '9'"]

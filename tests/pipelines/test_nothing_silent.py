@@ -13,11 +13,7 @@ WORDS = ["--person", "visitor", "--partition", "day", "--epsilon", "1"]
 PUBLIC = ["--public_partitions", "1,2,3"]
 
 
-def test_json_lines_are_warned_of(
-    rows: list[dict[str, object]],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_json_lines_are_warned_of(rows, tmp_path, capfd):
     source = write(tmp_path / "in.jsonl", rows)
     words = ["--input", source, "--output", str(tmp_path / "out.csv"), *WORDS, *PUBLIC]
     assert aggregate.main([*words, "--max", "minuts", *RUN]) == 0
@@ -26,9 +22,7 @@ def test_json_lines_are_warned_of(
     assert "misspelt name among 'visitor', 'day', 'minuts' is not noticed" in first
 
 
-def test_no_partition_is_said_last(
-    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_partition_is_said_last(visits, tmp_path, capfd):
     # With delta 1e-300 a partition of 200 people is kept with probability below 1e-200.
     words = ["--input", visits, "--output", str(tmp_path / "out.csv"), *WORDS, *RUN]
     private = ["--delta", "1e-300", "--people_count"]
@@ -47,8 +41,8 @@ def test_no_partition_is_said_last(
 
 
 def test_the_record_has_the_parameters_and_nothing_shown_says_in_which_folder_files_are(
-    visits: str, tmp_path: Path
-) -> None:
+    visits, tmp_path
+):
     out, keys, page = (tmp_path / name for name in ("out.csv", "keys.csv", "page.html"))
     keys.write_text("day\n1\n2\n3\n")
     words = ["--input", f"{visits},{tmp_path}/v*.csv", "--output", str(out), *WORDS]

@@ -1,7 +1,7 @@
 """Rehearsals: the truth of all rows, what draws say of it, and marks that it is not private."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,7 @@ METRICS = [
         {"partitions": dp.PrivatePartitions()},
     ],
 )
-def test_the_truth_is_that_of_all_rows(held: list[dict[str, object]], given: dict) -> None:
+def test_the_truth_is_that_of_all_rows(held, given):
     """Whatever bounds and clips would cut, and whichever partitions would be named."""
     release = dp.PrivateAggregate("who", METRICS, dp.Budget(1, 1e-6), partition=["key"], **given)
     found = rehearsal.truth(release)
@@ -69,9 +69,7 @@ def test_the_truth_is_that_of_all_rows(held: list[dict[str, object]], given: dic
             assert numbers[:7:3] == (0, 0, 0)
 
 
-def test_the_true_quantiles_are_not_what_the_search_finds(
-    held: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_true_quantiles_are_not_what_the_search_finds(held, monkeypatch):
     """A search that is wrong is not the truth that its draws are compared with."""
     monkeypatch.setattr(SplitSearch, "answers", lambda search, *_: [Answer(0, 0.0)] * 3)
     release = dp.PrivateAggregate(
@@ -91,7 +89,7 @@ def test_the_true_quantiles_are_not_what_the_search_finds(
     assert rehearsal.draws(dp.PrivateTables(release), 1)[0][0][(0,)][0] < -1e17
 
 
-def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
+def test_draws_are_those_of_the_release(held):
     """Of 400 intervals at least 95% hold on average: below 89% has a chance below 1e-6."""
     release = dp.PrivateAggregate(
         "who",
@@ -115,9 +113,7 @@ def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
 ASKED = ["--person", "visitor", "--count", "--epsilon", "9", "--runs", "20"]
 
 
-def test_the_table_and_the_page_are_marked(
-    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_and_the_page_are_marked(visits, tmp_path, capsys):
     page = str(tmp_path / "page.html")
     words = ["--input", visits, *ASKED, "--mean", "spent", "--median", "minutes"]
     words += ["--partition", "day", "--public_partitions", "1,2,3,4", "--report", page]
@@ -136,9 +132,7 @@ def test_the_table_and_the_page_are_marked(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "visits.csv"]
 
 
-def test_private_partitions_say_how_often_they_are_named(
-    rows: list[dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_private_partitions_say_how_often_they_are_named(rows, tmp_path, capsys):
     """200 people are nearly always enough, one person never is (a chance of 1e-6 in each draw)."""
     path = write(tmp_path / "rows.jsonl", [*rows, {"visitor": "one", "day": 9, "spent": 1.0}])
     words = ["--input", path, *ASKED, "--partition", "day", "--delta", "1e-6", "--quiet"]
@@ -150,12 +144,7 @@ def test_private_partitions_say_how_often_they_are_named(
     assert re.search(r"^ *9 +0% +1\*? \(no number\)", said.out, re.MULTILINE), said.out
 
 
-def test_the_mapping_of_a_release_can_be_rehearsed(
-    visits: str,
-    tmp_path: Path,
-    config: Callable[..., list[str]],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_mapping_of_a_release_can_be_rehearsed(visits, tmp_path, config, capsys):
     """What it says of output and ledger is for the release: nothing is written or charged."""
     words = config(
         person="visitor",
@@ -178,13 +167,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
-def test_wrong_calls_are_told_in_one_line(
-    words: list[str], said: str, refused: Callable[..., str]
-) -> None:
+def test_wrong_calls_are_told_in_one_line(words, said, refused):
     assert said in refused(rehearse, *ASKED[:5], *words)
 
 
-def test_draws_of_several_tables_agree(held: list[dict[str, object]]) -> None:
+def test_draws_of_several_tables_agree(held):
     first = dp.PrivateAggregate(
         "who", [dp.Count()], dp.Budget(1), ["key"], partitions=dp.PublicPartitions(range(6))
     )

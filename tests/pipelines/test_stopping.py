@@ -146,13 +146,7 @@ STAGES = ("Reading and bounding", "Writing")
         (PROCESSES, signal.SIGINT, 3),
     ],
 )
-def test_a_job_that_reads_is_stopped(
-    options: list[str],
-    number: signal.Signals,
-    times: int,
-    start: Callable[..., Job],
-    endless: str,
-) -> None:
+def test_a_job_that_reads_is_stopped(options, number, times, start, endless):
     """A terminal stops the workers too, and a second time changes nothing."""
     job = reading(start, endless, *options)
     time.sleep(1.5 if options else 0.3)
@@ -164,7 +158,7 @@ def test_a_job_that_reads_is_stopped(
 
 
 @pytest.mark.parametrize("wait", [0.0, pytest.param(0.2, marks=pytest.mark.audit)])
-def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..., Job]) -> None:
+def test_a_job_that_is_being_imported_is_stopped(wait, start):
     job = start(["-m", "pipelines.aggregate"])
     job.wait_for(job.watched)
     time.sleep(wait)
@@ -175,9 +169,7 @@ def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..
         job.check_end(130, ())
 
 
-def test_a_function_that_catches_everything_cannot_hold_a_job(
-    start: Callable[..., Job], tmp_path: Path
-) -> None:
+def test_a_function_that_catches_everything_cannot_hold_a_job(start, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
     (tmp_path / "r.json").write_text(json.dumps({"metrics": [METRIC]}))
@@ -188,7 +180,7 @@ def test_a_function_that_catches_everything_cannot_hold_a_job(
     job.check_end(130, ("Reading and bounding", "asked"))
 
 
-def test_a_query_at_work_is_stopped(start: Callable[..., Job], tmp_path: Path) -> None:
+def test_a_query_at_work_is_stopped(start, tmp_path):
     """One execution of DuckDB lasts for minutes here, and Python sees no signal in C++."""
     rows = [f"{number},{'a' * 60_000}\n" for number in range(20)]
     (tmp_path / "visits.csv").write_text("".join(["visitor,note\n", *rows]))
@@ -217,9 +209,7 @@ def size_of(path: Path) -> int:
     [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
     ids=["in memory", "processes"],
 )
-def test_a_file_that_is_being_written_is_deleted(
-    options: list[str], start: Callable[..., Job], tmp_path: Path
-) -> None:
+def test_a_file_that_is_being_written_is_deleted(options, start, tmp_path):
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
     (tmp_path / "keys.csv").write_text("\n".join(["spent", *map(str, range(100_000))]))
     keys = ["--partition", "spent", "--public_partitions", "@keys.csv", "--bounds", "partitions=1"]
@@ -231,7 +221,7 @@ def test_a_file_that_is_being_written_is_deleted(
 
 
 @pytest.mark.audit
-def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], endless: str) -> None:
+def test_a_signal_that_is_to_be_ignored_is_ignored(start, endless):
     job = reading(start, endless, at_start=signal.SIG_IGN)
     os.kill(job.process.pid, signal.SIGINT)
     time.sleep(0.3)
@@ -241,7 +231,7 @@ def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], en
 
 
 @pytest.mark.audit
-def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(tmp_path: Path) -> None:
+def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(tmp_path):
     """What is not held until the end fails at once."""
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
     files = ["--input", "visits.csv", "--output", "out.csv", "--report", "out.html", "--count"]
@@ -295,15 +285,13 @@ lock.acquire(timeout=60)
 """
 
 
-def test_a_job_whose_reader_went_away_says_nothing(tmp_path: Path) -> None:
+def test_a_job_whose_reader_went_away_says_nothing(tmp_path):
     done = without_a_reader(tmp_path, "-c", f"{ALONE}\nprint('held until the end')")
     assert done.returncode == stopping.NO_READER and done.stderr == b""
 
 
 @pytest.mark.parametrize("waiting", [STARTS_A_THREAD, WAITS])
-def test_a_fork_of_a_job_cleans_nothing_and_a_job_is_stopped_whatever_it_waits_for(
-    waiting: str,
-) -> None:
+def test_a_fork_of_a_job_cleans_nothing_and_a_job_is_stopped_whatever_it_waits_for(waiting):
     """A signal finds the main thread with a lock that every `threading.Thread` needs; or it is not
     interrupted, for another thread got the signal, or it came just before the wait began."""
     words = [sys.executable, "-c", ALONE + FORKS + waiting]
@@ -314,9 +302,7 @@ def test_a_fork_of_a_job_cleans_nothing_and_a_job_is_stopped_whatever_it_waits_f
 
 
 @pytest.mark.parametrize(("flag", "shown"), [([], False), (["--show_errors"], True)])
-def test_what_nothing_catches_is_one_line_and_shown_to_who_asks(
-    flag: list[str], shown: bool
-) -> None:
+def test_what_nothing_catches_is_one_line_and_shown_to_who_asks(flag, shown):
     words = [sys.executable, "-c", f"{ALONE}\nraise EOFError('canary')", *flag]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and ("canary" in done.stderr) == shown
@@ -324,7 +310,7 @@ def test_what_nothing_catches_is_one_line_and_shown_to_who_asks(
 
 
 @pytest.mark.audit
-def test_a_program_that_imports_jobs_keeps_its_signals(tmp_path: Path) -> None:
+def test_a_program_that_imports_jobs_keeps_its_signals(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/__init__.py").write_text("import pipelines.aggregate\n")
     (tmp_path / "mine/tool.py").write_text(

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import signal
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ GIVEN: dict[str, Any] = {
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}])
 @pytest.mark.parametrize("weights", [[0.1, 7], ["1e-3", 3]])
-def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list) -> None:
+def test_the_shares_are_exact_and_sum_to_the_budget(budget, weights):
     entries = zip(["store", "total"], weights, strict=True)
     also_by = [{"partition": name, "weight": weight} for name, weight in entries]
     asked = Description({**GIVEN, "budget": budget, "also_by": also_by})
@@ -77,7 +76,7 @@ def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list)
         assert share.delta == whole.delta * share.amount / whole.amount
 
 
-def test_without_a_weight_finer_tables_have_more() -> None:
+def test_without_a_weight_finer_tables_have_more():
     """A table has 3/2 as much for each coarser one: of 19 parts 9, 6 and 4."""
     asked = Description({**GIVEN, "also_by": ["store", "total"]})
     parts = [dp.Budget(Fraction(n, 19), Fraction(n, 19_000_000)) for n in (9, 6, 4)]
@@ -95,7 +94,7 @@ def test_without_a_weight_finer_tables_have_more() -> None:
         ({"partition": "store"}, ("store",)),
     ],
 )
-def test_an_entry_names_the_columns_of_a_table(entry: Any, columns: tuple[str, ...]) -> None:
+def test_an_entry_names_the_columns_of_a_table(entry, columns):
     [first, further] = Description({**GIVEN, "also_by": entry, "totals": "apart"}).tables
     assert first.release.partition == ("day", "store")
     assert further.release.partition == columns
@@ -103,7 +102,7 @@ def test_an_entry_names_the_columns_of_a_table(entry: Any, columns: tuple[str, .
     assert further.file("a.b/out.csv") == f"a.b/out{ending}.csv"
 
 
-def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
+def test_partitions_are_those_of_the_first_table_where_it_says_them():
     own = {"partition": "hour", "partitions": [7, 8]}
     also_by = ["store", ["year", "day"], "total", "shop", own]
     keys = [[1, "a", 2025], [1, "b", 2025], [2, "a", 2025], [1, "c", 2025], [1, "a", 2026]]
@@ -120,7 +119,7 @@ def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
     assert selected[1].release.partitions == dp.PrivatePartitions(10)
 
 
-def test_flags_and_a_file_describe_the_same_tables(tmp_path: Path) -> None:
+def test_flags_and_a_file_describe_the_same_tables(tmp_path):
     words = [*ASKED, *BOTH, "--delta", "1e-6", "--also_by", "store", "--also_by", "shop,day"]
     by_flags = described(*words, "--also_by", "total", *APART)
     path = tmp_path / "r.yaml"
@@ -155,9 +154,7 @@ def trial(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
-def test_each_table_is_that_of_a_job_alone_with_its_share(
-    visits: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_table_is_that_of_a_job_alone_with_its_share(visits, tmp_path, monkeypatch):
     """And the input is read once for all."""
     further = {"suppress": {"below": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
     given = {**GIVEN, **further, "input": visits}
@@ -192,8 +189,8 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(
 
 
 def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
-    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+    files, tmp_path, capfd
+):
     """With delta 1e-300 stores of 200 people are named with a chance below 1e-200: files are there."""
     said, delta = SAID.replace("1e-06", "1e-300"), Fraction(1, 10**300)
     pages = ["--report", str(tmp_path / "out.html")]
@@ -220,7 +217,7 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
         assert capfd.readouterr().out.splitlines()[-1] == said
 
 
-def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_that_of_every_table(capfd):
     words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total", *APART]
     assert aggregate.main([*words, "--plan"]) == 0
     said = capfd.readouterr().out
@@ -232,11 +229,8 @@ def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_ledger_is_charged_once_and_the_best_partitions_of_each_table_come_out(
-    files: list[str],
-    tmp_path: Path,
-    config: Callable[..., list[str]],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    files, tmp_path, config, capfd
+):
     ledger = str(tmp_path / "l.jsonl")
     words = [*files, *ASKED, *DAYS, "--also_by", "total", "--ledger", ledger, *RUN]
     words += ["--period", "day", "--ledger_period", "1"]
@@ -277,12 +271,8 @@ CLASHES = {
 
 @pytest.mark.parametrize("name", CLASHES)
 def test_what_cannot_be_written_or_selected_is_refused_before_the_charge(
-    name: str,
-    rows: list[dict[str, object]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
-) -> None:
+    name, rows, tmp_path, monkeypatch, refused
+):
     monkeypatch.chdir(tmp_path)
     words, there, said = CLASHES[name]
     source = write(Path("in_total.csv"), [{**row, LONG: 1} for row in rows])
@@ -296,9 +286,7 @@ def test_what_cannot_be_written_or_selected_is_refused_before_the_charge(
     assert not there.startswith("out") or Path(there).read_text() == "mine"
 
 
-def test_a_stopped_job_leaves_no_part_of_any_table(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_job_leaves_no_part_of_any_table(files, tmp_path, monkeypatch):
     """In place of the run each file begins, and the job is stopped."""
     monkeypatch.setattr(stopping, "cleanings", [])
 
@@ -320,9 +308,7 @@ def test_a_stopped_job_leaves_no_part_of_any_table(
     assert names(tmp_path) == []
 
 
-def test_a_rehearsal_is_of_every_table(
-    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rehearsal_is_of_every_table(visits, tmp_path, capsys):
     """Rows without a public key count in no table."""
     asked = [word.replace("3", "3000") for word in ASKED]  # errors are below 1
     words = ["--input", visits, *asked, *BOTH, "--also_by", "store", "--also_by", "total"]

@@ -4,7 +4,6 @@ import logging
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import apache_beam as beam
 import pytest
@@ -36,16 +35,12 @@ def everything_that_can_be_said() -> None:
 
 
 @pytest.mark.parametrize(("said", "wide"), [("72", 72), ("0", None), ("wide", None), ("", None)])
-def test_lines_are_as_wide_as_columns_says_where_there_is_no_terminal(
-    said: str, wide: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_as_wide_as_columns_says_where_there_is_no_terminal(said, wide, monkeypatch):
     monkeypatch.setenv("COLUMNS", said)
     assert terminal.width() == wide
 
 
-def test_what_a_runner_says_is_held_back_and_the_stages_are_not(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_runner_says_is_held_back_and_the_stages_are_not(capfd, caplog):
     with terminal.hushed():
         everything_that_can_be_said()
         terminal.say("Writing")
@@ -55,9 +50,7 @@ def test_what_a_runner_says_is_held_back_and_the_stages_are_not(
     assert said.count(CANARY) == 3 and CANARY in caplog.text
 
 
-def test_standard_error_is_given_back_and_after_a_failure_no_log(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_standard_error_is_given_back_and_after_a_failure_no_log(capfd, caplog):
     """A failed run can leave threads, which have elements to log, while the process ends."""
     stream, log = sys.stderr, logging.getLogger("apache_beam.anything")
     good = beam.Pipeline("FnApiRunner")
@@ -74,9 +67,7 @@ def test_standard_error_is_given_back_and_after_a_failure_no_log(
 
 @pytest.mark.audit
 @pytest.mark.parametrize("shown", [False, True])
-def test_a_failure_in_a_worker_process_shows_data_to_who_asks(
-    shown: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_in_a_worker_process_shows_data_to_who_asks(shown, capfd):
     with pytest.raises(SystemExit) as stopped:
         running.run(failing(*PROCESSES), "Reading", show_errors=shown)
     said = capfd.readouterr()
@@ -86,7 +77,7 @@ def test_a_failure_in_a_worker_process_shows_data_to_who_asks(
     assert (f"ValueError: no good: {CANARY}" in said.err) == shown
 
 
-def test_the_error_is_shown_to_who_asks_for_it(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_error_is_shown_to_who_asks_for_it(capfd):
     with pytest.raises(SystemExit) as stopped:
         running.run(failing(), "Reading", show_errors=True)
     said = capfd.readouterr().err
@@ -100,9 +91,7 @@ class OwnError(Exception):
 
 
 @pytest.mark.parametrize("kind", [OwnError, StopIteration, SystemExit])
-def test_an_error_of_any_kind_is_one_line(
-    kind: type[BaseException], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_of_any_kind_is_one_line(kind, capfd):
     """What a runner raises is stood in for: its errors of other kinds quote elements too."""
 
     class Failing:
@@ -119,9 +108,7 @@ def test_an_error_of_any_kind_is_one_line(
     assert CANARY not in said and "Traceback" not in said
 
 
-def test_quiet_names_no_stage(
-    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_quiet_names_no_stage(visits, tmp_path, capfd):
     words = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--person", "visitor"]
     words += ["--count", "--epsilon", "1", "--runner", "FnApiRunner", "--quiet"]
     assert aggregate.main(words) == 0

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +137,7 @@ CALLS: dict[str, tuple[Any, str]] = {**AGGREGATE, **MAPPING}
 
 
 @pytest.mark.parametrize(("asked", "line"), CALLS.values(), ids=CALLS)
-def test_a_wrong_call_is_one_line(
-    asked: Any,
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
-) -> None:
+def test_a_wrong_call_is_one_line(asked, line, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.csv").write_text("mine")
     words = with_mapping(asked) if isinstance(asked, dict) else asked
@@ -172,13 +165,7 @@ def test_a_wrong_call_is_one_line(
         ),
     ],
 )
-def test_a_file_that_describes_no_release_is_one_line(
-    text: str,
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
-) -> None:
+def test_a_file_that_describes_no_release_is_one_line(text, line, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     Path("r.yaml").write_text(text, "utf-8", "surrogateescape")
     said = refused(aggregate, "--config", "r.yaml")
@@ -196,12 +183,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("job", WHOLE, ids=lambda job: job.__name__)
-def test_what_no_parser_knows_is_an_error_of_every_job(
-    job: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
-) -> None:
+def test_what_no_parser_knows_is_an_error_of_every_job(job, tmp_path, monkeypatch, refused):
     """Whole calls, with input that is there: nothing is charged, read or made."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv").write_text("visitor,day,minutes,a\n1,1,1,1\n")
@@ -211,7 +193,7 @@ def test_what_no_parser_knows_is_an_error_of_every_job(
 
 
 @pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "a,1-7"])
-def test_keys_that_are_no_range_are_keys(keys: str) -> None:
+def test_keys_that_are_no_range_are_keys(keys):
     words = ["--person=p", "--partition=d", "--public_partitions", keys]
     line = aggregate.parser()
     options, _ = line.read(words)
@@ -219,7 +201,7 @@ def test_keys_that_are_no_range_are_keys(keys: str) -> None:
     assert found["partitions"] == keys.split(",")
 
 
-def test_an_error_is_said_by_its_parts_not_by_its_text() -> None:
+def test_an_error_is_said_by_its_parts_not_by_its_text():
     error = ParameterError("Sum", "clip", "be above 0, not 'a. b'", "Write clip=9.")
     assert messages.said(error) == "clip must be above 0, not 'a. b': give a number, like 100"
     assert messages.said(ValueError("ReadRows: no file")) == "no file"

@@ -43,7 +43,7 @@ def written(path: Path) -> Path:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["csv", "Table", "pandas", "polars"])
-def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
+def test_every_kind_of_data_is_released(tmp_path, kind):
     frame = TABLE.to_pandas()
     data: Any = {
         "csv": lambda: str(written(tmp_path / "in.csv")),
@@ -67,7 +67,7 @@ def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
     assert released.to_pandas().equals(pd.DataFrame(released.table.to_pydict()))
 
 
-def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_rows() -> None:
+def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_rows():
     ids = [float(person) for person in range(PEOPLE)] * len(DAYS)
     data = pd.DataFrame({"who": [*ids, None, 0.5], "spent": 1.5})
     days = [*map(str, TABLE["day"].to_pylist()), "1", "1"]
@@ -80,7 +80,7 @@ def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_r
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("partitions", [None, dp.PublicPartitions(DAYS)], ids=["private", "public"])
-def test_columns_keep_names_that_no_row_could_have(partitions: dp.PublicPartitions | None) -> None:
+def test_columns_keep_names_that_no_row_could_have(partitions):
     data = TABLE.rename_columns(["Visitor Id", "visit day", "spent (euros)"])
     metrics = [dp.Count(), dp.Sum("spent (euros)", clip=2), dp.Median("spent (euros)", name="in €")]
     asked: dict[str, Any] = {"metrics": metrics, "partition": ["visit day"]}
@@ -111,7 +111,7 @@ def test_columns_keep_names_that_no_row_could_have(partitions: dp.PublicPartitio
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], said: str) -> None:
+def test_wrong_calls_are_refused_before_a_row_is_read(change, said):
     with pytest.raises((TypeError, ValueError)) as refused:
         dp.release(**{"data": TABLE, **ASKED, **change})
     assert said in str(refused.value) and CANARY not in str(refused.value)
@@ -119,7 +119,7 @@ def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], sa
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("cut", [0, 3_000_000])
-def test_a_damaged_file_fails_in_one_line(tmp_path: Path, cut: int) -> None:
+def test_a_damaged_file_fails_in_one_line(tmp_path, cut):
     """It is not paid for where the start of the file is damaged."""
     path, ledger = tmp_path / "in.csv.gz", dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1))
     rows = b"".join(b"%d,1,%d\n" % (number, number**9) for number in range(cut // 7))
@@ -132,9 +132,7 @@ def test_a_damaged_file_fails_in_one_line(tmp_path: Path, cut: int) -> None:
     assert (tmp_path / "l.jsonl").exists() == bool(cut)
 
 
-def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(tmp_path, monkeypatch):
     ledger = dp.Ledger(tmp_path / "l.jsonl", dp.Budget(2.5))
     with pytest.raises(ValueError, match="pattern must match a file"):
         dp.release("none.csv", **ASKED, ledger=ledger)
@@ -157,7 +155,7 @@ def fail(*given: object, **named: object) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
-def test_where_no_clip_shows_anybody_nothing_is_known() -> None:
+def test_where_no_clip_shows_anybody_nothing_is_known():
     """After the charge a fact has to come out."""
     asked = [dp.Sum("spent")]
     with without_noise():
@@ -181,9 +179,7 @@ def failing() -> beam.Pipeline:
     return made
 
 
-def test_a_failure_shows_no_data(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_shows_no_data(capfd, caplog):
     with pytest.raises(dp.RunFailed) as failed:
         release.run(failing())
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
@@ -196,7 +192,7 @@ def test_a_failure_shows_no_data(
     assert not isinstance(shown.value, dp.RunFailed)
 
 
-def test_our_own_errors_are_passed_on() -> None:
+def test_our_own_errors_are_passed_on():
     made = beam.Pipeline(release.RUNNER)
     _ = made | dp.ReadRows("none/*.csv", ["a"])
     with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):

@@ -29,9 +29,7 @@ INF, NAN = math.inf, math.nan
         ((60.0, None, None, INF), "60* (rank ±?)"),
     ],
 )
-def test_a_number_is_shown_to_two_digits_beyond_its_interval(
-    numbers: tuple[float, ...], text: str
-) -> None:
+def test_a_number_is_shown_to_two_digits_beyond_its_interval(numbers, text):
     assert str(shown(*numbers)) == text
 
 
@@ -44,9 +42,7 @@ def test_a_number_is_shown_to_two_digits_beyond_its_interval(
         ((0.5, 0.375, 0.625), True),
     ],
 )
-def test_a_share_is_judged_by_its_interval_alone(
-    numbers: tuple[float, float, float], little: bool
-) -> None:
+def test_a_share_is_judged_by_its_interval_alone(numbers, little):
     number = shown(*numbers, share=True)
     assert number.is_doubtful == little and ("*" in str(number)) == little
 
@@ -63,9 +59,7 @@ def test_a_share_is_judged_by_its_interval_alone(
         ((0, 0, 0), True),
     ],
 )
-def test_a_number_says_nothing_where_its_interval_is_as_wide(
-    numbers: tuple[float, float, float], little: bool
-) -> None:
+def test_a_number_says_nothing_where_its_interval_is_as_wide(numbers, little):
     number = shown(*numbers)
     assert number.is_doubtful == little and ("*" in str(number)) == little
 
@@ -78,9 +72,7 @@ def test_a_number_says_nothing_where_its_interval_is_as_wide(
         ((NAN, -INF, INF), "-*"),
     ],
 )
-def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(
-    numbers: tuple[float, float, float], text: str
-) -> None:
+def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(numbers, text):
     assert str(shown(*numbers, beyond=242)) == text
 
 
@@ -88,7 +80,7 @@ FLOATS = st.floats(-1e12, 1e12)
 
 
 @given(FLOATS, FLOATS, FLOATS)
-def test_the_shown_interval_holds_the_exact_one(one: float, two: float, three: float) -> None:
+def test_the_shown_interval_holds_the_exact_one(one, two, three):
     low, value, high = sorted((one, two, three))
     number = shown(value, low, high)
     texts = [text.strip("*").replace(",", "") for text in (number.text, *number.ends)]
@@ -110,6 +102,6 @@ def test_the_shown_interval_holds_the_exact_one(one: float, two: float, three: f
         ("", 4, ""),
     ],
 )
-def test_what_acts_is_shown_by_its_number(text: object, most: int, seen: str) -> None:
+def test_what_acts_is_shown_by_its_number(text, most, seen):
     assert plain(text, most) == seen
     assert not most or width(seen) <= most

@@ -168,7 +168,7 @@ def options_of(seed: int) -> dict[str, Any]:
 
 @pytest.mark.sampled(22)
 @pytest.mark.parametrize("seed", range(44))
-def test_a_sound_release_gives_no_alarm(seed: int) -> None:
+def test_a_sound_release_gives_no_alarm(seed):
     """Of each one person who is added, or removed."""
     options = options_of(seed)
     private = isinstance(options.get("partitions"), dp.PrivatePartitions)
@@ -196,8 +196,8 @@ SHIFTED = Program._shifted
     ],
 )
 def test_a_mean_whose_count_gives_budget_to_its_sum_gives_no_alarm(
-    budget: dp.Budget, partition: tuple[str, ...], lean: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    budget, partition, lean, monkeypatch
+):
     changed = []
 
     def noted(self, total, divisor, clips):
@@ -217,9 +217,7 @@ def test_a_mean_whose_count_gives_budget_to_its_sum_gives_no_alarm(
 
 
 @pytest.mark.parametrize("epsilon, sides", SMALL)
-def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(
-    epsilon: Fraction, sides: Any
-) -> None:
+def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon, sides):
     hull, window = noise_on_several_sums._hull(epsilon, sides), 7
     rate = float(hull.rate)
     logs = {}
@@ -405,14 +403,14 @@ USERS = {
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", USERS)
-def test_what_users_get_wrong_is_caught(name: str) -> None:
+def test_what_users_get_wrong_is_caught(name):
     metric, budget = USERS[name]
     release = functools.partial(dp.release, person="person", metrics=[metric], budget=budget)
     found = audit(release, SAMPLE, person="person", seconds=60)
     assert "are spent" in found.fault or "differs" in found.fault
 
 
-def test_a_draw_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_draw_that_is_not_known_is_refused(monkeypatch):
     monkeypatch.setattr(AdditiveRelease, "released", _noise_of_its_own)
     release = functools.partial(dp.release, person="person", **PLAIN)
     with pytest.raises(ValueError, match="^audit: release must draw by nothing else than"):
@@ -422,13 +420,13 @@ def test_a_draw_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "wrong", [{"person": "nobody"}, {"seconds": 0}, {"rows": SAMPLE[:0]}, {"period": "month"}]
 )
-def test_a_wrong_call_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_wrong_call_is_refused(wrong):
     given = {"release": dp.release, "rows": SAMPLE, "person": "person"} | wrong
     with pytest.raises(ValueError, match=f"^audit: {next(iter(wrong))} must "):
         audit(**given)
 
 
-def test_a_release_that_is_called_wrongly_is_no_finding() -> None:
+def test_a_release_that_is_called_wrongly_is_no_finding():
     asked: dict[str, Any] = {
         "budget": dp.Budget(1),
         "metrics": [dp.Sum("value", unit=2), dp.Max("value")],
@@ -439,7 +437,7 @@ def test_a_release_that_is_called_wrongly_is_no_finding() -> None:
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", MUTANTS)
-def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_mutant_is_caught(name, monkeypatch):
     owner, attribute, broken, options = MUTANTS[name]
     monkeypatch.setattr(owner, attribute, broken)
     monkeypatch.setattr(compiling, "check_total", lambda *_: None)

@@ -44,12 +44,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("f", "claimed", "people"), OURS.values(), ids=OURS)
-def test_our_own_sensitivities_are_not_refuted(f, claimed, people) -> None:
+def test_our_own_sensitivities_are_not_refuted(f, claimed, people):
     assert check_sensitivity(f, claimed, people, attempts=300) is None
 
 
 @pytest.mark.parametrize(("f", "claimed", "people"), BROKEN.values(), ids=BROKEN)
-def test_false_claims_are_refuted(f, claimed, people) -> None:
+def test_false_claims_are_refuted(f, claimed, people):
     found = check_sensitivity(f, claimed, people, attempts=300)
     assert found.rule == "|f(larger) - f(smaller)|_p <= claimed" and found.at == 1
     (joined,) = Counter(found.larger) - Counter(found.smaller)
@@ -59,7 +59,7 @@ def test_false_claims_are_refuted(f, claimed, people) -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2, math.inf])
-def test_it_proves_the_claim_where_it_looks_at_all(p) -> None:
+def test_it_proves_the_claim_where_it_looks_at_all(p):
     """Of all histograms up to 4 people in 3 bins it refutes exactly what is below the maximum."""
     functions = [
         lambda x: Fraction(int(x[1] + 2 * x[2]), max(1, int(x.sum()))),
@@ -75,7 +75,7 @@ def test_it_proves_the_claim_where_it_looks_at_all(p) -> None:
         assert found.values[0] > below and len(found.larger) <= 4 and found.at == p
 
 
-def test_all_subsets_are_looked_at() -> None:
+def test_all_subsets_are_looked_at():
     """Also where the pairs are more than the attempts."""
 
     def one_place(people):
@@ -88,12 +88,12 @@ def test_all_subsets_are_looked_at() -> None:
     assert check_sensitivity(len, 0, [7]).larger == (7,)
 
 
-def test_a_bin_is_a_record() -> None:
+def test_a_bin_is_a_record():
     found = check_sensitivity(lambda x: x[0] ** 2 + 0 * x[1], 4, bins=2, size=4)
     assert found.values == (5, 4) and found.smaller == (0, 0) and found.larger == (0, 0, 0)
 
 
-def test_the_rounding_of_floats_is_no_counterexample() -> None:
+def test_the_rounding_of_floats_is_no_counterexample():
     people = [0.1, 0.2, 0.3, 0.7]
     assert check_sensitivity(math.fsum, 0.7, people) is None
     assert check_sensitivity(sum, 0.7, people) is None
@@ -102,7 +102,7 @@ def test_the_rounding_of_floats_is_no_counterexample() -> None:
     assert check_sensitivity(lambda rows: [len(rows)] * 3, 1.7, [1, 2], p=2) is not None
 
 
-def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch) -> None:
+def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch):
     """The broken twin joins people to the first bin only."""
     moves = checking._moves
     monkeypatch.setattr(checking, "_moves", lambda *given: (m for m in moves(*given) if m[1] == 0))
@@ -121,6 +121,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_wrong_calls_are_refused(call, error, message) -> None:
+def test_wrong_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
