@@ -58,16 +58,6 @@ def test_plan_reads_no_row_and_writes_nothing(tmp_path, capfd):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_column_is_one_line(tmp_path, rows, refused):
-    source = write(tmp_path / "in.parquet", rows)
-    words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
-    line = refused(aggregate, *words, *RUN)
-    said = f"error: column 'spnet' must stand once in every file of '{source}'; it has "
-    there = "'visitor', 'day', 'minutes', 'spent'"
-    assert line.endswith(f"{said}{there}. Did you mean spent?\n")
-    assert not (tmp_path / "out.csv").exists()
-
-
 def test_nothing_of_the_data_is_said(tmp_path, capfd, caplog):
     bad: list[dict[str, object]] = [
         {"visitor": CANARY, "day": CANARY, "minutes": WORD, "spent": WORD},
@@ -133,6 +123,7 @@ def test_flags_and_a_file_describe_one_release(tmp_path):
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
+    limits += ["--also_by", "store", "--also_by", "shop,day", "--totals", "apart"]
     for rule in ("beyond 25%", "sum_spent_low < 100", "sum_spent<1.5"):
         limits += ["--suppress", rule]
     options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
@@ -143,10 +134,11 @@ def test_flags_and_a_file_describe_one_release(tmp_path):
         "metrics:\n- {sum: spent, clip: 100, weight: 3}\n- {quantile: age, p: 0.9, per: person}\n"
         "budget: {epsilon: 1, delta: 1e-6}\nbounds: {partitions: 2, rows_per_partition: 5, rows: 7}\n"
         "suppress: {beyond: 0.25, below: {sum_spent_low: 100, sum_spent: 1.5}}\nnonnegative: true\n"
+        "also_by: [store, [shop, day]]\ntotals: apart\n"
     )
     options, _ = line.read(["--config", str(written)])
     by_file = command_line.described(options)
-    assert by_flags.keys() == by_file.keys()
+    assert by_flags.keys() == by_file.keys() and by_flags["also_by"] == by_file["also_by"]
     one, other = (description.Description(given).release for given in (by_flags, by_file))
     assert one.bounds == dp.ContributionBounds(2, 5, 7) and one.metrics[0].weight == 3
     fields = [field.name for field in dataclasses.fields(dp.PrivateAggregate)]

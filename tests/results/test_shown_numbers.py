@@ -34,37 +34,6 @@ def test_a_number_is_shown_to_two_digits_beyond_its_interval(numbers, text):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "little"),
-    [
-        ((0.0, 0.0, 0.001), False),
-        ((0.0, 0.0, 0.345), True),
-        ((0.5, 0.38, 0.62), False),
-        ((0.5, 0.375, 0.625), True),
-    ],
-)
-def test_a_share_is_judged_by_its_interval_alone(numbers, little):
-    number = shown(*numbers, share=True)
-    assert number.is_doubtful == little and ("*" in str(number)) == little
-
-
-@pytest.mark.parametrize(
-    ("numbers", "little"),
-    [
-        ((100, 80, 140), False),
-        ((100, 40, 140), True),
-        ((100, -INF, INF), True),
-        ((NAN, -INF, INF), True),
-        ((12, 0, INF), True),
-        ((5, -INF, 10.5), True),
-        ((0, 0, 0), True),
-    ],
-)
-def test_a_number_says_nothing_where_its_interval_is_as_wide(numbers, little):
-    number = shown(*numbers)
-    assert number.is_doubtful == little and ("*" in str(number)) == little
-
-
-@pytest.mark.parametrize(
     ("numbers", "text"),
     [
         ((39.7, 39.69, INF), "39.70 (up to 242 people above)"),

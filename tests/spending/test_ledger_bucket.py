@@ -220,15 +220,6 @@ def test_what_cannot_be_charged_is_refused(name, message):
         dp.Ledger(name, dp.Budget(1)).charge(dp.Budget(1), "one")
 
 
-def test_a_damaged_object_is_refused():
-    dp.Ledger(NAMES[0], dp.Budget(3)).charge(dp.Budget(1), "one")
-    client = boto3.client("s3")
-    text = client.get_object(Bucket="shop", Key="l.jsonl")["Body"].read()
-    client.put_object(Bucket="shop", Key="l.jsonl", Body=text.replace(b"one", b"two"))
-    with pytest.raises(ValueError, match="is damaged"):
-        dp.Ledger(NAMES[0]).charge(dp.Budget(1), "more")
-
-
 def test_a_store_that_ignores_conditions_is_refused(monkeypatch):
     write = S3Object.write
 
