@@ -103,19 +103,6 @@ def test_mechanisms_can_be_imported_without_beam():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_what_few_releases_need_is_not_loaded_for_all_and_of_beam_is_all_there():
-    """Every job of a second would pay a third of one for it; what draws, a page asks for."""
-    program = (
-        "import gc, sys, beam_dp as dp; dp.Released, dp.release; import pipelines.aggregate\n"
-        "assert gc.isenabled() and gc.get_freeze_count() > 100_000\n"
-        "assert not {'scipy', 'matplotlib', 'jinja2', 'polars'} & set(sys.modules)\n"
-        "from apache_beam.io import mongodbio\n"
-        "assert mongodbio.MongoClient is not None\n"
-        "assert {'bson', 'pandas'}.isdisjoint(name for name in sys.modules if not sys.modules[name])"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
-
-
 @pytest.mark.audit
 def test_a_job_makes_columns_without_pandas_until_somebody_asks_for_it():
     """And a collector that was off stays off."""

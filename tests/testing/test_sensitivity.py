@@ -93,6 +93,14 @@ def test_a_bin_is_a_record():
     assert found.values == (5, 4) and found.smaller == (0, 0) and found.larger == (0, 0, 0)
 
 
+def test_random_histograms_refute_what_is_false_in_one_bin():
+    """Of 4,096 pairs none has the bin with a chance of (7/8)^4096 < 1e-200."""
+    assert check_sensitivity(lambda x: 2 * x[5], 2, bins=8) is None
+    found = check_sensitivity(lambda x: 2 * x[5], 1, bins=8)
+    assert found.values == (2, 1) and len(found.larger) <= 32
+    assert Counter(found.larger) - Counter(found.smaller) == {5: 1}
+
+
 def test_the_rounding_of_floats_is_no_counterexample():
     people = [0.1, 0.2, 0.3, 0.7]
     assert check_sensitivity(math.fsum, 0.7, people) is None
