@@ -406,7 +406,7 @@ USERS = {
 def test_what_users_get_wrong_is_caught(name):
     metric, budget = USERS[name]
     release = functools.partial(dp.release, person="person", metrics=[metric], budget=budget)
-    found = audit(release, SAMPLE, person="person", seconds=60)
+    found = audit(release, SAMPLE, person="person", seconds=600)
     assert "are spent" in found.fault or "differs" in found.fault
 
 
@@ -442,5 +442,5 @@ def test_every_mutant_is_caught(name, monkeypatch):
     monkeypatch.setattr(owner, attribute, broken)
     monkeypatch.setattr(compiling, "check_total", lambda *_: None)
     release = functools.partial(dp.release, person="person", show_errors=True, **options)
-    found = audit(release, SAMPLE, person="person", seconds=60)
+    found = audit(release, SAMPLE, person="person", seconds=600)
     assert found.fault and str(found).startswith("NOT PRIVATE, in pair ")
