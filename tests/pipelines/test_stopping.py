@@ -235,7 +235,7 @@ def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(tmp_path):
     """What is not held until the end fails at once."""
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
     files = ["--input", "visits.csv", "--output", "out.csv", "--report", "out.html", "--count"]
-    done = without_a_reader(tmp_path, "-um", "pipelines.aggregate", *files, *ASKED)
+    done = without_a_reader(tmp_path, "-u", "-m", "pipelines.aggregate", *files, *ASKED)
     assert done.returncode == stopping.NO_READER and b"rror" not in done.stderr
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
     assert (tmp_path / "out.html").read_text().rstrip().endswith("</html>")
