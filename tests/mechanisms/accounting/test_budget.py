@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.accounting.account import check_total
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, check_total
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 
 TENTH = Fraction(1, 10)

@@ -87,10 +87,7 @@ def sums(distances: list[float], counts: list[float], centre: int) -> DrawnTable
     made = program(SUMS, 20)
     made = compiled(made.request, Adaptive(None, (centre,)))
     columns = {"sum": distances, "number of rows": counts}
-    drawn = [
-        Released.within(np.array(columns[step.part.word]), np.full(len(counts), 3.0))
-        for step in made.steps
-    ]
+    drawn = [Released.between(np.array(columns[step.part.word]), 3.0, 3.0) for step in made.steps]
     return DrawnTable(made, drawn, np.zeros((len(drawn), 4)), len(counts))
 
 
@@ -110,8 +107,7 @@ def test_sums_agree_about_one_centre_and_means_are_their_quotients() -> None:
 
 def test_where_a_number_is_missing_and_not_all_is_listed_the_metric_stays_as_drawn() -> None:
     top, parts = table([90.0]), table([30.0, 20.0])
-    nothing = np.full(2, np.inf)
-    parts = parts._replace(drawn=[Released.between(np.full(2, np.nan), nothing, nothing)])
+    parts = parts._replace(drawn=[Released.between(np.full(2, np.nan), np.inf, np.inf)])
     whole, cells = agreed(top, parts, parents=[0, 0], is_open=True)
     assert whole.values.tolist() == [90] and np.isnan(cells.values).all()
     whole, cells = agreed(top, parts, parents=[0, 0])
@@ -139,7 +135,7 @@ def _interval_of_the_parent(link, whole, shown, unit):
 
 
 def _without_intervals(values, low, high):
-    return Released.within(values, np.zeros(len(values)))
+    return Released.between(values, 0.0, 0.0)
 
 
 def _very_coarse(unit, tables):

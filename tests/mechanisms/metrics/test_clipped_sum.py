@@ -25,7 +25,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, share_of_norm
-from beam_dp.mechanisms.metrics.additive import contribution, joint_noise
+from beam_dp.mechanisms.metrics.additive import additive_release
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     FINE,
     STEPS,
@@ -35,14 +35,13 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
     draw_jointly,
     people_of,
 )
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.ratio import Others, Share
 from beam_dp.mechanisms.metrics.released import ALPHA, Released
-from beam_dp.mechanisms.noise import noise_on_several_sums
+from beam_dp.mechanisms.noise import noise_on_a_sum, noise_on_several_sums
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound, laplace_bound
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
@@ -288,7 +287,7 @@ def test_released_numbers_are_multiples_of_the_grid_of_the_clip():
     for unit, partitions in itertools.product((Fraction(1, 4), Fraction(1, 10**6)), (1, 4)):
         release = made(unit=unit, budget=Budget(0.3), partitions=partitions)
         rows = random_rows(random.Random(7), 300, partitions)
-        grid = unit / contribution.grid_of(32, release.measure.steps)
+        grid = unit / additive_release.grid_of(32, release.measure.steps)
         for value in drawn(release, rows, partitions, 5, Noise()).values.tolist():
             assert value == float(round(Fraction(value) / grid) * grid)
 
@@ -314,7 +313,7 @@ def test_the_noise_has_the_scale_of_the_sensitivity(budget):
 def test_the_noise_of_the_clip_is_in_every_partition_and_paid_once(budget):
     release, noise = made(budget=budget, partitions=4), Asked()
     drawn(release, random_rows(random.Random(6), 30, 4), 4, 2, noise)
-    size = release.measure.thresholds[2] * contribution.grid_of(
+    size = release.measure.thresholds[2] * additive_release.grid_of(
         release.measure.thresholds[2], STEPS
     )
     share = budget.amount * (1 - share_of_norm(budget))
@@ -379,10 +378,10 @@ def test_nobody_shown_is_no_sum_and_a_bound_for_rows(budget, partitions):
         pool, edge = (
             release.noise,
             release.measure.thresholds[0]
-            * contribution.grid_of(release.measure.thresholds[0], release.measure.steps),
+            * additive_release.grid_of(release.measure.thresholds[0], release.measure.steps),
         )
         fine = (
-            contribution.grid_of(release.measure.thresholds[0], release.measure.steps)
+            additive_release.grid_of(release.measure.thresholds[0], release.measure.steps)
             * release.measure.fine
         )
         bound = float(Fraction(pool.bound(0, [edge], ALPHA)) / fine)
@@ -524,7 +523,7 @@ class Recorded(OneDraw):
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_people_of_few_partitions_take_the_box_where_it_errs_less(monkeypatch, budget, partitions):
     """Who is in one of five partitions has an L1 norm of 1; who is in all of them has one of 5."""
-    monkeypatch.setattr(joint_noise, "OneDraw", Recorded)
+    monkeypatch.setattr(noise_on_a_sum, "OneDraw", Recorded)
     release = people_of(Context((), partitions=5), budget)
     rows = [
         Row((person, 0), ((person + more) % 5, 0), (1,))
@@ -688,7 +687,7 @@ def worst_of_joint_noise(epsilon: Fraction) -> float:
 
     numbers, worst = pool(epsilon / 2, epsilon / 4, epsilon / 4), 0.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joint_noise, "OneDraw", Recorded)
+        patch.setattr(noise_on_a_sum, "OneDraw", Recorded)
         patch.setattr(Recorded, "hidden", [])
         before = drawn_jointly(CROWD)
         for values in PERSONS:
@@ -715,7 +714,7 @@ def test_one_more_person_changes_the_joint_law_by_at_most_epsilon(epsilon: Fract
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
 def test_numbers_of_all_partitions_may_be_one_draw(monkeypatch, budget) -> None:
     """Whose theorem holds for a person who moves all of them by up to their clips."""
-    monkeypatch.setattr(joint_noise, "OneDraw", Recorded)
+    monkeypatch.setattr(noise_on_a_sum, "OneDraw", Recorded)
     monkeypatch.setattr(Recorded, "hidden", [])
     several = JointNoise(budget, (False, True), partitions=3)
     columns = several.add([np.zeros(3, np.int64)] * 2, [2, 5], Noise())

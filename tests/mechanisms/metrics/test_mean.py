@@ -18,7 +18,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.additive import contribution
+from beam_dp.mechanisms.metrics.additive import additive_release
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import CENTRE, Context
 from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
@@ -164,8 +164,8 @@ def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, span) -> None:
     assert least == (wide[0] if span[0] is None else span[0])
     assert most == (wide[-1] if span[1] is None else span[1])
     for mean in (-12.0, 12.0):
-        total = Released.within(np.array([10 * mean]), np.array([10.0]))
-        number = Released.within(np.array([10.0]), np.array([0.0]))
+        total = Released.between(np.array([10 * mean]), 10.0, 10.0)
+        number = Released.between(np.array([10.0]), 0.0, 0.0)
         [found] = people.combine([total, number]).values
         assert found == np.clip(mean, *span)
         [found] = dp.Mean("x", unit=1, low=low, high=high).combine([total, number]).values
@@ -281,9 +281,9 @@ def test_a_person_moves_each_number_by_at_most_its_clip() -> None:
 
 
 def test_a_share_of_more_than_the_clip_is_noticed(monkeypatch) -> None:
-    whole = contribution.clipped_totals
+    whole = additive_release.clipped_totals
     monkeypatch.setattr(
-        contribution,
+        additive_release,
         "clipped_totals",
         lambda below, shares, clip, *grid: whole(below, shares, clip + 1, *grid),
     )

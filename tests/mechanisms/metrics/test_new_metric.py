@@ -69,7 +69,7 @@ def test_its_intervals_hold_together() -> None:
     """Each end fails with less than half of the chance to be further off."""
     program = compile_program([Width("minutes")], dp.Budget(1.0), 1)
     assert all(step.release.search.false_stop < ALPHA / 2 for step in program.steps)
-    mixed = [Released.within(np.array([9.0, math.nan]), np.array([1.0, 1.0]))] * 2
+    mixed = [Released.between(np.array([9.0, math.nan]), 1.0, 1.0)] * 2
     found = Width("minutes").combine(mixed)
     assert found.values[0] == 0 and math.isnan(found.values[1])
     assert found.low.tolist() == [-2, -math.inf] and found.high.tolist() == [2, math.inf]

@@ -20,8 +20,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.account import check_total, counted
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, check_total, cost_of_all, counted
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -421,7 +420,7 @@ def test_the_noise_of_a_mean_costs_the_same_however_it_is_split(budget, partitio
                 counts[0, :, 30] = people // (1 if clip.measure.sign else far)
                 counts[0, :, 0] = people - counts[0, :, 30]
                 drawn.append(clip.choice.draw(counts, ZeroNoise()))
-            steps = program.better_steps(drawn)
+            steps = program.with_better_noise(drawn)
             costs = [step.additive.noise_cost for step in steps]
             assert cost_of_all(costs) == cost_of_all(
                 [step.additive.noise_cost for step in program.steps]
@@ -667,7 +666,7 @@ def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
     people = histograms.summarise_people(table, program.shared_measures)
     nowhere = np.zeros(len(people), np.int64)
     clips = program.choose_clips(PartitionView(people, nowhere, 1), ZeroNoise())
-    assert program.better_steps(clips) == (program.gaussian if everywhere else program.steps)
+    assert program.with_better_noise(clips) == (program.gaussian if everywhere else program.steps)
     summary, noise = histograms.summarise(table, program.measures), Asked()
     view = PartitionView(summary, summary.partition[0].astype(np.int64), 100)
     [found] = program.release(view, clips, noise)
