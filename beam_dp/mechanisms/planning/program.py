@@ -239,18 +239,17 @@ class Program:
         steps = self.with_better_noise(clips)
         shared = [clips[step.shared] if step.shared is not None else None for step in steps]
         views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
-        joint: dict[JointNoise, list[int]] = {}
+        together: dict[JointNoise, list[int]] = {}
+        drawn: dict[int, Released] = {}
         for index, step in enumerate(steps):
             if step.additive is not None and step.additive.joint is not None:
-                joint.setdefault(step.additive.joint, []).append(index)
-        drawn: dict[int, Released] = {}
-        for indexes in joint.values():
+                together.setdefault(step.additive.joint, []).append(index)
+            else:
+                drawn[index] = step.release.draw(views[index], noise)
+        for indexes in together.values():
             numbers = [each for index in indexes if (each := steps[index].additive)]
             released = draw_jointly(numbers, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
-        for index, step in enumerate(steps):
-            if index not in drawn:
-                drawn[index] = step.release.draw(views[index], noise)
         return tuple(drawn[index] for index in range(len(steps)))
 
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
