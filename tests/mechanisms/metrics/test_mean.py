@@ -4,6 +4,7 @@ Variances of rows: exact squares about a centre, wide values, and what is refuse
 """
 
 import dataclasses
+import itertools
 import random
 import warnings
 from collections.abc import Sequence
@@ -64,15 +65,15 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_perso
     generator, reached = random.Random(7), set()
     low, high = (-(10**9) if ends[0] is None else ends[0], 10**9 if ends[1] is None else ends[1])
     part = kind(Column("x", Role.VALUE, Fraction(1)), ends, by_person)
-    for trial in range(25):
+    for trial in range(10):
         clip, centre = generator.choice((1, 8, 64)), generator.randrange(-150, 150) * (trial % 5)
         context = Context(part.columns(), partitions=1, centres={part.asked_centre: centre})
         made = part.build(context, dp.Budget(1))
         measure = dataclasses.replace(made.measure, thresholds=(clip,))
         distances = dataclasses.replace(with_measure(made, measure), clip=None)
-        rows = rows_of(generator, 8)
+        rows = rows_of(generator, 5)
         whole, expected = clipped_of(rows, distances, context.fields), 0
-        for person in range(8):
+        for person in range(5):
             left = [row for row in rows if row.person[0] != person]
             mine = [row.values[0] for row in rows if row.person[0] == person]
             cut = [min(max(value, low), high) for value in mine if value is not None]
@@ -119,8 +120,9 @@ def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str)
     assert votes_of(programs, crowd + without)[1] == before[1]
 
 
-@pytest.mark.parametrize("budget", [dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2))], ids=str)
-@pytest.mark.parametrize("edges", [(1,), (1, 2, 4)])
+@pytest.mark.parametrize(
+    ("budget", "edges"), [(dp.Budget(1), (1, 2, 4)), (dp.Budget.zcdp(Fraction(1, 2)), (1,))]
+)
 def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> None:
     programs = programs_of([dp.Mean("x"), dp.PeopleCount()], budget, edges)
     [centre] = adaptive.votes_of(programs).centres
@@ -143,30 +145,26 @@ def test_a_centre_is_between_known_ends() -> None:
 @pytest.mark.parametrize(
     ("ends", "span"),
     [
-        ((None, None), (None, None)),
         ((-20, 30), (None, None)),
-        ((None, 5), (None, None)),
         ((0, None), (0, None)),
         ((2, 5), (2, None)),
         ((-5, -2), (None, -2)),
-        ((-5, 0), (None, 0)),
     ],
 )
 def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, span) -> None:
     """Three values of 4, none above 5, are a total of 12; no value below 0 is one below 0."""
     low, high = ends
-    people = dp.Mean("x", unit=1, low=low, high=high, per="person")
-    [centre] = adaptive.votes_of(programs_of([people])).centres
-    wide = (
-        adaptive.votes_of(programs_of([dp.Mean("x", unit=1, per="person")])).centres[0].candidates
-    )
+    of_people = dp.Mean("x", unit=1, low=low, high=high, per="person")
+    [centre] = adaptive.votes_of(programs_of([of_people])).centres
+    free = programs_of([dp.Mean("x", unit=1, per="person")])
+    wide = adaptive.votes_of(free).centres[0].candidates
     least, most = centre.candidates[0], centre.candidates[-1]
     assert least == (wide[0] if span[0] is None else span[0])
     assert most == (wide[-1] if span[1] is None else span[1])
     for mean in (-12.0, 12.0):
         total = Released.between(np.array([10 * mean]), 10.0, 10.0)
         number = Released.between(np.array([10.0]), 0.0, 0.0)
-        [found] = people.combine([total, number]).values
+        [found] = of_people.combine([total, number]).values
         assert found == np.clip(mean, *span)
         [found] = dp.Mean("x", unit=1, low=low, high=high).combine([total, number]).values
         assert found == np.clip(mean, low, high)
@@ -196,7 +194,7 @@ def test_squared_distances_are_exact_and_cut_first() -> None:
     source = random.Random(4)
     fields = (Field(0, "squares", -WIDEST, WIDEST), Field(0, "sum", -WIDEST, WIDEST))
     fields = (*fields, Field(0, "count"))
-    for _ in range(200):
+    for _ in range(60):
         centre = source.choice([0, 7, -3, 10**9, WIDEST])
         values = [
             source.choice([None, 0, 5, -(10**6), WIDEST, 1 << 100, -(1 << 119)]) for _ in "abc"
@@ -212,29 +210,30 @@ def test_squared_distances_are_exact_and_cut_first() -> None:
         assert [int(number) for number in numbers] == [exact] * (exact > 0)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "ends", [{}, {"low": 0, "high": 1e30}, {"low": -1e13, "high": 1e13}], ids=str
 )
-@pytest.mark.parametrize("metric", [dp.Mean, dp.Variance, dp.StandardDeviation], ids=str)
-def test_no_value_decides_whether_a_release_ends(metric, ends) -> None:
-    people = [*range(60), *range(60, 60 + len(HOSTILE))]
-    data = pd.DataFrame({"who": people, "x": [1.7e18 + n for n in range(60)] + HOSTILE})
-    for rows in (data, data[:60], data[60:]):
-        released = dp.release(
-            rows, person="who", metrics=[metric("x", **ends)], budget=dp.Budget(9)
-        )
+def test_no_value_decides_whether_a_release_ends(ends) -> None:
+    data = pd.DataFrame({"who": np.arange(60), "x": [1.7e18 + n for n in range(60)]})
+    more = pd.DataFrame({"who": np.arange(60, 60 + len(HOSTILE)), "x": HOSTILE})
+    metrics = [kind("x", **ends) for kind in (dp.Mean, dp.Variance, dp.StandardDeviation)]
+    for rows in (pd.concat([data, more]), more):
+        released = dp.release(rows, person="who", metrics=metrics, budget=dp.Budget(9))
         assert len(released.table) == 1
 
 
 def test_few_rows_give_no_warning() -> None:
     """Where nobody is shown, the ends of the interval are infinite."""
-    metrics = [dp.Variance("x"), dp.StandardDeviation("x")]
-    for size in (0, 3):
-        data = pd.DataFrame({"who": np.arange(size), "x": np.arange(size, dtype=float)})
+    rows = Released.between(np.array([3.0]), 9.0, 9.0)
+    for metric, unseen in itertools.product(
+        (dp.Variance("x"), dp.StandardDeviation("x")), (0, np.nan)
+    ):
+        sums = Released.between(np.array([unseen]), np.inf, np.inf)
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
-            dp.release(data, person="who", metrics=metrics, budget=dp.Budget(4))
+            columns = metric.output_columns(metric.combine([sums, sums, rows]))
+        assert np.isnan(columns[0]) and columns[1:] == (0, np.inf)
 
 
 def moves_by_at_most_the_clips() -> bool:
@@ -242,15 +241,13 @@ def moves_by_at_most_the_clips() -> bool:
     source = random.Random(8)
     program = compile_program([dp.Variance("x", unit=1)], dp.Budget(1), 1, partitions=1)
     reached = set()
-    for _ in range(60):
-        people = [
-            [
-                source.choice([None, 0, 3, -40, 1 << 20, 1 << 70])
-                for _ in range(source.randrange(1, 5))
-            ]
-            for _ in range(4)
+    values = [None, 0, 3, -40, 1 << 20, 1 << 70]
+    for _ in range(25):
+        rows = [
+            Row((who, 0), (0, 0), (source.choice(values),))
+            for who in range(4)
+            for _ in range(source.randrange(1, 5))
         ]
-        rows = [Row((who, 0), (0, 0), (v,)) for who, values in enumerate(people) for v in values]
         fewer = [row for row in rows if row.person != (0, 0)]
         centre, index = source.choice([0, 5, -(1 << 30), WIDEST]), source.randrange(64)
         for step in program.steps:

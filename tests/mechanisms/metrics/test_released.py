@@ -5,6 +5,7 @@ Chances are sums of exact ones, over all outcomes of the noise but a tail that i
 
 import math
 import pickle
+import types
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -166,13 +167,6 @@ def test_a_share_is_in_its_interval(ones: int, total: int) -> None:
     assert np.outer(chances, chances).ravel()[held].sum() >= 0.95
 
 
-class Sign:
-    """A profiler of f, or of -f."""
-
-    def __init__(self, sign: int) -> None:
-        self.sign = sign
-
-
 EVEN = Candidates.linear(-4, 12, 2)
 PROFILES = {
     "one of nine": [9, 8, 8, 7, 5, 3, 0, 0, -3, -4],
@@ -190,9 +184,9 @@ def test_a_searched_maximum_or_minimum_is_in_its_interval(
 ) -> None:
     """By the exact chance of every output; the released number itself may be above f, rounded."""
     truth = sign * PROFILES[name][0]
-    for epsilon in (0.3, 1.0, 5.0, 40.0):
+    for epsilon in (0.3, 1.0, 40.0):
         one = search(dp.Budget(epsilon))
-        release = DirectRelease(Sign(sign), one, EVEN)
+        release = DirectRelease(types.SimpleNamespace(sign=sign), one, EVEN)
         chances = np.array(laws.distribution(one, Profile(PROFILES[name]), EVEN))
         values = np.array([sign * candidate for candidate in EVEN])
         below = np.array([release.below(value) for value in values.tolist()])
@@ -210,12 +204,12 @@ def quotients(total: Released, count: Released, sums: Sequence[int], rows: Seque
     return all(inside)
 
 
-@pytest.mark.parametrize("noisy", [-20, -3, 0, 5, 31])
-@pytest.mark.parametrize("people", [1, 3, 10])
+@pytest.mark.parametrize("noisy", [-20, 0, 31])
+@pytest.mark.parametrize("people", [1, 10])
 def test_a_mean_is_in_its_interval_where_one_of_its_parts_is_off(noisy: int, people: int) -> None:
     """All sums or all numbers within their intervals, with other distances below than above."""
     total = Released.between(np.array([noisy]), 4.0, 9.0)
-    for less in range(people + 1):
+    for less in {0, 1, people}:
         count = Released.between(np.array([people]), less, 2.0)
         rows = range(max(1, people - less), people + 3)
         assert quotients(total, count, range(noisy - 4, noisy + 10), [people])
@@ -225,7 +219,7 @@ def test_a_mean_is_in_its_interval_where_one_of_its_parts_is_off(noisy: int, peo
 
 
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("share", [0.0, 0.5, 3.0, INF])
+@pytest.mark.parametrize("share", [0.0, 0.5, INF])
 def test_what_cut_pairs_would_have_added_leaves_ends_that_are_numbers(
     share: float, signed: bool
 ) -> None:
@@ -240,7 +234,7 @@ def test_what_cut_pairs_would_have_added_leaves_ends_that_are_numbers(
             assert found.low.tolist() == given.low.tolist()
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (1000,), (1000, 3)])
+@pytest.mark.parametrize("shape", [(0,), (1000, 3)])
 def test_a_column_of_one_number_is_pickled_as_one_and_comes_back(shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(1).integers(-9, 9, shape)
     several = np.arange(values.size, dtype=float).reshape(shape)
