@@ -37,7 +37,7 @@ def released(*asked: Metric, budget: dp.Budget | None = None) -> list[beam.Row]:
     transform = dp.PrivateAggregate(
         "person",
         asked,
-        budget or dp.Budget(400.0),
+        budget or dp.Budget(2000.0),
         ["day"],
         dp.ContributionBounds(2),
         dp.PublicPartitions(["a", "b"]),
@@ -51,37 +51,18 @@ def bins(row: beam.Row, metric: Metric) -> list[int]:
 
 
 def test_a_bin_is_from_an_edge_to_below_the_next() -> None:
-    asked = dp.Histogram("age", [0, 18, 30, 65])
-    first, second = released(asked)
+    asked, edges = dp.Histogram("age", [0, 18, 30, 65]), [-math.inf, 0, 15, 25, math.inf]
+    kinds = ("mean", "sum", "max", "min")
+    others = [dp.Histogram("age", edges, person_value=kind, name=kind) for kind in kinds]
+    first, second = released(asked, *others)
     # 17.9999994 is 17.999999 on the grid of millionths, 17.9999996 is 18.
     assert bins(first, asked) == [3, 3, 2]
     assert bins(second, asked) == [0, 0, 3]  # the mean is 30
     # The noise of a number is a part of 1, and an end may be the next whole number or the number.
     assert 2 <= first.histogram_age_0_18_low <= 3 <= first.histogram_age_0_18_high <= 4
-    names = list(first._fields if hasattr(first, "_fields") else vars(first))
-    assert names[:4] == [
-        "day",
-        "histogram_age_0_18",
-        "histogram_age_0_18_low",
-        "histogram_age_0_18_high",
-    ]
-
-
-def test_open_ends_and_person_values() -> None:
-    edges = [-math.inf, 0, 15, 25, math.inf]
-    asked = [
-        dp.Histogram("age", edges, person_value=kind, name=kind)
-        for kind in ("mean", "sum", "max", "min")
-    ]
-    first, second = released(*asked)
-    for metric in asked:
+    for metric, kind in zip(others, kinds, strict=True):
         assert bins(first, metric) == [1, 1, 4, 4]
-    assert [bins(second, metric) for metric in asked] == [
-        [0, 0, 0, 3],
-        [0, 0, 0, 3],
-        [0, 0, 0, 3],
-        [0, 3, 0, 0],
-    ]
+        assert bins(second, metric) == ([0, 3, 0, 0] if kind == "min" else [0, 0, 0, 3])
 
 
 def test_names_of_bins_are_plain() -> None:
@@ -164,7 +145,7 @@ def test_draws_follow_that_law_in_every_bin_and_are_independent(budget: Budget) 
     assert np.abs(alike - twice).max() > 0.025
 
 
-@pytest.mark.parametrize(("epsilon", "within"), [(1, 3), (0.5, 6), (0.2, 15), (0.1, 30)])
+@pytest.mark.parametrize(("epsilon", "within"), [(1, 3), (0.1, 30)])
 def test_the_truth_is_within_t_but_for_alpha(epsilon: float, within: int) -> None:
     release = release_of(Budget(epsilon))
     released = release.draw(view_of(release, [10] * 40), ZeroNoise())
