@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import random
 import warnings
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +19,6 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics.additive import additive_release
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import CENTRE, Context
 from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
 from beam_dp.mechanisms.metrics.released import Released
@@ -28,12 +26,10 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.compile import compiled, program_at
 from beam_dp.mechanisms.planning.program import Adaptive, Program
-from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.text.plan import record_of
 from tests.doubles import choices, compile_program
-from tests.mechanisms.metrics.test_clipped_sum import chosen, with_measure
+from tests.mechanisms.metrics.test_clipped_sum import totals, with_measure
 from tests.reference import Row, table_of
 
 ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]
@@ -45,15 +41,6 @@ def rows_of(generator: random.Random, people: int) -> list[Row]:
         for person in range(people)
         for _ in range(generator.randrange(1, 5))
     ]
-
-
-def clipped_of(rows: list[Row], release: AdditiveRelease, fields: Sequence[Field]) -> int:
-    """Return the clipped number of one partition, without noise."""
-    bounder = Bounder(ContributionBounds(None), tuple(fields), b"key")
-    table = bounder.settle(bounder.prepare(table_of(rows)))
-    summary = histograms.summarise(table, release.measures)
-    view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    return int(release.clipped(view.at(0)).totals[0])
 
 
 @pytest.mark.sampled(4)
@@ -72,7 +59,8 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_perso
         measure = dataclasses.replace(made.measure, thresholds=(clip,))
         distances = dataclasses.replace(with_measure(made, measure), clip=None)
         rows = rows_of(generator, 5)
-        whole, expected = clipped_of(rows, distances, context.fields), 0
+        fields = tuple(context.fields)
+        [whole], expected = totals(distances, rows, 1, 0, fields), 0
         for person in range(5):
             left = [row for row in rows if row.person[0] != person]
             mine = [row.values[0] for row in rows if row.person[0] == person]
@@ -80,7 +68,7 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_perso
             counted = len(mine if kind is DistancesOfAll else cut)
             away = sum(cut) - centre * (min(counted, 1) if by_person else counted)
             own = max(-clip, min(away, clip))
-            moved = whole - clipped_of(left, distances, context.fields)
+            moved = whole - totals(distances, left, 1, 0, fields)[0]
             assert moved == own  # so at most the clip
             expected += own
             reached.add(abs(own) == clip)
@@ -184,12 +172,6 @@ WIDEST = 1 << 59
 HOSTILE = [1e300, -1e300, 1e30, -1e30, 1e25, float("nan"), float("inf"), -float("inf"), 1e13, 0.0]
 
 
-def settled(program: Program, rows: list[Row]):
-    """Return the fields of people in partitions."""
-    bounder = Bounder(ContributionBounds(None), program.fields, bytes(32))
-    return bounder.settle(bounder.prepare(table_of(rows)))
-
-
 def test_squared_distances_are_exact_and_cut_first() -> None:
     source = random.Random(4)
     fields = (Field(0, "squares", -WIDEST, WIDEST), Field(0, "sum", -WIDEST, WIDEST))
@@ -256,21 +238,12 @@ def moves_by_at_most_the_clips() -> bool:
                 measure = dataclasses.replace(release.measure, centre=centre)
                 release = with_measure(release, measure)
             place = min(index, len(release.measure.thresholds) - 1)
-            both = [cut_at(release, program, some, place) for some in (rows, fewer)]
+            both = [totals(release, some, 1, place, program.fields)[0] for some in (rows, fewer)]
             move, clip = both[0] - both[1], release.measure.thresholds[place]
             if not (-clip if release.signed else 0) <= move <= clip:
                 return False
             reached.add(abs(move) == clip)
     return True in reached
-
-
-def cut_at(release: AdditiveRelease, program: Program, rows: list[Row], place: int) -> int:
-    """Return a number before its noise, in units, at the clip of an index."""
-    table = settled(program, rows)
-    summary = histograms.summarise(table, release.measures)
-    view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    [total] = release.clipped(view.at(0, chosen(release, place))).totals
-    return int(total)
 
 
 def test_a_person_moves_each_number_by_at_most_its_clip() -> None:

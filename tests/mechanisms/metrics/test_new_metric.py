@@ -15,13 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
-import apache_beam as beam
 import numpy as np
 import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
-from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart, OfNumbers
+from beam_dp.mechanisms.metrics.base import Context, MetricPart, OfNumbers
 from beam_dp.mechanisms.metrics.released import ALPHA, Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -29,7 +28,6 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from pipelines import aggregate
 from tests.doubles import compile_program
-from tests.hostile import support
 
 
 class Width(OfNumbers):
@@ -47,22 +45,11 @@ class Width(OfNumbers):
         return Released.between(largest.values - smallest.values, below, above)
 
 
-HUGE = dp.Budget(30_000.0)
-PUBLIC = dp.PublicPartitions(["a", "b"])
 # In day a from -7 to 42, in day b from 3 to 12.
 ROWS = [
     *({"person": n, "day": "a", "minutes": n % 50 - 7} for n in range(1000)),
     *({"person": n, "day": "b", "minutes": n % 10 + 3} for n in range(1000)),
 ]
-
-
-def released(
-    *asked: Metric, budget: dp.Budget = HUGE, rows: Sequence[dict[str, object]] = ROWS
-) -> list[beam.Row]:
-    """Return what the in-memory runner releases of both days, in their order."""
-    bounds = dp.ContributionBounds(2)
-    transform = dp.PrivateAggregate("person", asked, budget, ["day"], bounds, PUBLIC)
-    return sorted(support.released(rows, transform), key=lambda row: row.day)
 
 
 def test_its_intervals_hold_together() -> None:

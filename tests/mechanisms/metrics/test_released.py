@@ -5,8 +5,6 @@ Chances are sums of exact ones, over all outcomes of the noise but a tail that i
 
 import math
 import pickle
-import types
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -14,18 +12,13 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests import laws
 from tests.doubles import compile_program
 
 INF = math.inf
@@ -165,57 +158,6 @@ def test_a_share_is_in_its_interval(ones: int, total: int) -> None:
     found = Released.between(drawn.values, drawn.errors, drawn.errors)
     held = (found.low <= ones / total + 1e-12) & (ones / total - 1e-12 <= found.high)
     assert np.outer(chances, chances).ravel()[held].sum() >= 0.95
-
-
-EVEN = Candidates.linear(-4, 12, 2)
-PROFILES = {
-    "one of nine": [9, 8, 8, 7, 5, 3, 0, 0, -3, -4],
-    "off the grid": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-    "above it": [99, 99, 98, 97, 96, 95, 95, 50, 14, 13],
-    "below it": [-9, -9, -9, -9, -9, -9, -9, -9, -9, -9],
-}
-
-
-@pytest.mark.parametrize("search", [AboveThreshold, ExponentialMechanism])
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("name", PROFILES)
-def test_a_searched_maximum_or_minimum_is_in_its_interval(
-    name: str, sign: int, search: type
-) -> None:
-    """By the exact chance of every output; the released number itself may be above f, rounded."""
-    truth = sign * PROFILES[name][0]
-    for epsilon in (0.3, 1.0, 40.0):
-        one = search(dp.Budget(epsilon))
-        release = DirectRelease(types.SimpleNamespace(sign=sign), one, EVEN)
-        chances = np.array(laws.distribution(one, Profile(PROFILES[name]), EVEN))
-        values = np.array([sign * candidate for candidate in EVEN])
-        below = np.array([release.below(value) for value in values.tolist()])
-        found = Released.between(values, *(below, INF)[::sign])
-        held = (found.low <= truth) & (truth <= found.high)
-        assert chances[held].sum() >= 0.95 - 1e-12
-
-
-def quotients(total: Released, count: Released, sums: Sequence[int], rows: Sequence[int]) -> bool:
-    """Return whether the mean of every sum and number of rows that may be is in its interval."""
-    found = dp.Mean("x").combine([total, count])
-    inside = [
-        found.low[0] - 1e-12 <= Fraction(s, n) <= found.high[0] + 1e-12 for s in sums for n in rows
-    ]
-    return all(inside)
-
-
-@pytest.mark.parametrize("noisy", [-20, 0, 31])
-@pytest.mark.parametrize("people", [1, 10])
-def test_a_mean_is_in_its_interval_where_one_of_its_parts_is_off(noisy: int, people: int) -> None:
-    """All sums or all numbers within their intervals, with other distances below than above."""
-    total = Released.between(np.array([noisy]), 4.0, 9.0)
-    for less in {0, 1, people}:
-        count = Released.between(np.array([people]), less, 2.0)
-        rows = range(max(1, people - less), people + 3)
-        assert quotients(total, count, range(noisy - 4, noisy + 10), [people])
-        assert quotients(total, count, [noisy], rows)
-    narrow = Released.between(np.array([people]), 0.0, 0.0)
-    assert not quotients(total, narrow, [noisy + 10], [people])  # it is not open: the twin fails
 
 
 @pytest.mark.parametrize("signed", [False, True])

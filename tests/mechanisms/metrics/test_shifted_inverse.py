@@ -23,12 +23,11 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.quantiles.node import increments
-from beam_dp.mechanisms.summaries.histograms import Summary
-from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages.output_names import output_type
 from tests.doubles import ZeroNoise, choices, compile_program
+from tests.mechanisms.metrics.test_released import empty
 from tests.relations import (
     KEY,
     STATISTICS,
@@ -145,7 +144,7 @@ SMALL_GRIDS = {
 def bounded(grid: Candidates, place: int, sign: int, beta: float = 0.05) -> Drawn:
     """Return what is released where the search ends at a candidate, which is that of -f for -1."""
     release = DirectRelease(Given((0,), sign), Fixed(place, beta), grid)
-    made = release.draw(empty_cells(1), Noise())
+    made = release.draw(empty(1), Noise())
     return Drawn(*(column[0] for column in (made.values, made.low, made.high, made.rank)))
 
 
@@ -218,17 +217,11 @@ def named(metric: Any) -> str:
 def test_whole_numbers_stay_whole_however_large(top: int) -> None:
     """numpy alone makes floats of a small integer beside one between 2^63 and 2^64."""
     release = DirectRelease(Given((5, top)), AboveThreshold(HUGE, 1e-12), Candidates.of([5, top]))
-    found = release.draw(empty_cells(2).at(0), Noise()).values.tolist()
+    found = release.draw(empty(2).at(0), Noise()).values.tolist()
     assert found == [5, top] and all(type(value) is int for value in found)
 
 
 LAYOUT = Layout("person", (), (), None, KEY)
-
-
-def empty_cells(size: int) -> PartitionView:
-    none = np.empty(0, np.int64)
-    summary = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
-    return PartitionView(summary, none, size, Owned.nothing(), none)
 
 
 @pytest.mark.sampled(3)
@@ -237,7 +230,7 @@ def test_empty_partitions_are_released_like_others(metric: Any) -> None:
     """30 of them, at an ordinary budget: numbers of the right type, and of every other column."""
     program = compile_program([metric], dp.Budget(1.0), 3)
     clips = choices(program, 3)
-    [made] = program.release(empty_cells(30), clips, Noise())
+    [made] = program.release(empty(30), clips, Noise())
     found = made.values
     for column in (found, made.low, made.high, made.rank):
         assert len(column) == 30
@@ -245,7 +238,7 @@ def test_empty_partitions_are_released_like_others(metric: Any) -> None:
     assert (made.low <= made.high).all()
     kind = output_type([], [metric], LAYOUT)._fields[0][1]
     assert kind is float or all(type(value) is int for value in found.tolist())
-    [nothing] = program.release(empty_cells(0), clips, Noise())
+    [nothing] = program.release(empty(0), clips, Noise())
     assert {len(column) for column in nothing.columns} == {0}
 
 
