@@ -163,7 +163,7 @@ def test_with_what_clipping_errs_they_are_so_for_one_parent():
 def test_crossed_tables_have_at_most_a_tenth_more_variance_than_the_best_estimate():
     """The estimate is linear and without bias, so its variance is known from unit vectors."""
     generator, worst = np.random.default_rng(5), 1.0
-    for _ in range(8):
+    for _ in range(5):
         levels, links = crossed(generator)
         sizes = np.cumsum([len(each.values) for each in levels])[:-1]
         columns = []

@@ -41,7 +41,9 @@ def worst(search, size, of=max):
             search, Node.of(np.array(votes), np.ones(len(votes), np.int64), size), candidates
         )
 
-    known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}
+    known = {
+        votes: chances(votes) for votes in {each for pair in neighbours(size) for each in pair}
+    }
     return max(
         of([math.log(p / q) for p, q in zip(known[one], known[other], strict=True)])
         for one, other in neighbours(size)

@@ -35,14 +35,14 @@ def some_people(chance):
 @pytest.mark.parametrize("statistic", ["sum", "maximum", "minimum"])
 def test_no_person_moves_it_by_more_than_their_own(statistic):
     chance, moved = random.Random(statistic), 0
-    for _ in range(1000):
+    for _ in range(500):
         people, empty = some_people(chance), chance.randint(-5, 5)
         found = clamped(statistic, people, empty)
         for gone, (_, price) in enumerate(people):
             difference = abs(found - clamped(statistic, people[:gone] + people[gone + 1 :], empty))
             assert difference <= price
             moved += difference == price > 0
-    assert moved > 200
+    assert moved > 100
 
 
 def test_it_is_the_function_of_definition_3_1():

@@ -94,7 +94,7 @@ PLACES = [(1, 1), (3, None), (1000, None), (5, 5)]
 TABLE = [
     (name, budget, places, max_rows_per_partition, selection)
     for name, budget, places, max_rows_per_partition, selection in itertools.product(
-        METRICS, BUDGETS, PLACES, (None, 1, 6), SELECTIONS
+        METRICS, BUDGETS, PLACES, (None, 1), SELECTIONS
     )
     if selection is None or (budget.delta and places[1] is None)
 ]
@@ -387,8 +387,10 @@ def test_two_units_of_one_column_are_refused() -> None:
     assert columns_of(same) == (Column("x", Role.VALUE, Fraction(1, 2)),)
 
 
-@pytest.mark.parametrize("partitions", [1, 20])
-@pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(0.3), Budget(1, 1e-6)])
+@pytest.mark.parametrize(
+    ("budget", "partitions"),
+    [(Budget(1), 1), (Budget(1), 20), (Budget(1, 1e-6), 20), (Budget.zcdp(0.3), 1)],
+)
 def test_the_noise_of_a_mean_costs_the_same_however_it_is_split(budget, partitions):
     """The sum of distances has half, or 3/4 where rows are many and most distances are small."""
     alone, beside = [dp.Mean("v")], [dp.Mean("v"), dp.Count()]
