@@ -49,9 +49,13 @@ def test_infinite_ends_win_over_every_number() -> None:
 
 
 def test_an_interval_where_the_truth_cannot_be_moves_and_is_no_point() -> None:
-    found = Released.between(np.array([-6, -6, 4]), 3.0, np.array([4.0, 8.0, INF]))
+    found = Released.between(np.array([-6, -6, -3, 4]), 3.0, np.array([4.0, 8.0, 3.0, INF]))
     columns = dp.Count().output_columns(found)
-    assert [column.tolist() for column in columns] == [[-6, -6, 4], [0, 0, 1], [4, 2, INF]]
+    assert [column.tolist() for column in columns] == [
+        [-6, -6, -3, 4],
+        [0, 0, 0, 1],
+        [4, 2, 3, INF],
+    ]
     share = Released.between(np.array([1.5, 0.9]), 0.25, 0.25)
     low, high = dp.Ratio("x").output_columns(share)[1:]
     assert (low.tolist(), high.tolist()) == ([0.75, 0.65], [1.0, 1.0])
@@ -172,6 +176,7 @@ def test_what_cut_pairs_would_have_added_leaves_ends_that_are_numbers(
         found = given.plus_lost(share, signed)
         assert not np.isnan(found.low).any() and not np.isnan(found.high).any()
         assert (found.low <= given.low).all() and (found.high >= given.high).all()
+        assert (found.low < given.low)[0] == (signed and share > 0)
         if not signed:
             assert found.low.tolist() == given.low.tolist()
 
