@@ -178,10 +178,7 @@ def endless(values):
 HOSTILE = {
     "error": raising(ValueError),
     "exit": raising(SystemExit),
-    "interrupt": raising(KeyboardInterrupt),
-    "memory": raising(MemoryError),
     "own": raising(Leaving),
-    "stop": raising(StopIteration),
     "sys.exit": lambda values: sys.exit(str(values)),
     "recursion": endless,
     "huge array": lambda values: np.zeros(1 << 60),
@@ -194,7 +191,6 @@ HOSTILE = {
     "complex": lambda values: 1j,
     "beyond floats": lambda values: 10**400,
     "class": lambda values: Number(3.0),
-    "division": lambda values: values[0] / 0,
 }
 
 

@@ -89,9 +89,7 @@ def test_broken_tables_are_noticed() -> None:
     broken = [
         [Fraction(0), *kept[2:]],  # one person too few
         [min(p + tiny, Fraction(1)) if p else p for p in kept],
-        probabilities(TruncatedGeometric(epsilon, 2 * delta)),
         probabilities(TruncatedGeometric(epsilon * (1 + Fraction(1, 2**60)), delta)),
-        [min(n * delta * 2, Fraction(1)) for n in range(len(kept))],
         [Fraction(n >= 10) for n in range(12)],  # a threshold without chance
     ]
     assert all(violations(table, growth, delta) > 0 for table in broken)
