@@ -206,16 +206,16 @@ def test_no_value_decides_whether_a_release_ends(ends) -> None:
 
 
 def test_few_rows_give_no_warning() -> None:
-    """Where nobody is shown, the ends of the interval are infinite."""
-    rows = Released.between(np.array([3.0]), 9.0, 9.0)
-    for metric, unseen in itertools.product(
-        (dp.Variance("x"), dp.StandardDeviation("x")), (0, np.nan)
+    """Where nobody is shown, the ends of the interval are infinite; perhaps there are no rows."""
+    rows = Released.between(np.array([3.0]), 3.0, 9.0)
+    for kind, unseen in itertools.product(
+        (dp.Mean, dp.Variance, dp.StandardDeviation), (0, np.nan)
     ):
-        sums = Released.between(np.array([unseen]), np.inf, np.inf)
+        sums = [Released.between(np.array([unseen]), np.inf, np.inf)] * (1 + (kind is not dp.Mean))
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
-            columns = metric.output_columns(metric.combine([sums, sums, rows]))
-        assert np.isnan(columns[0]) and columns[1:] == (0, np.inf)
+            columns = kind("x").output_columns(kind("x").combine([*sums, rows]))
+        assert np.isnan(columns[0]) and columns[1:] == (-np.inf if kind is dp.Mean else 0, np.inf)
 
 
 def moves_by_at_most_the_clips() -> bool:
