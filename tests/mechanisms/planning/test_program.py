@@ -31,6 +31,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.partition_bound import LADDER, edges_up_to
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
 from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -578,6 +579,16 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
         chosen = choice_of(programs, people + [0, 0, 0, more, 0, 0], ZeroNoise())
         assert chosen.bound.bound == 3
         assert compiled(programs.request, chosen).chosen.bound.noisy.ravel()[3] == more
+
+
+def test_what_a_chosen_bound_has_cut_widens_what_adds_up():
+    asked = [dp.DistinctCount("v", clip=1)]
+    programs = compile_program(asked, Budget(1), edges_up_to(7), partitions=7)
+    chosen = choice_of(programs, np.array([100, 0, 9000, 300, 0, 0]), ZeroNoise())
+    program, share = compiled(programs.request, chosen), chosen.bound.lost_share
+    drawn = [Released.between(np.full(7, 100.0), 5.0, 5.0)]
+    [found] = program.parts(drawn, program.sums(drawn)).values()
+    assert share > 0 and (found.below == 5).all() and (found.above >= 5 + share * 105).all()
 
 
 def test_a_request_that_is_changed_is_compiled_anew():
