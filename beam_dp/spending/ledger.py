@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from beam_dp.mechanisms.accounting import periods
-from beam_dp.mechanisms.accounting.account import counted
-from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.accounting.budget import Budget, counted, readable
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.spending import ledger_bucket, ledger_file
 from beam_dp.spending.ledger_file import Charge

@@ -30,8 +30,7 @@ import apache_beam as beam
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers

@@ -300,7 +300,7 @@ def record_of(
         clips: for each step the shared clips that were taken, each with the scale of its noise.
     """
     releases: list[Record] = []
-    steps = program.better_steps(choices)
+    steps = program.with_better_noise(choices)
     numbers = [(step.label, step.additive.noise_cost) for step in steps if step.additive]
     drawn = {(f"{label}: noise", noise.is_zcdp): noise for label, noise in numbers}
     for step, used in zip(steps, clips, strict=True):

@@ -61,7 +61,7 @@ _APART = "Totals of different tables need not agree: each has its own noise"
 _FINER = Fraction(3, 2)
 """How much more of the budget a table has for each coarser table that it is a part of."""
 _SALT = bytes(32)
-_NOTHING = Released.ranked(np.zeros(0), 0.0)
+_NOTHING = Released.between(np.zeros(0), 0.0, 0.0)
 
 
 @dataclasses.dataclass(eq=False)

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.accounting import account
+from beam_dp.mechanisms.accounting import budget as account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding import table as tables
@@ -23,14 +23,12 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics import sums
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.additive.contribution import Total
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, Total
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.interval_widths import gaussian_bound
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric, WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import hashing, integers

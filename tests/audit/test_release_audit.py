@@ -21,8 +21,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.additive.contribution import Total
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, Total
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.summaries import histograms

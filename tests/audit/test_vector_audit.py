@@ -22,9 +22,8 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.additive.contribution import grid_of
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, grid_of
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms

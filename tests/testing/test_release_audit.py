@@ -19,11 +19,10 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.metrics import sums
-from beam_dp.mechanisms.metrics.additive import contribution
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.additive.contribution import Total
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
+from beam_dp.mechanisms.metrics.additive import additive_release
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, Total
 from beam_dp.mechanisms.noise import noise_on_several_sums
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import compile as compiling
 from beam_dp.mechanisms.planning.program import Program
@@ -235,7 +234,7 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon, sides):
 
 READ = ReadFrame.expand
 LOWEST, IDENTIFY = ordering.lowest, ids.identify
-SUM, WHOLE, UNITS = sums.clipped_sum, contribution.clipped_totals, fixed_point.to_units
+SUM, WHOLE, UNITS = sums.clipped_sum, additive_release.clipped_totals, fixed_point.to_units
 FURTHER, ADD, RELEASED = dp.PrivateTables._further, JointNoise.add, AdditiveRelease.released
 
 
@@ -337,7 +336,7 @@ BOUNDED = PLAIN | {
     "bounds": dp.ContributionBounds(1),
 }
 MUTANTS = {
-    "a sensitivity one too small": (contribution, "clipped_totals", _clip_one_too_high, ALONE),
+    "a sensitivity one too small": (additive_release, "clipped_totals", _clip_one_too_high, ALONE),
     "a clip after the sum": (Total, "clipped", _clip_after_the_sum, ALONE),
     "the norm of one partition": (histograms, "norms", _norm_of_one_partition, PLAIN),
     "a scale from data": (JointNoise, "add", _scale_from_data, PLAIN),

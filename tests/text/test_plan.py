@@ -60,21 +60,17 @@ def program_of(budget: Budget, max_partitions: int = 3, selected: bool = False) 
 
 
 @pytest.mark.parametrize(
-    "budget", [Budget(1.0), Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-8)], ids=str
+    ("budget", "selected"),
+    [(Budget(1.0), False), (Budget(1.0, 1e-6), True), (Budget.zcdp(0.3, 1e-8), True)],
 )
-@pytest.mark.parametrize("selected", [False, True])
 def test_the_rows_add_up_to_the_whole(budget, selected):
-    if selected and not budget.delta:
-        return
     found = plan(budget, selected=selected)
     whole = program_of(budget, selected=selected).request.whole
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
     assert all((row.epsilon if whole.is_zcdp else row.rho) == 0 for row in found.rows)
-    assert sum(row.delta for row in found.rows) == pytest.approx(
-        float(whole.delta if selected else 0)
-    )
+    assert sum(row.delta for row in found.rows) == pytest.approx(float(whole.delta))
 
 
 def test_the_text_has_a_line_per_part_and_a_total():
@@ -84,15 +80,8 @@ def test_the_text_has_a_line_per_part_and_a_total():
         *("metric", "spends", "expected error", "shift T", "noise scale", "mechanism"),
     ]
     assert [re.split(" {2,}", line)[0] for line in lines[:9]] == [
-        "(centre of spent)",
-        "(partitions)",
-        "count",
-        "sum_spent",
-        "average (sum)",
-        "average (number of rows)",
-        "max_age",
-        "visits",
-        "people_count",
+        *("(centre of spent)", "(partitions)", "count", "sum_spent", "average (sum)"),
+        *("average (number of rows)", "max_age", "visits", "people_count"),
     ]
     explained = [line.partition(":")[0] for line in lines[9:-3]]
     assert explained == ["expected error", "clip", "shift T", "noise scale"]
@@ -111,9 +100,8 @@ def test_the_mechanisms_are_named_with_their_scales():
     one, four = (float(rows[name].noise_scale) for name in ("people_count", "visits"))
     assert four == pytest.approx(4 * one, rel=1e-3)
     assert one < 0.7 / rows["people_count"].epsilon  # less than its own part would pay for
-    assert (
-        rows["max_age"].mechanism == "sparse-vector scan from the outside, each person counts once"
-    )
+    scan = "sparse-vector scan from the outside, each person counts once"
+    assert rows["max_age"].mechanism == scan
     assert rows["max_age"].noise_scale == "-" and rows["max_age"].shift > 0
     count = rows["count"]
     assert count.mechanism == "clip what each person adds, then joint noise for 5 numbers"
@@ -176,9 +164,8 @@ def test_several_owners_are_named_in_one_line():
     meant = ". For one person's rows of one Day, write --period Day"
     assert protected(["VisitorId", "Day"], None, budget) == two.format("Day") + meant
     columns = [f"c{number}" for number in range(worker_limits.OWNERS)]
-    assert protected(columns, None, budget).startswith(
-        "each row has 8 owners: c0, c1, c2, c3, c4, c5, c6 an"
-    )
+    eight = "each row has 8 owners: c0, c1, c2, c3, c4, c5, c6 an"
+    assert protected(columns, None, budget).startswith(eight)
     made = PrivateAggregate(["VisitorId", "Day"], [sums.Count()], Budget(1.0))
     assert str(made.plan()).splitlines()[-1] == protected(["VisitorId", "Day"], None, budget)
 
@@ -226,11 +213,8 @@ def test_figures_are_those_of_one_bound(limit, shown):
     assert f"count one person in at most 1 to {last}, chosen privately" in made.total
     assert f"the figures are for {shown}" in made.total
     said = program_at(question.request, shown).steps[0].release.describe()
-    assert (made.rows[1].noise_scale, made.rows[1].expected_error) == (
-        said.noise_scale,
-        said.expected_error,
-    )
-    assert len(made.rows) == 3
+    assert made.rows[1].noise_scale == said.noise_scale
+    assert made.rows[1].expected_error == said.expected_error and len(made.rows) == 3
 
 
 def line(metric, budget, max_partitions=1):
@@ -246,17 +230,13 @@ def numbers(text):
     ("metric", "factor", "per"),
     [
         (Preprocessed("x", "mean"), 2, "R/n"),
-        (Preprocessed("x", "median"), 2, "R/n"),
         (TrimmedMean("x", trim=0.25), 4, "R/n"),
-        (Preprocessed("x", "variance"), 4, "R^2/n"),
         (Preprocessed("x", "standard_deviation"), 4, "R^2/n"),
     ],
 )
-@pytest.mark.parametrize("max_partitions", [1, 5])
-def test_a_private_sensitivity_is_told_by_what_it_is_made_of(metric, factor, per, max_partitions):
-    """Half of the budget is for g: the scale is 2 max_partitions Delta, and e^-3.04 is 4.8%."""
-    found = line(metric, Budget(1.0), max_partitions)
-    scale = 2 * max_partitions * factor
+def test_a_private_sensitivity_is_told_by_what_it_is_made_of(metric, factor, per):
+    """Half of the budget is for g: the scale is 10 Delta in 5 partitions, and e^-3.04 is 4.8%."""
+    found, scale = line(metric, Budget(1.0), 5), 10 * factor
     assert found.noise_scale == f"{scale:.4g} {per}"
     assert f"Delta = {factor} {per};" in found.reason
     bound = -math.log(0.048) * scale
@@ -269,9 +249,8 @@ def test_a_given_sensitivity_is_told_in_numbers():
     assert "Delta = 0.5; noise within" in found.reason
     gaussian = line(Preprocessed("x", "variance", sensitivity=8), Budget.zcdp(0.5))
     assert numbers(gaussian.noise_scale) == [8.0]
-    assert numbers(gaussian.expected_error)[0] == pytest.approx(
-        8 * math.sqrt(2 / math.pi), rel=1e-3
-    )
+    error = 8 * math.sqrt(2 / math.pi)
+    assert numbers(gaussian.expected_error)[0] == pytest.approx(error, rel=1e-3)
 
 
 METRICS = [dp.Count(), dp.Sum("spent"), dp.Max("minutes"), dp.PeopleCount()]
@@ -317,8 +296,9 @@ def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
-@pytest.mark.parametrize("metric", [dp.Mean("v"), dp.Count()], ids=["centre", "no centre"])
-@pytest.mark.parametrize("limit", [16, None], ids=["given", "searched"])
+@pytest.mark.parametrize(
+    ("metric", "limit"), [(dp.Mean("v"), 16), (dp.Mean("v"), None), (dp.Count(), None)]
+)
 def test_what_is_spent_as_zcdp_is_worth_the_whole_budget(metric: Any, limit: int | None) -> None:
     """Epsilon of what is chosen first, if any, and that of the rho beside it, are epsilon 1."""
     edges = (limit,) if limit else edges_up_to(None)
@@ -352,11 +332,8 @@ def test_every_release_is_listed_with_its_clip() -> None:
         sides, buckets = np.shape(histogram["noisy_people"])
         assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)
     assert record["selection"] is None and record["partitions_of_one_person"] == 3
-
-
-def test_a_given_clip_has_no_histogram() -> None:
-    program = compile_program([dp.Sum("spent", clip=100)], BUDGETS["pure"], 1, partitions=1)
-    [release] = recorded(program)["releases"]
+    given = compile_program([dp.Sum("spent", clip=100)], BUDGETS["pure"], 1, partitions=1)
+    [release] = recorded(given)["releases"]
     assert "clip" not in release and release["noise_scale"] == "100"
 
 

@@ -159,7 +159,7 @@ def _shown(
         if missing := table.size - len(own.values):
             link = next(each for each in links if each.coarse == at)
             sums = agreement.sums(link.parents, made[link.fine].numbers.values, table.size)
-            own = Released.joined([own, Released.ranked(sums[-missing:], 0.0)])
+            own = Released.joined([own, Released.between(sums[-missing:], np.inf, np.inf)])
         made[at] = ReleasedTable(own, table.noise(parts))
     return [made[at] for at in sorted(made)]
 
@@ -191,7 +191,7 @@ def _padded(released: Released, size: int) -> Released:
     if size == len(released.values):
         return released
     missing = np.full((size - len(released.values), *released.values.shape[1:]), np.nan)
-    return Released.joined([released, Released.ranked(missing, np.inf)])
+    return Released.joined([released, Released.between(missing, np.inf, np.inf, np.inf)])
 
 
 def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:

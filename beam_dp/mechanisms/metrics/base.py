@@ -76,13 +76,8 @@ class Context:
 
     @property
     def others(self) -> tuple[int, ...]:
-        """The indexes of the columns of further owners; empty: rows have one owner."""
+        """The indexes of the columns of further owners, of rows that have several."""
         return tuple(i for i, column in enumerate(self.columns) if column.role is Role.OWNER)
-
-    @property
-    def several_owners(self) -> bool:
-        """Whether rows have several owners."""
-        return bool(self.others)
 
     def index(self, column: Column | None) -> int:
         """Return the index of a column among all columns that are read; -1 for None."""
@@ -197,20 +192,10 @@ class MetricPart(abc.ABC):
         return next(iter(self.columns()), None)
 
     @property
-    def column_name(self) -> str:
-        """The name of that column, for the account; "" for none."""
-        return "" if self.source is None else self.source.name
-
-    @property
     def exact_unit(self) -> Fraction:
         """What one unit of the number is worth, in the user's scale; counts are in ones."""
         in_units = self.source is not None and self.source.role is Role.VALUE and not self.whole
         return Fraction(self.source.detail if self.source and in_units else 1)
-
-    @property
-    def has_joint_noise(self) -> bool:
-        """Whether its noise is drawn together with that of others."""
-        return False
 
     @property
     def asked_centre(self) -> CentreRequest | None:
@@ -236,11 +221,6 @@ class JointNoisePart(MetricPart):
     def columns(self) -> tuple[Column, ...]:
         """Return the column."""
         return (self.column,)
-
-    @property
-    def has_joint_noise(self) -> bool:
-        """Whether its noise is drawn together with that of others: yes."""
-        return True
 
 
 class OfPeople(NamedTuple):
@@ -294,7 +274,7 @@ class Metric(MetricPart):
     the same part of the whole budget, when they are added or removed."""
     is_quotient: ClassVar[bool] = False
     """Whether its parts are a total and the number that it is divided by, which may be less exact
-    where it is large (`Program.better_steps`)."""
+    where it is large (`Program.with_better_noise`)."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
 

@@ -26,8 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.additive.additive_release import people_of
-from beam_dp.mechanisms.metrics.additive.contribution import Total, clipped_totals
+from beam_dp.mechanisms.metrics.additive.additive_release import Total, clipped_totals, people_of
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers
 from beam_dp.mechanisms.metrics.released import Release
 from beam_dp.mechanisms.numerics import checks

@@ -48,6 +48,7 @@ from beam_dp.mechanisms.metrics.base import (
 from beam_dp.mechanisms.metrics.released import Release, Released
 from beam_dp.mechanisms.metrics.sums import Count, PeopleCount, Sum
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.search.choose import CLIP
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
@@ -65,7 +66,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     value, each by one clip (`clipped_sum`); no bound on values or rows is asked for. The centre is
     a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Each
     number gets half of what is left. Where rows are many and most distances are small beside the
-    clip, three quarters of what the noise costs go to the sum (`Program.better_steps`).
+    clip, three quarters of what the noise costs go to the sum (`Program.with_better_noise`).
 
     Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
     three are made of two numbers: the count N, and the sum D of distances from the centre c. The
@@ -114,7 +115,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
             for metric in asked
             if type(metric) is Sum and metric.columns() == self.columns() and metric.is_plain
         ]
-        counts = [metric for metric in asked if type(metric) is kind and metric.has_joint_noise]
+        counts = [each for each in asked if type(each) is kind and _is_clipped(each)]
         if self.own_count or not sums or not counts or self.ends != (None, None):
             return ()
         [column], [count] = self.columns(), counts[0].parts()
@@ -134,18 +135,22 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         return OfPeople("mean", "sum" if self.by_person else "mean")
 
 
+def _is_clipped(count: Metric) -> bool:
+    """Return whether a number of rows, or people, is released by clip and noise."""
+    return bool(vars(count).get("search", CLIP) == CLIP)
+
+
 def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
     """Return a function of sums and of a number of rows, the last, where these are above 0."""
     found, count = joined(function, parts), parts[-1]
     known = (count.low > 0) & np.isfinite(count.high)
-    nothing = np.full(len(known), np.inf)
-    unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
-    return found.where(known, unknown)
+    values = np.where(count.low > 0, found.values, np.nan)
+    return found.where(known, Released.between(values, np.inf, np.inf))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MeanOfReleased(Mean):
-    """A mean beside a sum and a count, which are made of the same numbers.
+class OfReleased(Metric):
+    """A metric beside others, which are made of the same numbers.
 
     Attributes:
         released: the distances and the count.
@@ -155,7 +160,7 @@ class MeanOfReleased(Mean):
 
     @property
     def _prefix(self) -> str:
-        return "mean"
+        return self.word
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return what all of them are made of."""
@@ -163,22 +168,15 @@ class MeanOfReleased(Mean):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SumOfReleased(Sum):
-    """A sum beside a mean and a count, which are made of the same numbers.
+class MeanOfReleased(OfReleased, Mean):
+    """A mean beside a sum and a count."""
 
-    Attributes:
-        released: the distances and the count.
-    """
+    word: ClassVar[str] = "mean"
 
-    released: tuple[MetricPart, MetricPart]
 
-    @property
-    def _prefix(self) -> str:
-        return "sum"
-
-    def parts(self) -> tuple[MetricPart, ...]:
-        """Return what all of them are made of."""
-        return self.released
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SumOfReleased(OfReleased, Sum):
+    """A sum beside a mean and a count."""
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the sum of distances and of centres, with its interval."""

@@ -19,8 +19,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
@@ -290,7 +289,7 @@ class PreprocessedRelease(Release):
         values = np.full(view.size, math.nan)  # too few people for R
         if bound is not None or self.metric.exact_sensitivity is not None:
             values = self._values(view, self._levels(view, noise), bound, noise)
-        return Released.within(values, np.full(view.size, math.inf))
+        return Released.between(values, math.inf, math.inf)
 
     def _values(
         self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
@@ -301,7 +300,7 @@ class PreprocessedRelease(Release):
             alike = np.flatnonzero(levels == level)
             delta = self._delta(level, bound)
             values[alike] = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
-        if self._is_variance:
+        if self._power == 2:
             values = np.maximum(values, 0.0)
         return np.sqrt(values) if self.metric.root else values
 
@@ -320,13 +319,12 @@ class PreprocessedRelease(Release):
 
     def _delta(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units (squared units for variances)."""
-        power = 2 if self._is_variance else 1
         if self.metric.exact_sensitivity is not None:
-            return self.metric.exact_sensitivity / self.metric.exact_unit**power
+            return self.metric.exact_sensitivity / self.metric.exact_unit**self._power
         assert bound is not None
         people = max(Fraction(1), Fraction(2 ** (level / _QUARTERS)))
         kept = 1 - 2 * self.metric.share
-        return Fraction(2 * bound) ** power / (people * kept)
+        return Fraction(2 * bound) ** self._power / (people * kept)
 
     @property
     def known(self) -> str:
@@ -334,8 +332,9 @@ class PreprocessedRelease(Release):
         return "given" if self.clip is None else "private"
 
     @property
-    def _is_variance(self) -> bool:
-        return self.metric.statistic.endswith("variance")
+    def _power(self) -> int:
+        """Of units, in units of the statistic."""
+        return 2 if self.metric.statistic.endswith("variance") else 1
 
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, and the index at which each partition begins."""
@@ -350,18 +349,19 @@ class PreprocessedRelease(Release):
         self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
     ) -> np.ndarray:
         """Return g plus noise in the user's scale."""
-        power = 2 if self._is_variance else 1
-        coarse, resolution = grid(delta, power)
-        steps_per_unit = Fraction(resolution, 1 << power * coarse)
+        coarse, resolution = grid(delta, self._power)
+        steps_per_unit = Fraction(resolution, 1 << self._power * coarse)
         sensitivity = math.ceil(delta * steps_per_unit)
-        empty = round(self.metric.exact_empty / self.metric.exact_unit**power * steps_per_unit)
+        empty = round(
+            self.metric.exact_empty / self.metric.exact_unit**self._power * steps_per_unit
+        )
         trim = self.metric.share or Fraction(1, 10)
         statistic = groups.PreprocessedStatistic(
             self.metric.statistic, sensitivity, empty, resolution, trim
         )
         # Each person's number is rounded alone, so that one person still moves g by at most Delta.
         steps = groups.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
-        step = self.metric.exact_unit**power / steps_per_unit
+        step = self.metric.exact_unit**self._power / steps_per_unit
         if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
             return np.array([float(number * step) for number in steps.tolist()])
         return np.asarray(steps.astype(float) * float(step))
@@ -372,7 +372,7 @@ class PreprocessedRelease(Release):
         bound = adder.bound(FINE, self.alpha) / FINE
         if self.metric.exact_sensitivity is not None:
             delta, per = float(self.metric.exact_sensitivity), ""
-        elif self._is_variance:
+        elif self._power == 2:
             delta, per = 4.0, " R^2/n"
         else:
             delta, per = float(2 / (1 - 2 * self.metric.share)), " R/n"

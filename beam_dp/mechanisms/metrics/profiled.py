@@ -24,8 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import (
     default_totals,
@@ -92,7 +91,8 @@ def as_array(values: list[Number]) -> np.ndarray:
 def released_at_least(drawn: Sequence[tuple[Number, float]], sign: int = 1) -> Released:
     """Return numbers, each with how far the truth may be beyond it on the side that is known."""
     values = as_array([value for value, _ in drawn])
-    return Released.at_least(values, np.array([error for _, error in drawn], np.float64), sign)
+    errors = np.array([error for _, error in drawn], np.float64)
+    return Released.between(values, *(errors, math.inf)[::sign])
 
 
 def _with_noise(exact: int, threshold: int, adder: AdditiveNoise, noise: Noise) -> int:
@@ -586,7 +586,7 @@ class Profiled(Searched):
         below."""
         each, candidates = context.each(share), self.grid
         if self.search in NO_SEARCHES:
-            if context.several_owners and self.given is None:
+            if context.others and self.given is None:
                 packed = self.profiler(context, 1)
                 if isinstance(packed, PackedProfiler):
                     return ByThreshold.of(packed, each, context.alpha)

@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
@@ -376,12 +375,8 @@ class RankRelease(OfLines):
         """Draw one value or one row of values per partition; there is no shared clip."""
         answers = self._true if noise.is_off else self._answers
         drawn = [answers(lines, noise) for lines in view.owned(0)]
-        shape = (view.size, len(self.search.shares))
-        values = [answer.value(self.candidates) for row in drawn for answer in row]
-        ranks = [answer.error for row in drawn for answer in row]
-        kept = shape[:1] if self.alone else shape
-        number, rank = (np.array(each, np.float64).reshape(kept) for each in (values, ranks))
-        return Released.ranked(number, rank)
+        shape = (view.size, len(self.search.shares))[: 1 if self.alone else 2]
+        return _ranked([answer for row in drawn for answer in row], self.candidates, shape)
 
     def _answers(self, lines: Lines, noise: Noise) -> list[Answer]:
         indexes = places_of(lines.items, self.unit, self.candidates)
@@ -492,7 +487,7 @@ class _Extreme(_Ranked):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the sparse-vector scan from the outside; two phases where rows have several
         owners."""
-        if self.search != SPARSE_VECTOR or context.several_owners or self.grid.size >= WIDE:
+        if self.search != SPARSE_VECTOR or context.others or self.grid.size >= WIDE:
             return super().build(context, share)
         search = TailSearch(context.each(share), false_stop=self._false_stop, resolution=1)
         field, unit = context.field(self.source, self.word), self.exact_unit
@@ -501,7 +496,7 @@ class _Extreme(_Ranked):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the extreme without the people who have most, or least."""
-        if context.several_owners:
+        if context.others:
             relation = Relation(context.index(self.source), context.others)
             return KthRow(relation, removals, self.exact_unit, self.sign)
         field = context.field(self.source, self.word)
@@ -660,7 +655,8 @@ class ExtremeRelease(Release):
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
         errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
         steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
-        return Released.at_least(values, np.where(np.isfinite(errors), steps, math.inf), sign)
+        below = np.where(np.isfinite(errors), steps, math.inf)
+        return Released.between(values, *(below, math.inf)[::sign])
 
     def _step(self, index: int | None) -> float:
         """Return how far the candidate before is; the truth is above that one."""
@@ -718,8 +714,7 @@ class KthRelease(OfLines):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
         drawn = [self._answer(lines, noise) for lines in view.owned(0)]
-        values = as_array([answer.value(self.candidates) for answer in drawn])
-        return Released.ranked(values, np.array([answer.error for answer in drawn], np.float64))
+        return _ranked(drawn, self.candidates, (view.size,))
 
     def _answer(self, lines: Lines, noise: Noise) -> Answer:
         indexes = places_of(lines.items, self.unit, self.candidates)
@@ -789,8 +784,7 @@ class MiddleRelease(OfLines):
         """Draw one value per partition; there is no clip."""
         nodes = [self.node(lines.items, lines.counts) for lines in view.owned(0)]
         answers = [self.search.choose_at(node, self.candidates, noise) for node in nodes]
-        values = np.array([answer.value(self.candidates) for answer in answers], float)
-        return Released.ranked(values, np.array([answer.error for answer in answers], float))
+        return _ranked(answers, self.candidates, (view.size,))
 
     def node(self, items: np.ndarray, counts: np.ndarray) -> Node:
         """Return the weights of the candidates that somebody has."""
@@ -802,6 +796,13 @@ class MiddleRelease(OfLines):
     def describe(self) -> Description:
         """Describe whose ranks are searched."""
         return Description(self.mechanism, f"at most {counted(self.shift, *self.ranked)}")
+
+
+def _ranked(answers: Sequence[Answer], candidates: Candidates, shape: tuple[int, ...]) -> Released:
+    """Return quantiles, whose ranks may be off."""
+    values = [answer.value(candidates) for answer in answers], [answer.error for answer in answers]
+    number, rank = (np.array(each, np.float64).reshape(shape) for each in values)
+    return Released.between(number, np.inf, np.inf, rank)
 
 
 def scan_from_outside(

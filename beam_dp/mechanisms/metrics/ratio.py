@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
@@ -126,7 +125,6 @@ class Ratio(OfRowsOrPeople):
             all=Measure(context.field(self.source, "count")),
             by_person=self.by_person,
             alpha=context.alpha,
-            cost=context.each(share),
             method=self.method,
         )
 
@@ -152,9 +150,9 @@ class Ratio(OfRowsOrPeople):
             return super().combine(released)
         ones, rest = (np.maximum(each.values.astype(float), 0.0) for each in released)
         noise = np.hypot(*(each.values - each.low for each in released))
-        nothing = np.full(len(noise), np.nan)
+        nothing = Released.between(np.full(len(noise), np.nan), np.inf, np.inf)
         seen = joined(_quotient, [each.moved_inside(0.0, np.inf) for each in released])
-        return seen.where(ones + rest > noise, Released.within(nothing, nothing))
+        return seen.where(ones + rest > noise, nothing)
 
     @property
     def truth_within(self) -> tuple[float, float]:
@@ -236,7 +234,6 @@ class RatioRelease(Release):
         all: what one person adds to b.
         by_person: whether the people above 0 are counted instead of summing.
         alpha: the chance that the noise exceeds its tail bound.
-        cost: what one of the partitions that a person can have rows in may cost.
         method: as in the metric, for the plan.
     """
 
@@ -245,7 +242,6 @@ class RatioRelease(Release):
     all: Measure
     by_person: bool
     alpha: Fraction
-    cost: Budget
     method: str
 
     @property
@@ -256,19 +252,18 @@ class RatioRelease(Release):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """The cost of a and b together."""
-        return (Spending(self.cost),)
+        return (Spending(self.mechanism.budget),)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one ratio per partition; there is no clip."""
         kept = 0 if self.by_person else 1  # of a histogram of one bucket: people, and totals
         ones, everything = (view.histogram(at, 1)[kept][:, 0].astype(np.int64) for at in (0, 1))
         drawn = self.mechanism.release(ones, everything, noise, self.alpha)
-        return Released.within(drawn.values, drawn.errors)
+        return Released.between(drawn.values, drawn.errors, drawn.errors)
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the ratios where pairs were cut: each moves by at most that `share`."""
-        more = np.full(len(released.values), share)
-        return Released.between(released.values, released.below + more, released.above + more)
+        return Released.between(released.values, released.below + share, released.above + share)
 
     def describe(self) -> Description:
         """Describe the method, and the most rows of one person."""

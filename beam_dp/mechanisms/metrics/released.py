@@ -13,8 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SPREAD, ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -28,6 +27,8 @@ ALPHA = Fraction(48, 1000)
 before the noise (the floor of two phases)."""
 
 _SIDES = ("below", "above", "rank")
+Sides = np.ndarray | float
+"""How far the truth, or a rank, may be off: one number for each partition, or for all."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,34 +65,19 @@ class Released:
         vars(self).update({n: np.full(*state[n]) for n in _SIDES if type(state[n]) is tuple})
 
     @classmethod
-    def within(cls, values: np.ndarray, errors: np.ndarray) -> "Released":
-        """Return numbers whose truth is as far below as above."""
-        return cls.between(values, errors, errors)
-
-    @classmethod
-    def between(cls, values: np.ndarray, below: np.ndarray, above: np.ndarray) -> "Released":
+    def between(
+        cls, values: np.ndarray, below: Sides, above: Sides, rank: Sides = 0.0
+    ) -> "Released":
         """Return numbers with what is known on each side; nothing is, where there is no number."""
         missing = np.asarray(np.not_equal(values, values), bool)
         lower, upper = (np.where(missing, np.inf, side).astype(float) for side in (below, above))
-        return cls(values, lower, upper, np.zeros(np.shape(values)))
+        return cls(values, lower, upper, np.broadcast_to(rank, missing.shape).astype(float))
 
     @classmethod
     def to_ends(cls, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> "Released":
         """Return numbers with intervals by their ends, which are moved to hold the numbers."""
         with np.errstate(invalid="ignore"):  # inf - inf: nothing is known there
             return cls.between(values, np.maximum(values - low, 0), np.maximum(high - values, 0))
-
-    @classmethod
-    def at_least(cls, values: np.ndarray, below: np.ndarray, sign: int = 1) -> "Released":
-        """Return numbers that bound the truth on one side only: from below, or above for -1."""
-        nothing = np.full(np.shape(values), np.inf)
-        return cls.between(values, *((below, nothing) if sign > 0 else (nothing, below)))
-
-    @classmethod
-    def ranked(cls, values: np.ndarray, people: np.ndarray | float) -> "Released":
-        """Return quantiles whose rank may be off by so many people."""
-        nothing = np.full(np.shape(values), np.inf)
-        return cls(values, nothing, nothing, np.broadcast_to(people, nothing.shape).astype(float))
 
     @classmethod
     def joined(cls, parts: Sequence["Released"]) -> "Released":

@@ -62,14 +62,9 @@ class Clippable(Profiled):
             checks.fraction_between(type(self).__name__, "clip", self.clip, 0, _LARGEST_CLIP, hint)
 
     @property
-    def has_joint_noise(self) -> bool:
-        """Whether its noise is drawn together with that of others: by clip and noise."""
-        return self.search == CLIP
-
-    @property
     def is_plain(self) -> bool:
         """Whether it is released by a clip that is chosen."""
-        return self.has_joint_noise and self.clip is None
+        return self.search == CLIP and self.clip is None
 
     @property
     def given_clip(self) -> Fraction | None:
@@ -82,7 +77,7 @@ class Clippable(Profiled):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release by clip and noise, or by its removal profile."""
-        by_profile = self.search != CLIP or context.several_owners
+        by_profile = self.search != CLIP or context.others
         return super().build(context, share) if by_profile else self.clipped(context, share)
 
     def for_several_owners(self) -> Metric:
@@ -109,7 +104,7 @@ class Count(Clippable):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
-        if context.several_owners:
+        if context.others:
             return RowsOfSeveralOwners(Relation(-1, context.others), removals)
         return OneNumberEach(Measure(ROWS, keep=removals + 1), self.exact_unit)
 
@@ -141,7 +136,7 @@ class Sum(Clippable, OfNumbers):
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
         unit = self.exact_unit
-        if context.several_owners:
+        if context.others:
             coarse = _coarse(unit)
             relation = Relation(-1, context.others, context.index(self.source))
             return RowsOfSeveralOwners(relation, removals, unit * coarse, coarse=coarse)
@@ -167,11 +162,6 @@ class PeopleCount(Metric):
     word: ClassVar[str] = "number of people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
-
-    @property
-    def has_joint_noise(self) -> bool:
-        """Whether its noise is drawn together with that of others: yes."""
-        return True
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""

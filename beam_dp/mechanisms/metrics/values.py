@@ -9,8 +9,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics.additive.additive_release import Limits, each_partition
-from beam_dp.mechanisms.metrics.additive.contribution import Total
+from beam_dp.mechanisms.metrics.additive.additive_release import Limits, Total, each_partition
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context, OfColumn
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct

@@ -92,7 +92,7 @@ class OneDraw:
 
     def draw(self, noise: Noise, size: int = 1) -> list[Integers]:
         """Return an array of `size` independent draws for each number."""
-        return self._law.draw(noise, size)
+        return self.law.draw(noise, size)
 
     def bound(self, index: int, alpha: Fraction) -> int:
         """Return a bound that the noise of a number exceeds with probability alpha at most.
@@ -103,18 +103,11 @@ class OneDraw:
             ValueError: unless 2^-20 < alpha < 1.
         """
         checks.fraction_between("OneDraw.bound", "alpha", alpha, LEAST_ALPHA, 1)
-        return self._law.bound(index, alpha)
-
-    def deviation(self, index: int) -> float:
-        """Return the standard deviation of the noise of a number, to one part in a hundred."""
-        return self._law.deviation(index)
-
-    def mean_error(self, index: int) -> float:
-        """Return the mean absolute noise of a number, to one part in a hundred."""
-        return self._law.mean_error(index)
+        return self.law.bound(index, alpha)
 
     @property
-    def _law(self) -> "_Hull | _Gaussian":
+    def law(self) -> "_Hull | _Gaussian":
+        """The distribution: deviations and mean errors too, to one part in a hundred."""
         law = _gaussian if self.budget.is_zcdp else _hull
         return law(self.budget.amount, tuple(zip(self.clips, self.signed, strict=True)))
 

@@ -13,13 +13,12 @@ what follows is private for any centre. Where people are too few, it is the midd
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
@@ -28,6 +27,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import MOST, CapChoice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
@@ -190,14 +190,6 @@ def noise_at(request: Request, max_partitions: int) -> float:
 
     It is that of the costs per partition; what is spent once needs no bound.
     """
-    program = program_at(request, max_partitions)
-    paid = [step.costs_per_partition for step in program.steps if step.costs_per_partition]
-    mean = sum(map(_scale, paid)) / len(paid)
-    return mean * math.sqrt(2 / math.pi) if program.composed.is_zcdp else mean
-
-
-def _scale(costs: Sequence[Budget]) -> float:
-    """Return the scale of noise that costs so much: Gauss's if any part is counted in rho."""
-    rho = sum(float(cost.amount) for cost in costs if cost.is_zcdp)
-    epsilon = sum(float(cost.amount) for cost in costs if not cost.is_zcdp)
-    return math.sqrt(1 / (2 * rho)) if rho else 1 / epsilon
+    each = [step.costs_per_partition for step in program_at(request, max_partitions).steps]
+    paid = [AdditiveNoise(cost_of_all(costs)).mean_error for costs in each if costs]
+    return sum(paid) / len(paid)

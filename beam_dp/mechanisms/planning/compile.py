@@ -10,15 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from beam_dp.mechanisms.accounting.account import Entry, check_total
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Entry, check_total, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clip_choice import share_of_norm
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
-from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release
+from beam_dp.mechanisms.metrics.released import ALPHA, Profiler
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
@@ -208,7 +207,9 @@ def build(
     for metric in asked:
         _check_parts(metric, context.columns)
     steps = _steps(asked, list(shares.items()), context)
-    split = [step for step in steps if delta is not None and _clips_a_norm(step.release)]
+    split = [
+        s for s in steps if delta is not None and s.release.clip and s.release.clip.measure.norm
+    ]
     normal = steps
     entries = [entry for step in steps for entry in _entries(step, context)]
     if (
@@ -278,8 +279,8 @@ def _steps(
         if not release.spends:  # else rows of people would be read, and nothing be paid
             rule = "name what each draw costs"
             raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
-        words = str(len(steps)), part.word, part.column_name
-        label = " ".join(word for word in words if word)
+        about = [part.source.name] if part.source else []
+        label = " ".join([str(len(steps)), part.word, *about])
         choices += release.clip is not None and not release.clip.borrowed
         shared = None if release.clip is None else choices - 1
         steps.append(Step(part, tuple(using), label, release, first, shared))
@@ -326,10 +327,6 @@ def _gauss_may_win(shares: Sequence[Budget], context: Context, delta: Fraction) 
     return context.partitions is None or context.partitions * math.pi * rho > least * whole
 
 
-def _clips_a_norm(release: Release) -> bool:
-    return release.clip is not None and release.clip.measure.norm > 0
-
-
 def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
     """Return the steps, with the numbers that share a draw of noise.
 
@@ -344,7 +341,7 @@ def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
     """
     groups: dict[tuple[Fraction, Measure | None], list[tuple[int, AdditiveRelease]]] = {}
     for index, step in enumerate(steps):
-        if step.additive is not None and step.part.has_joint_noise:
+        if step.additive is not None and step.additive.contribution.size == 1:
             weight = checks.number("weight", "weight", step.users[0].weight)
             whole = None if alone else _whole_of(step.additive.measure)
             if alone or whole is not None:

@@ -7,17 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Entry
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Entry, cost_of_all
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_jointly
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
 from beam_dp.mechanisms.metrics.released import Release, Released
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.partition_selection import Selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.request import Request
@@ -145,7 +144,7 @@ class Program:
         clips = (step.release.clip for step in self._every)
         return [clip for clip in clips if clip is not None and not clip.borrowed]
 
-    def better_steps(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
+    def with_better_noise(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
         """Return the steps that err less, by the histograms that chose their clips.
 
         *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
@@ -237,21 +236,20 @@ class Program:
         self, view: PartitionView, clips: tuple[np.ndarray, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
-        steps = self.better_steps(clips)
+        steps = self.with_better_noise(clips)
         shared = [clips[step.shared] if step.shared is not None else None for step in steps]
         views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
-        joint: dict[JointNoise, list[int]] = {}
+        together: dict[JointNoise, list[int]] = {}
+        drawn: dict[int, Released] = {}
         for index, step in enumerate(steps):
             if step.additive is not None and step.additive.joint is not None:
-                joint.setdefault(step.additive.joint, []).append(index)
-        drawn: dict[int, Released] = {}
-        for indexes in joint.values():
+                together.setdefault(step.additive.joint, []).append(index)
+            else:
+                drawn[index] = step.release.draw(views[index], noise)
+        for indexes in together.values():
             numbers = [each for index in indexes if (each := steps[index].additive)]
             released = draw_jointly(numbers, [views[index] for index in indexes], noise)
             drawn |= zip(indexes, released, strict=True)
-        for index, step in enumerate(steps):
-            if index not in drawn:
-                drawn[index] = step.release.draw(views[index], noise)
         return tuple(drawn[index] for index in range(len(steps)))
 
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:

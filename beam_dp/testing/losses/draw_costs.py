@@ -18,8 +18,7 @@ import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
@@ -264,7 +263,7 @@ def weigh_one_draw(
     moved = [one - other for one, other in zip(ones, others, strict=True)]
     if not any(moved):
         return Cost()
-    law: Any = draw._law
+    law: Any = draw.law
     if draw.budget.is_zcdp:
         return _normal(divergence(law, moved))
     (t, k), (u, m) = (

@@ -12,8 +12,8 @@ from beam_dp.mechanisms.accounting import zcdp
 
 PAIRS = [
     (epsilon, delta)
-    for epsilon in (2.0**-50, 1e-6, 0.01, 0.1, 1, 5, 50, 1000)
-    for delta in (1e-300, 1e-12, 1e-6, 0.1, 0.5, 0.999)
+    for epsilon in (2.0**-50, 0.01, 1, 5, 1000)
+    for delta in (1e-300, 1e-6, 0.1, 0.999)
 ]
 EPSILONS = st.floats(2.0**-30, 100)
 DELTAS = st.floats(1e-300, 0.99)
@@ -44,26 +44,21 @@ def best_log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
         return log_delta(rho, epsilon, 1 + low)
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
 def test_rho_is_proved_and_the_largest(epsilon: float, delta: float) -> None:
     rho = zcdp.zcdp_rho(Fraction(epsilon), Fraction(delta))
     target = ln(delta)
     assert best_log_delta(rho, Fraction(epsilon)) <= target
-    assert best_log_delta(rho * (1 + Fraction(1, 10**12)), Fraction(epsilon)) > target
+    more = Fraction(1, 2**60) if epsilon == 1 else Fraction(1, 10**12)
+    assert best_log_delta(rho * (1 + more), Fraction(epsilon)) > target
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(epsilon=EPSILONS, delta=DELTAS)
 def test_rho_is_within_the_budget(epsilon: float, delta: float) -> None:
     rho = zcdp.zcdp_rho(Fraction(epsilon), Fraction(delta))
     assert best_log_delta(rho, Fraction(epsilon)) <= ln(delta)
-
-
-def test_rho_rounded_up_would_break_the_bound() -> None:
-    rho = zcdp.zcdp_rho(Fraction(1), Fraction(1e-6))
-    assert rho.denominator < 2**160
-    assert best_log_delta(rho * (1 + Fraction(1, 2**60)), Fraction(1)) > ln(1e-6)
 
 
 @given(value=st.fractions(Fraction(1, 10**40), 10**40))

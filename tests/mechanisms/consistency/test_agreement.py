@@ -14,7 +14,7 @@ from beam_dp.mechanisms.consistency.agreement import UNKNOWN, Level, Link
 from beam_dp.mechanisms.numerics.flows import largest_flow
 
 SIGNS = {"counts": True, "both signs": False}
-SIZES = {"small": 3.0, "usual": 1e4, "money": 1e12, "beyond floats": 1e18}
+SIZES = {"small": 3.0, "beyond floats": 1e18}
 FINE = 1e6
 """Units are so much finer than the noise where whole numbers are compared with estimates."""
 
@@ -82,7 +82,7 @@ def assert_agree(levels, links, nonnegative=True):
 @pytest.mark.parametrize("sign", SIGNS)
 def test_every_parent_is_the_sum_of_its_children_exactly(sign, size):
     generator = np.random.default_rng(1)
-    for at in range(150):
+    for at in range(60):
         assert_agree(*chain(generator, SIZES[size], lossy=bool(at % 2)), SIGNS[sign])
 
 
@@ -93,10 +93,9 @@ def test_every_parent_is_the_sum_of_its_children_exactly(sign, size):
 def test_both_margins_and_the_total_are_exact(sign, size, is_open, steps, monkeypatch):
     monkeypatch.setattr(agreement, "_STEPS", steps)
     generator = np.random.default_rng(2)
-    for with_total, lossy in itertools.product([True, False], repeat=2):
-        for _ in range(6):
-            tables = crossed(generator, SIZES[size], is_open, with_total, lossy)
-            assert_agree(*tables, SIGNS[sign])
+    for with_total, lossy in 2 * list(itertools.product([True, False], repeat=2)):
+        tables = crossed(generator, SIZES[size], is_open, with_total, lossy)
+        assert_agree(*tables, SIGNS[sign])
 
 
 @pytest.mark.parametrize("sign", SIGNS)
@@ -104,10 +103,6 @@ def test_numbers_that_contradict_each_other_agree_too(sign):
     for top, is_open in itertools.product((-1e30, 0.0, 1.0, 1e30), (True, False)):
         parts = level([1e30, -1e30, 1e30, 0.0])
         assert_agree([level([top]), parts], [link(0, 1, [0] * 4, is_open)], SIGNS[sign])
-
-
-def test_nothing_is_needed_but_one_table():
-    assert [each.tolist() for each in agreement.agree([level([2.5, -3.0])], [])] == [[2, 0]]
 
 
 def problem(levels, links):
@@ -143,7 +138,7 @@ def estimated(levels, links):
 
 def test_estimates_are_those_of_dense_least_squares():
     generator = np.random.default_rng(3)
-    for _ in range(100):
+    for _ in range(40):
         levels, links = chain(generator, 50.0, is_open=False)
         wanted = best(levels, links) @ np.concatenate([each.values for each in levels])
         np.testing.assert_allclose(estimated(levels, links), wanted, atol=1e-4)
@@ -168,7 +163,7 @@ def test_with_what_clipping_errs_they_are_so_for_one_parent():
 def test_crossed_tables_have_at_most_a_tenth_more_variance_than_the_best_estimate():
     """The estimate is linear and without bias, so its variance is known from unit vectors."""
     generator, worst = np.random.default_rng(5), 1.0
-    for _ in range(20):
+    for _ in range(5):
         levels, links = crossed(generator)
         sizes = np.cumsum([len(each.values) for each in levels])[:-1]
         columns = []
@@ -195,7 +190,7 @@ def test_a_table_that_is_not_known_counts_for_nothing():
 
 def test_where_parts_are_not_listed_a_parent_tells_nothing_about_the_others():
     generator = np.random.default_rng(7)
-    for _ in range(50):
+    for _ in range(20):
         levels, links = chain(generator, is_open=True)
         for given, (values, _) in zip(levels, agreement.estimates(levels, links), strict=True):
             assert values.tolist() == given.values.tolist()
@@ -227,7 +222,7 @@ def nearest(values, weights, total):
 
 def test_the_cut_is_the_nearest_one_of_all():
     generator = np.random.default_rng(8)
-    for _ in range(60):
+    for _ in range(30):
         sizes = generator.integers(1, 6, 3)
         parents = generator.permutation(np.repeat(np.arange(3), sizes))
         values = generator.normal(2, 8, len(parents))
@@ -245,7 +240,7 @@ def test_cells_are_the_nearest_ones_of_at_least_0():
     generator = np.random.default_rng(9)
     sides, margins = [[0, 0, 1, 1], [0, 1, 0, 1]], [np.array([30, 12]), np.array([20, 22])]
     links = [link(at, 2, side) for at, side in enumerate(sides)]
-    for _ in range(40):
+    for _ in range(20):
         values = generator.normal(10, 15, 4)
         found = agreement._nearest(values, np.ones(4), links, margins, True)
         corner = np.linspace(0, 20, 20_001)
@@ -257,7 +252,7 @@ def test_cells_are_the_nearest_ones_of_at_least_0():
 
 def test_whole_numbers_are_those_of_the_largest_remainders():
     generator = np.random.default_rng(10)
-    for _ in range(100):
+    for _ in range(40):
         values = generator.normal(0, 9, 20)
         total = round(values.sum())
         values[-1] += total - values.sum()
@@ -268,25 +263,20 @@ def test_whole_numbers_are_those_of_the_largest_remainders():
         order = sorted(range(20), key=lambda at: wanted[at] - values[at])
         wanted[order[: total - wanted.sum()]] += 1
         assert top.tolist() == [total] and parts.tolist() == wanted.tolist()
+    ties = agreement.agree([level([10], 1e-9), level([2.5] * 4)], [link(0, 1, [0] * 4)])
+    assert ties[1].tolist() == [3, 3, 2, 2], "by the order of the rows"
 
 
-def test_ties_are_broken_by_the_order_of_the_rows():
-    found = agreement.agree([level([10], 1e-9), level([2.5] * 4)], [link(0, 1, [0] * 4)])
-    assert found[1].tolist() == [3, 3, 2, 2]
-
-
-@pytest.mark.parametrize("with_total", [True, False])
-def test_counts_that_agree_by_themselves_stay_as_they_are(with_total):
+def test_counts_that_agree_by_themselves_stay_as_they_are():
     generator = np.random.default_rng(11)
     cells = generator.integers(0, 50, (6, 7)).astype(float)
     rows, columns = np.divmod(np.arange(42), 7)
     tables = [[cells.sum()], cells.sum(axis=1), cells.sum(axis=0), cells.ravel()]
     links = [link(0, 1, [0] * 6), link(0, 2, [0] * 7), link(1, 3, rows), link(2, 3, columns)]
-    if not with_total:
-        tables = tables[1:]
-        links = [each._replace(coarse=each.coarse - 1, fine=2) for each in links[2:]]
-    found = agreement.agree([level(each, 1.0 + max(each)) for each in tables], links)
-    assert [each.tolist() for each in found] == [[*each] for each in tables]
+    without_total = [each._replace(coarse=each.coarse - 1, fine=2) for each in links[2:]]
+    for given, joins in ((tables, links), (tables[1:], without_total)):
+        found = agreement.agree([level(each, 1.0 + max(each)) for each in given], joins)
+        assert [each.tolist() for each in found] == [[*each] for each in given]
 
 
 def test_more_than_the_solver_of_flows_can_hold_may_be_missing():

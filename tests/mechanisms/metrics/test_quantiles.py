@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid
+from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
 from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -78,14 +80,11 @@ def test_the_smallest_of_numbers_from_0_on_is_no_number_below_all_people(ends):
     assert sum(each[1][2] <= 18 for each in found) <= 10
 
 
-@pytest.mark.parametrize("kind", [dp.Max, dp.Min])
-def test_the_extreme_of_equal_numbers_is_that_number(kind):
+def test_the_extreme_of_equal_numbers_is_that_number():
     stars = [Row(person, 1, 5.0) for person in range(2_000)]
-    _, found = drawn(kind("value"), 20, stars, dp.Budget(1))
+    _, found = drawn(dp.Max("value"), 20, stars, dp.Budget(1))
     # Each is another number with a chance of at most 2%: more than 10 of 20, below 1e-13.
-    assert sum(each[1][0] == 5 for each in found) >= 10
-    ends = [each[1][1] if kind is dp.Max else -each[1][2] for each in found]
-    assert sum(map(math.isfinite, ends)) >= 10
+    assert sum(each[1][0] == 5 and math.isfinite(each[1][1]) for each in found) >= 10
 
 
 def test_rows_of_the_same_person_count_once_below_the_floor():
@@ -99,8 +98,8 @@ def test_rows_of_the_same_person_count_once_below_the_floor():
     assert sum(not each[1][0] > 100 for each in found) > 15
 
 
-@pytest.mark.parametrize("k", [40, 70])
-def test_far_from_the_top_at_most_so_many_rows_of_each_person_count(k):
+def test_far_from_the_top_at_most_so_many_rows_of_each_person_count():
+    k = 40
     release, found = released(dp.KthLargest("value", k, candidates=GRID))
     assert isinstance(release, KthRelease) and release.near is not None
     day = sorted((row.value for row in ROWS if row.day == 1), reverse=True)
@@ -125,9 +124,6 @@ def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
 
 
 def test_two_owners_and_too_many_candidates_are_released_in_two_phases():
-    from beam_dp.mechanisms.bounding.columns import Column, Role
-    from beam_dp.mechanisms.metrics.base import Context
-
     [part] = dp.Max("value").parts()
     columns = (Column("value", Role.VALUE, Fraction(1, 10**6)), Column("to", Role.OWNER))
     assert isinstance(part.build(Context(columns), SURE), TwoPhase)
@@ -135,24 +131,19 @@ def test_two_owners_and_too_many_candidates_are_released_in_two_phases():
     assert isinstance(released(wide)[0], TwoPhase)
 
 
-@pytest.mark.parametrize(
-    "metric", [dp.Quantile("value", 0.9, per="person"), dp.Median("value", per="person")]
-)
-def test_quantiles_of_people_spread_one_vote_each(metric):
-    p = Fraction(9, 10) if isinstance(metric, dp.Quantile) else Fraction(1, 2)
-    release, found = released(metric)
+@pytest.mark.parametrize("p", [Fraction(9, 10), Fraction(1, 2)])
+def test_quantiles_of_people_spread_one_vote_each(p):
+    release, found = released(dp.Quantile("value", p, per="person"))
     assert isinstance(release, RankRelease) and release.alone
     for day in (1, 2):
-        mine = {row.person: [] for row in ROWS if row.day == day}
+        mine = collections.defaultdict(list)
         for row in ROWS:
             if row.day == day:
                 mine[row.person].append(row.value)
         value = found[day][0]
         below = sum(Fraction(sum(v < value for v in own), len(own)) for own in mine.values())
         until = sum(Fraction(sum(v <= value for v in own), len(own)) for own in mine.values())
-        assert below <= p * len(mine) + Fraction(1, 10**3) and until >= p * len(mine) - Fraction(
-            1, 10**3
-        )
+        assert below - 1e-3 <= p * len(mine) <= until + 1e-3
 
 
 def test_several_quantiles_are_rows_of_numbers():
@@ -175,15 +166,15 @@ def test_several_quantiles_are_rows_of_numbers():
 )
 def test_too_few_people_are_empty(metric):
     rows = [Row(person, 1, 1000.0 + person) for person in range(3)]
-    empty = [released(metric, rows, dp.Budget(1))[1][1] for _ in range(40)]
-    # At most 1% each come out otherwise, 3% from below: of 40 more than 15 with 1e-10 at most.
-    assert sum(math.isnan(value) for value, *_ in empty) >= 25
+    empty = [each[1] for each in drawn(metric, 20, rows, dp.Budget(1))[1]]
+    # At most 1% each come out otherwise, 3% from below: of 20 more than 10 with 1e-11 at most.
+    assert sum(math.isnan(value) for value, *_ in empty) >= 10
     for value, low, high, rank in empty:
         if math.isnan(value):
             assert (low, high) == (-math.inf, math.inf) and (rank == math.inf) == metric.is_ranked
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("p", [0.1, 0.5])
 def test_with_no_noise_to_speak_of_a_quantile_of_rows_is_exact(p):
     release, found = released(dp.Quantile("value", p, candidates=GRID))
     assert release.rows is not None
@@ -200,7 +191,7 @@ def test_the_rank_error_of_a_median_of_rows_holds_beside_people_of_many_rows():
     """One in ten has 60 rows of their own values, above all others: a person's median is not it."""
     generator = np.random.default_rng(5)
     rows = []
-    for person in range(800):
+    for person in range(600):
         many = person % 10 == 0
         size = 60 if many else 1 + person % 5
         values = generator.integers(100, 150, size) if many else generator.integers(0, 50, size)

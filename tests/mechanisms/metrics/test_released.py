@@ -5,7 +5,6 @@ Chances are sums of exact ones, over all outcomes of the noise but a tail that i
 
 import math
 import pickle
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,22 +12,16 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
-from beam_dp.mechanisms.metrics.profiled import DirectRelease
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests import laws
 from tests.doubles import compile_program
 
 INF = math.inf
-VALUES = np.array([5, -3, 0])
 
 
 def ends(released: Released) -> list[tuple[float, float]]:
@@ -41,50 +34,54 @@ def test_of_no_number_nothing_is_known(below: float, above: float) -> None:
     """Whatever is said of its sides: the ends are infinite, never NaN."""
     values, sides = np.array([math.nan, 1.5]), (np.full(2, below), np.full(2, above))
     assert ends(Released.between(values, *sides)) == [(-INF, INF), (1.5 - below, 1.5 + above)]
-    assert ends(Released.at_least(values, sides[0])) == [(-INF, INF), (1.5 - below, INF)]
+    assert ends(Released.between(values, below, INF)) == [(-INF, INF), (1.5 - below, INF)]
 
 
 def test_ranks_say_nothing_of_a_distance() -> None:
-    found = Released.ranked(np.array([1.5, math.nan]), 7.0)
+    found = Released.between(np.array([1.5, math.nan]), INF, INF, 7.0)
     assert found.rank.tolist() == [7, 7] and ends(found) == [(-INF, INF)] * 2
-    assert Released.ranked(VALUES, np.array([1.0, INF, 3.0])).rank.tolist() == [1, INF, 3]
 
 
 def test_infinite_ends_win_over_every_number() -> None:
     values = np.array([INF, -INF, 2**80, -(2**80)], object)
-    found = Released.between(values, np.full(4, INF), np.full(4, INF))
+    found = Released.between(values, INF, INF)
     assert ends(found) == [(-INF, INF)] * 4
 
 
 def test_an_interval_where_the_truth_cannot_be_moves_and_is_no_point() -> None:
-    found = Released.between(np.array([-6, -6, 4]), np.full(3, 3.0), np.array([4.0, 8.0, INF]))
+    found = Released.between(np.array([-6, -6, -3, 4]), 3.0, np.array([4.0, 8.0, 3.0, INF]))
     columns = dp.Count().output_columns(found)
-    assert [column.tolist() for column in columns] == [[-6, -6, 4], [0, 0, 1], [4, 2, INF]]
-    share = Released.between(np.array([1.5, 0.9]), np.full(2, 0.25), np.full(2, 0.25))
+    assert [column.tolist() for column in columns] == [
+        [-6, -6, -3, 4],
+        [0, 0, 0, 1],
+        [4, 2, 3, INF],
+    ]
+    share = Released.between(np.array([1.5, 0.9]), 0.25, 0.25)
     low, high = dp.Ratio("x").output_columns(share)[1:]
     assert (low.tolist(), high.tolist()) == ([0.75, 0.65], [1.0, 1.0])
     mean = share.inside(Fraction(2), Fraction(3))
     assert ends(mean) == [(2.0, 2.25), (2.0, 2.25)] and mean.values.tolist() == [2, 2]
-    true = Released.between(np.array([0]), np.zeros(1), np.zeros(1))  # without noise
+    true = Released.between(np.array([0]), 0.0, 0.0)  # without noise
     assert [column.tolist() for column in dp.Count().output_columns(true)] == [[0], [0], [0]]
 
 
 def test_a_share_of_no_rows_is_not_0_for_certain() -> None:
-    ones = Released.between(np.array([-9]), np.full(1, 5.0), np.full(1, 5.0))
-    rest = Released.between(np.array([100]), np.full(1, 5.0), np.full(1, 5.0))
+    ones = Released.between(np.array([-9]), 5.0, 5.0)
+    rest = Released.between(np.array([100]), 5.0, 5.0)
     [low], [high] = dp.Ratio("x", equals=1).output_columns(dp.Ratio("x").combine([ones, rest]))[1:]
     assert low == 0 and 5 / 105 <= high < 0.06
 
 
 def test_a_variance_of_0_has_no_upper_end() -> None:
-    parts = [Released.within(np.array([v]), np.array([w])) for v, w in ((9, 1.0), (-50, 9.0))]
-    people = Released.within(np.array([100]), np.array([5.0]))
+    parts = [Released.between(np.array([v]), w, w) for v, w in ((9, 1.0), (-50, 9.0))]
+    people = Released.between(np.array([100]), 5.0, 5.0)
     found = dp.Variance("x").combine([*parts, people])
     assert found.values.tolist() == [0] and ends(found) == [(0, INF)]
 
 
 def test_integers_of_any_size_have_ends() -> None:
-    found = Released.within(np.array([2**70, -(2**70)], object), np.array([2.0**60, 0.0]))
+    sides = np.array([2.0**60, 0.0])
+    found = Released.between(np.array([2**70, -(2**70)], object), sides, sides)
     assert ends(found) == [(2.0**70 - 2.0**60, 2.0**70 + 2.0**60), (-(2.0**70), -(2.0**70))]
 
 
@@ -163,86 +160,29 @@ def test_a_share_is_in_its_interval(ones: int, total: int) -> None:
     first, second = (side.ravel() for side in np.meshgrid(numbers, numbers))
     counts = np.full(len(first), ones), np.full(len(first), total)
     drawn = mechanism.release(*counts, Given(first, second))
-    found = Released.within(drawn.values, drawn.errors)
+    found = Released.between(drawn.values, drawn.errors, drawn.errors)
     held = (found.low <= ones / total + 1e-12) & (ones / total - 1e-12 <= found.high)
     assert np.outer(chances, chances).ravel()[held].sum() >= 0.95
 
 
-class Sign:
-    """A profiler of f, or of -f."""
-
-    def __init__(self, sign: int) -> None:
-        self.sign = sign
-
-
-EVEN = Candidates.linear(-4, 12, 2)
-PROFILES = {
-    "one of nine": [9, 8, 8, 7, 5, 3, 0, 0, -3, -4],
-    "off the grid": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-    "above it": [99, 99, 98, 97, 96, 95, 95, 50, 14, 13],
-    "below it": [-9, -9, -9, -9, -9, -9, -9, -9, -9, -9],
-}
-
-
-@pytest.mark.parametrize("search", [AboveThreshold, ExponentialMechanism])
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("name", PROFILES)
-def test_a_searched_maximum_or_minimum_is_in_its_interval(
-    name: str, sign: int, search: type
-) -> None:
-    """By the exact chance of every output; the released number itself may be above f, rounded."""
-    truth = sign * PROFILES[name][0]
-    for epsilon in (0.3, 1.0, 5.0, 40.0):
-        one = search(dp.Budget(epsilon))
-        release = DirectRelease(Sign(sign), one, EVEN)
-        chances = np.array(laws.distribution(one, Profile(PROFILES[name]), EVEN))
-        values = np.array([sign * candidate for candidate in EVEN])
-        below = np.array([release.below(value) for value in values.tolist()])
-        found = Released.at_least(values, below, sign)
-        held = (found.low <= truth) & (truth <= found.high)
-        assert chances[held].sum() >= 0.95 - 1e-12
-
-
-def quotients(total: Released, count: Released, sums: Sequence[int], rows: Sequence[int]) -> bool:
-    """Return whether the mean of every sum and number of rows that may be is in its interval."""
-    found = dp.Mean("x").combine([total, count])
-    inside = [
-        found.low[0] - 1e-12 <= Fraction(s, n) <= found.high[0] + 1e-12 for s in sums for n in rows
-    ]
-    return all(inside)
-
-
-@pytest.mark.parametrize("noisy", [-20, -3, 0, 5, 31])
-@pytest.mark.parametrize("people", [1, 3, 10])
-def test_a_mean_is_in_its_interval_where_one_of_its_parts_is_off(noisy: int, people: int) -> None:
-    """All sums or all numbers within their intervals, with other distances below than above."""
-    total = Released.between(np.array([noisy]), np.array([4.0]), np.array([9.0]))
-    for less in range(people + 1):
-        count = Released.between(np.array([people]), np.array([float(less)]), np.array([2.0]))
-        rows = range(max(1, people - less), people + 3)
-        assert quotients(total, count, range(noisy - 4, noisy + 10), [people])
-        assert quotients(total, count, [noisy], rows)
-    narrow = Released.within(np.array([people]), np.array([0.0]))
-    assert not quotients(total, narrow, [noisy + 10], [people])  # it is not open: the twin fails
-
-
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("share", [0.0, 0.5, 3.0, INF])
+@pytest.mark.parametrize("share", [0.0, 0.5, INF])
 def test_what_cut_pairs_would_have_added_leaves_ends_that_are_numbers(
     share: float, signed: bool
 ) -> None:
     """Also where a side is open already, as that of a count where nobody was shown, or no number."""
     values = np.array([5.0, -3.0, 0.0, math.nan])
-    open_above = Released.at_least(values, np.array([2.0, 2.0, 2.0, 2.0]))
-    for given in (open_above, Released.within(values, np.array([2.0, 0.5, 1.0, 1.0]))):
+    sides = np.array([2.0, 0.5, 1.0, 1.0])
+    for given in (Released.between(values, 2.0, INF), Released.between(values, sides, sides)):
         found = given.plus_lost(share, signed)
         assert not np.isnan(found.low).any() and not np.isnan(found.high).any()
         assert (found.low <= given.low).all() and (found.high >= given.high).all()
+        assert (found.low < given.low)[0] == (signed and share > 0)
         if not signed:
             assert found.low.tolist() == given.low.tolist()
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (1000,), (1000, 3)])
+@pytest.mark.parametrize("shape", [(0,), (1000, 3)])
 def test_a_column_of_one_number_is_pickled_as_one_and_comes_back(shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(1).integers(-9, 9, shape)
     several = np.arange(values.size, dtype=float).reshape(shape)
@@ -255,5 +195,5 @@ def test_a_column_of_one_number_is_pickled_as_one_and_comes_back(shape: tuple[in
             for mine, theirs in zip(found.columns, given.columns, strict=True):
                 assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
                 np.testing.assert_array_equal(mine, theirs)
-    shortened = pickle.dumps(Released.within(np.arange(1000.0), np.full(1000, 2.5)))
+    shortened = pickle.dumps(Released.between(np.arange(1000.0), 2.5, 2.5))
     assert len(shortened) < 1.2 * np.arange(1000.0).nbytes

@@ -5,9 +5,9 @@ With epsilon 10^4 and beta 10^-12 each assertion about a draw fails by chance wi
 """
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -23,12 +23,11 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.quantiles.node import increments
-from beam_dp.mechanisms.summaries.histograms import Summary
-from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages.output_names import output_type
 from tests.doubles import ZeroNoise, choices, compile_program
+from tests.mechanisms.metrics.test_released import empty
 from tests.relations import (
     KEY,
     STATISTICS,
@@ -121,14 +120,15 @@ class Fixed:
 
 
 @dataclasses.dataclass(frozen=True)
-class Mirrored:
-    """A profiler of f, or of -f."""
+class Given:
+    """A profiler of f, or of -f, in partitions whose statistic is known and moves for nobody."""
 
-    sign: int
+    numbers: tuple[int, ...]
+    sign: int = 1
+    measures = ()
 
     def profiles(self, view: PartitionView) -> list[Profile]:
-        """Return the profile of one partition, which the search does not read."""
-        return [Profile([0])]
+        return [Profile([number] * 50) for number in self.numbers]
 
 
 SMALL_GRIDS = {
@@ -143,8 +143,8 @@ SMALL_GRIDS = {
 
 def bounded(grid: Candidates, place: int, sign: int, beta: float = 0.05) -> Drawn:
     """Return what is released where the search ends at a candidate, which is that of -f for -1."""
-    release = DirectRelease(Mirrored(sign), Fixed(place, beta), grid)
-    made = release.draw(empty_cells(1), Noise())
+    release = DirectRelease(Given((0,), sign), Fixed(place, beta), grid)
+    made = release.draw(empty(1), Noise())
     return Drawn(*(column[0] for column in (made.values, made.low, made.high, made.rank)))
 
 
@@ -169,23 +169,20 @@ def test_the_truth_is_beyond_the_candidate_before_the_released_one(name: str, si
         assert known == (pytest.approx(float(grid[place - 1]), rel=1e-15) if place else -math.inf)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_search_that_fails_more_often_than_5_percent_bounds_nothing(sign: int) -> None:
+def test_a_search_that_fails_more_often_than_5_percent_bounds_nothing() -> None:
     grid = SMALL_GRIDS["whole"]
-    for place, beta in itertools.product(range(grid.size), (0.06, 0.5, 0.999)):
+    for place, sign, beta in itertools.product(range(grid.size), (1, -1), (0.06, 0.999)):
         assert bounded(grid, place, sign, beta)[1:] == (-math.inf, math.inf, 0)
 
 
 EDGES: dict[str, tuple[Rows, float]] = {
     "one person, one row": ([Row(1, 1, 7.0)], 7),
-    "one person, many rows": ([Row(1, 1, 7.0)] * 50, 7),
     "one person, mostly one value": (
         [Row(1, 1, 7.0)] * 9 + [Row(1, 1, float(value)) for value in (30, 31, 32)],
         7,
     ),
     "all equal": ([Row(person, 1, 7.0) for person in range(50)], 7),
     "above the top": ([Row(person, 1, 1e9) for person in range(50)], GRID[GRID.size - 1]),
-    "below the lowest": ([Row(person, 1, -1e9) for person in range(50)], GRID[0]),
     "infinite": ([Row(person, 1, math.inf) for person in range(50)], GRID[GRID.size - 1]),
 }
 
@@ -216,33 +213,15 @@ def named(metric: Any) -> str:
     return f"{type(metric).__name__} {metric.output}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Given:
-    """A profiler of partitions whose statistic is known and moves for nobody."""
-
-    numbers: tuple[int, ...]
-    sign = 1
-    measures = ()
-
-    def profiles(self, view: PartitionView) -> list[Profile]:
-        return [Profile([number] * 50) for number in self.numbers]
-
-
-@pytest.mark.parametrize("top", [2**63 - 1, 2**63, 2**64, 2**80])
+@pytest.mark.parametrize("top", [2**63 - 1, 2**63, 2**80])
 def test_whole_numbers_stay_whole_however_large(top: int) -> None:
     """numpy alone makes floats of a small integer beside one between 2^63 and 2^64."""
     release = DirectRelease(Given((5, top)), AboveThreshold(HUGE, 1e-12), Candidates.of([5, top]))
-    found = release.draw(empty_cells(2).at(0), Noise()).values.tolist()
+    found = release.draw(empty(2).at(0), Noise()).values.tolist()
     assert found == [5, top] and all(type(value) is int for value in found)
 
 
 LAYOUT = Layout("person", (), (), None, KEY)
-
-
-def empty_cells(size: int) -> PartitionView:
-    none = np.empty(0, np.int64)
-    summary = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
-    return PartitionView(summary, none, size, Owned.nothing(), none)
 
 
 @pytest.mark.sampled(3)
@@ -251,7 +230,7 @@ def test_empty_partitions_are_released_like_others(metric: Any) -> None:
     """30 of them, at an ordinary budget: numbers of the right type, and of every other column."""
     program = compile_program([metric], dp.Budget(1.0), 3)
     clips = choices(program, 3)
-    [made] = program.release(empty_cells(30), clips, Noise())
+    [made] = program.release(empty(30), clips, Noise())
     found = made.values
     for column in (found, made.low, made.high, made.rank):
         assert len(column) == 30
@@ -259,7 +238,7 @@ def test_empty_partitions_are_released_like_others(metric: Any) -> None:
     assert (made.low <= made.high).all()
     kind = output_type([], [metric], LAYOUT)._fields[0][1]
     assert kind is float or all(type(value) is int for value in found.tolist())
-    [nothing] = program.release(empty_cells(0), clips, Noise())
+    [nothing] = program.release(empty(0), clips, Noise())
     assert {len(column) for column in nothing.columns} == {0}
 
 
@@ -267,10 +246,10 @@ def test_empty_partitions_are_released_like_others(metric: Any) -> None:
 def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
     """Without noise, for every clip; and one person moves it by 0 to the clip."""
     statistic = Statistic(dp.DistinctCount("item"), len)
-    made = data_of(statistic, 300, seed=11)
+    made = data_of(statistic, 150, seed=11)
     program = compile_program([statistic.metric], HUGE, 1)
     data, tight = by_day(made.rows), 0
-    for clip, most in ((0, 1), (1, 2), (2, 4), (6, 64)):
+    for clip, most in ((0, 1), (2, 4), (6, 64)):
         before, after = (drawn(rows, program, ZeroNoise(), clip=clip)
                          for rows in (made.before, made.rows))  # fmt: skip
         for day, (value, *_) in after.items():
@@ -279,7 +258,7 @@ def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
             assert value <= truth and 0 <= moved <= most
             assert most < 64 or value == truth
             tight += moved == most
-    assert tight > 50
+    assert tight > 20
 
 
 def true_count(patch: Patch) -> None:
@@ -298,18 +277,7 @@ def lines_count_as_one(patch: Patch) -> None:
     patch.setattr(quantiles, "increments", single)
 
 
-MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
-    "true count": (test_a_clipped_distinct_count_is_never_above_the_true_one, true_count),
-    "lines count as one": (
-        lambda: test_quantiles_of_extreme_data("one person, mostly one value", "person"),
-        lines_count_as_one,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MUTANTS)
-def test_mutants_are_noticed(name: str) -> None:
-    check_noticed(*MUTANTS[name])
-
-
-# ------------------------------------------------- exact audit of a program of two partitions
+def test_mutants_are_noticed() -> None:
+    check_noticed(test_a_clipped_distinct_count_is_never_above_the_true_one, true_count)
+    one_value = functools.partial(test_quantiles_of_extreme_data, "one person, mostly one value")
+    check_noticed(lambda: one_value("person"), lines_count_as_one)

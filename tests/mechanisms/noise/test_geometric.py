@@ -10,13 +10,8 @@ import pytest
 from beam_dp.mechanisms.noise import sampling
 
 RATES = [
-    Fraction(1, 1000),
-    Fraction(7, 10),
-    Fraction(1),
-    Fraction(12345, 678),
-    Fraction(44),
-    Fraction(1, 2**90),
-    Fraction(10**40 + 1, 3 * 10**41),
+    *(Fraction(1, 1000), Fraction(7, 10), Fraction(12345, 678), Fraction(44)),
+    *(Fraction(1, 2**90), Fraction(10**40 + 1, 3 * 10**41), Fraction(600)),
 ]
 
 
@@ -49,11 +44,11 @@ def uniforms():
     return spread + ends
 
 
-@pytest.mark.sampled(15)
-@pytest.mark.parametrize("rate", [*RATES, Fraction(600)])
-@pytest.mark.parametrize("limit", [1, 7, 2**64, 2**200])
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("limit", [1, 2**64, 2**200])
 def test_first_success_is_the_floor_of_the_exact_quotient_up_to_the_limit(rate, limit):
-    for value in uniforms()[::4]:
+    for value in uniforms()[::6]:
         truth = min(expected(value, rate), limit)
         assert sampling.first_success(fixed(value), rate, limit) == truth
 
@@ -64,8 +59,8 @@ def near(rate, k, offset):
         return Fraction((1 - (-real(rate)).exp()) ** k) * (1 + offset)
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 5), Fraction(69, 100), Fraction(7, 10), Fraction(2)])
-@pytest.mark.parametrize("offset", [2**-20, 2**-33, Fraction(1, 2**60), Fraction(1, 10**100)])
+@pytest.mark.parametrize("rate", [Fraction(1, 5), Fraction(7, 10), Fraction(2)])
+@pytest.mark.parametrize("offset", [2**-20, Fraction(1, 2**60), Fraction(1, 10**100)])
 def test_next_to_an_integer_the_answer_is_exact(rate, offset):
     # G >= k iff U <= e^(-h k); a sampler in floats cannot tell the two sides apart.
     offset = Fraction(offset)

@@ -17,8 +17,8 @@ def smallest(mass, alpha):
     return int(np.flatnonzero(1 - inside <= alpha)[0])
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(5)])
-@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-4, 1e-9])
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1), Fraction(5)])
+@pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-9])
 def test_laplace_bound_is_the_smallest(rate, alpha):
     with decimal.localcontext(decimal.Context(prec=60)):
         q = (decimal.Decimal(-rate.numerator) / rate.denominator).exp()
@@ -30,8 +30,8 @@ def gaussian_mass(variance):
     return [(1 if k == 0 else 2) * np.exp(-k * k / (2 * variance)) for k in range(1000)]
 
 
-@pytest.mark.parametrize("variance", [0.01, 0.3, 1.0, 7.0, 400.0, 2000.0])
-@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-4, 1e-9])
+@pytest.mark.parametrize("variance", [0.01, 1.0, 7.0, 2000.0])
+@pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-9])
 def test_gaussian_bound_holds_and_is_at_most_one_too_large(variance, alpha):
     truth = smallest(gaussian_mass(variance), alpha)
     assert truth <= gaussian_bound(Fraction(variance), Fraction(alpha)) <= truth + 1

@@ -130,8 +130,8 @@ class TestPrivacy:
         assert 0.9999 * float(epsilon) < worst <= float(epsilon) * (1 + 1e-9)
 
     @pytest.mark.audit
-    @pytest.mark.parametrize("levels", [1, 2, 3, 4, 7])
-    @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(1), Fraction(4)])
+    @pytest.mark.parametrize("levels", [1, 2, 3, 7])
+    @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(4)])
     @pytest.mark.parametrize(
         "sides",
         [
@@ -139,7 +139,6 @@ class TestPrivacy:
             ((1, UP), (1, UP), (1, UP), (2, UP)),
             ((1, UP), (4, BOTH), (3, UP)),
             ((2, BOTH), (1, BOTH), (3, BOTH)),
-            ((9, UP), (4, UP)),
             ((8, BOTH), (5, UP)),
         ],
     )
@@ -152,24 +151,22 @@ class TestPrivacy:
 
     @pytest.mark.parametrize("mutant", [ShortBox, WrongLevels, WrongRate, WithoutUp])
     def test_mutants_are_caught(self, mutant):
-        caught = [
+        assert any(
             largest_log_ratio(mutant(epsilon, sides), 9) > float(epsilon) * (1 + 1e-9)
             for epsilon, sides in SMALL
-        ]
-        assert any(caught)
+        )
 
     def test_sides_of_clips_of_any_size_hold_what_the_proof_asks(self):
         down, up = np.indices((40, 40)).reshape(2, -1)
-        for clip in (1, 2, 63, 64, 10**6 + 1, 10**12, 10**12 + 7, 10**30):
-            for both in (UP, BOTH):
-                hull = noise_on_several_sums._hull(Fraction(3), ((clip, both), (10**13, UP)))
-                low, high = hull._ends(down, up)[0]
-                low_after, high_after = hull._ends(down, up + hull.levels)[0]
-                assert np.all(high_after == high + clip)
-                assert np.all(low_after == low + clip * both)
-                low_after, high_after = hull._ends(down + hull.levels, up)[0]
-                assert np.all(low_after == low + clip)
-                assert np.all(high_after == high + clip * both)
+        for clip, both in itertools.product((1, 63, 10**6 + 1, 10**12, 10**30), (UP, BOTH)):
+            hull = noise_on_several_sums._hull(Fraction(3), ((clip, both), (10**13, UP)))
+            low, high = hull._ends(down, up)[0]
+            low_after, high_after = hull._ends(down, up + hull.levels)[0]
+            assert np.all(high_after == high + clip)
+            assert np.all(low_after == low + clip * both)
+            low_after, high_after = hull._ends(down + hull.levels, up)[0]
+            assert np.all(low_after == low + clip)
+            assert np.all(high_after == high + clip * both)
 
 
 class Recorder(Noise):
@@ -291,8 +288,8 @@ class TestMarginals:
 
 
 class TestGaussians:
-    @pytest.mark.parametrize("rho", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
-    @pytest.mark.parametrize("numbers", [2, 3, 5, 12])
+    @pytest.mark.parametrize("rho", [Fraction(1, 100), Fraction(5)])
+    @pytest.mark.parametrize("numbers", [2, 4, 12])
     def test_the_cost_of_every_move_is_at_most_rho_and_of_some_as_much(self, rho, numbers):
         noise = noise_on_several_sums._gaussian(rho, ((3, UP),) * numbers)
         a, b = noise.variances
@@ -300,12 +297,10 @@ class TestGaussians:
 
         def cost(move):
             best = sum(move) * b / (a + numbers * b)
-            shifts = [
-                Fraction(math.floor(best * noise.parts) + step, noise.parts) for step in (0, 1)
-            ]
-            return min(
-                s**2 / (2 * b) + sum((part - s) ** 2 for part in move) / (2 * a) for s in shifts
-            )
+            floor = math.floor(best * noise.parts)
+            shifts = [Fraction(floor + step, noise.parts) for step in (0, 1)]
+            far = [sum((part - s) ** 2 for part in move) / (2 * a) for s in shifts]
+            return min(s**2 / (2 * b) + each for s, each in zip(shifts, far, strict=True))
 
         corners = [(1,) * ones + (0,) * (numbers - ones) for ones in range(numbers + 1)]
         inside = [tuple(Fraction(k * j % 8, 7) for j in range(numbers)) for k in range(1, 8)]
@@ -338,16 +333,13 @@ class TestGaussians:
     @pytest.mark.parametrize("clips", [(1, 1), (1, 2)])
     def test_the_divergence_of_the_released_numbers_is_within_rho(self, clips):
         rho, window = Fraction(1, 2), 18
-        chances = self.joint(
-            noise_on_several_sums._gaussian(rho, tuple((clip, UP) for clip in clips)), window
-        )
+        sides = tuple((clip, UP) for clip in clips)
+        chances = self.joint(noise_on_several_sums._gaussian(rho, sides), window)
         assert chances.sum() == pytest.approx(1, abs=1e-9)
         worst = {alpha: self.divergence(chances, clips, alpha) for alpha in (1.5, 2.0, 6.0)}
         assert all(value <= alpha * float(rho) for alpha, value in worst.items())
         # A mutant: with the variances of twice the rho it is not.
-        mutant = self.joint(
-            noise_on_several_sums._gaussian(2 * rho, tuple((c, UP) for c in clips)), window
-        )
+        mutant = self.joint(noise_on_several_sums._gaussian(2 * rho, sides), window)
         assert self.divergence(mutant, clips, 2.0) > 2 * float(rho)
 
     @staticmethod
@@ -359,9 +351,8 @@ class TestGaussians:
             far = chances[one:, two:]
             for p, q in ((near, far), (far, near)):
                 seen = (p > 1e-15) & (q > 1e-15)
-                worst = max(
-                    worst, math.log(np.sum(p[seen] ** alpha * q[seen] ** (1 - alpha))) / (alpha - 1)
-                )
+                found = np.sum(p[seen] ** alpha * q[seen] ** (1 - alpha))
+                worst = max(worst, math.log(found) / (alpha - 1))
         return worst
 
     def test_what_is_drawn_follows_the_law(self):

@@ -29,8 +29,8 @@ from tests.mechanisms.accounting.test_zcdp import best_log_delta
 
 PAIRS = [
     (Fraction(epsilon), Fraction(delta))
-    for epsilon in (0.01, 0.1, Fraction(1, 3), 1, 5, 50)
-    for delta in (1e-300, 1e-20, 1e-9, 1e-6, 0.01, Fraction(1, 3), 0.9)
+    for epsilon in (0.01, Fraction(1, 3), 1, 50)
+    for delta in (1e-300, 1e-9, 0.01, 0.9)
     if -2 * math.log(delta) / epsilon < 3000  # about the size of the table
 ]
 RARE = [
@@ -71,7 +71,7 @@ def probabilities(selection: TruncatedGeometric) -> list[Fraction]:
     return [selection.probability(n) for n in range(selection.threshold + 3)]
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS + RARE)
 def test_every_inequality_holds_exactly(epsilon: Fraction, delta: Fraction) -> None:
     selection = TruncatedGeometric(epsilon, delta)
@@ -82,18 +82,14 @@ def test_every_inequality_holds_exactly(epsilon: Fraction, delta: Fraction) -> N
     assert kept[selection.threshold - 1] < 1 == kept[selection.threshold] == kept[-1]
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("delta", [Fraction(1e-300), Fraction(1e-20), Fraction(1e-6)])
-def test_broken_tables_are_noticed(delta: Fraction) -> None:
-    epsilon = Fraction(1)
+def test_broken_tables_are_noticed() -> None:
+    epsilon, delta = Fraction(1), Fraction(1e-6)
     growth, kept = growth_below(epsilon), probabilities(TruncatedGeometric(epsilon, delta))
     tiny = Fraction(1, 2**90) * delta
     broken = [
         [Fraction(0), *kept[2:]],  # one person too few
         [min(p + tiny, Fraction(1)) if p else p for p in kept],
-        probabilities(TruncatedGeometric(epsilon, 2 * delta)),
         probabilities(TruncatedGeometric(epsilon * (1 + Fraction(1, 2**60)), delta)),
-        [min(n * delta * 2, Fraction(1)) for n in range(len(kept))],
         [Fraction(n >= 10) for n in range(12)],  # a threshold without chance
     ]
     assert all(violations(table, growth, delta) > 0 for table in broken)
@@ -128,13 +124,11 @@ def columns(numbers: list[int], words: int) -> list[list[int]]:
     return [[number >> 64 * k & 2**64 - 1 for number in numbers] for k in reversed(range(words))]
 
 
-@pytest.mark.parametrize(
-    ("delta", "words"), [(Fraction(1e-6), 2), (Fraction(1e-9), 3), (Fraction(1e-300), 18)]
-)
+@pytest.mark.parametrize(("delta", "words"), [(Fraction(1e-6), 2), (Fraction(1e-300), 18)])
 def test_comparison_is_exact_to_the_last_bit(delta: Fraction, words: int) -> None:
     selection = TruncatedGeometric(Fraction(1), delta)
     one = 2 ** (64 * words)
-    for n in range(1, selection.threshold, max(1, selection.threshold // 40)):
+    for n in range(1, selection.threshold, max(1, selection.threshold // 12)):
         level = int(selection.probability(n) * one)
         assert Fraction(level, one) == selection.probability(n)
         for number in (level - 1, level, level + 1, 0, one - 1):
@@ -143,27 +137,24 @@ def test_comparison_is_exact_to_the_last_bit(delta: Fraction, words: int) -> Non
             assert kept.tolist() == [number < level]
 
 
-@pytest.mark.parametrize("bad", [0, -1, 2**62 + 1])
+@pytest.mark.parametrize("bad", [0, 2**62 + 1])
 def test_pre_threshold_out_of_range_is_refused(bad: int) -> None:
     for kind in (TruncatedGeometric, WeightedThreshold):
         with pytest.raises(ValueError, match="^PrivatePartitions: pre_threshold must be from 1"):
             kind(Fraction(1), Fraction(1, 10**6), pre_threshold=bad)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"),
-    [(1e-3, 1e-300), (1e-5, 1e-12), (2.0**-50, 9e-7), (Fraction(1, 10**400), Fraction(1, 2))],
-)
-def test_tables_that_are_too_long_are_refused_at_once(epsilon: float, delta: float) -> None:
-    with pytest.raises(ValueError, match=r"settle within 2\^20 people.* Raise epsilon or delta"):
-        TruncatedGeometric(Fraction(epsilon), Fraction(delta))
+def test_tables_that_are_too_long_are_refused_at_once() -> None:
+    for epsilon, delta in ((1e-3, 1e-300), (2.0**-50, 9e-7), (Fraction(1, 10**400), 0.5)):
+        with pytest.raises(ValueError, match=r"settle within 2\^20 people.* Raise epsilon or"):
+            TruncatedGeometric(Fraction(epsilon), Fraction(delta))
 
 
 Cell = tuple[int, int]
 """The people of a partition, and what their weights add up to."""
 SELECTIONS = [
     (epsilon, delta, most, pre)
-    for epsilon, delta in ((0.3, 1e-5), (1, 1e-6), (2, 1e-2), (3, 1e-3))
+    for epsilon, delta in ((0.3, 1e-5), (1, 1e-6), (3, 1e-3))
     for most in (9, 64)
     for pre in (1, 3)
 ]
@@ -231,7 +222,7 @@ class Lowered(WeightedThreshold):
         return super().threshold - 2**23
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("epsilon", "delta", "most", "pre"), SELECTIONS)
 def test_no_neighbours_are_told_apart(epsilon: float, delta: float, most: int, pre: int) -> None:
     """The exact chances of all decisions on a person's partitions, as (epsilon, delta) allows."""
@@ -244,18 +235,16 @@ def test_no_neighbours_are_told_apart(epsilon: float, delta: float, most: int, p
         assert worst(selection, epsilon, lambda _: 2**20) > delta
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "most", "pre"), SELECTIONS)
-def test_the_two_parts_of_delta_add_up_to_it(
-    epsilon: float, delta: float, most: int, pre: int
-) -> None:
+def test_the_two_parts_of_delta_add_up_to_it() -> None:
     """What new partitions cost, and the delta of epsilon that rho-zCDP implies, in its own words."""
+    epsilon, delta, most, pre = SELECTIONS[3]
     selection = best_selection(Budget(epsilon, delta), most, pre)
     assert isinstance(selection, WeightedThreshold)
     implied = math.exp(best_log_delta(selection.rho, Fraction(epsilon)))
     assert 0.99 * delta < float(selection.delta) + implied <= delta * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("most", [1, 2, 9, 64, 10**9])
+@pytest.mark.parametrize("most", [1, 9, 64, 10**9])
 def test_new_partitions_are_named_as_rarely_as_delta_says(most: int) -> None:
     """j new partitions of one person, who is in j: one of them is kept with at most delta."""
     selection = WeightedThreshold(Fraction(0.02), Fraction(1e-6), most)
@@ -263,9 +252,8 @@ def test_new_partitions_are_named_as_rarely_as_delta_says(most: int) -> None:
         if number <= most:
             [chance] = chances(selection, [(1, normalised(number))])
             assert number * chance <= 1e-6
-    tight = [
-        number * chances(selection, [(1, normalised(number))])[0] for number in (1, min(most, 64))
-    ]
+    number = min(most, 64)
+    tight = [chances(selection, [(1, normalised(k))])[0] * k for k in (1, number)]
     assert max(tight) > 0.9e-6 or most > 64
 
 
@@ -278,11 +266,8 @@ def test_weights_are_one_in_l2_and_rounded_down() -> None:
 def test_the_draw_is_that_of_the_noise_and_the_threshold() -> None:
     """Hoeffding: a share of 4,000 draws is off by more than 0.06 with a chance below 10^-12."""
     selection = WeightedThreshold(Fraction(0.3), Fraction(1e-4), 4, 3)
-    cells = [
-        (2, selection.threshold * 2),
-        (3, selection.threshold),
-        (9, selection.threshold + 2**20),
-    ]
+    most = selection.threshold
+    cells = [(2, most * 2), (3, most), (9, most + 2**20)]
     people, weights = (np.repeat(column, 4000) for column in np.array(cells).T)
     drawn = selection.keep(people, Noise(), weights).reshape(3, -1).mean(axis=1)
     assert drawn == pytest.approx(chances(selection, cells), abs=0.06) and drawn[0] == 0
@@ -316,8 +301,8 @@ def test_it_is_taken_where_it_needs_fewer_people() -> None:
 
 CAPS = [
     CapChoice(Budget(0.02), best_selection(budget, 1, pre), best_selection(budget, MOST, pre))
-    for budget in (Budget(1, 1e-6), Budget(0.01, 1e-12), Budget(20, 0.1), Budget.zcdp(0.1, 1e-6))
-    for pre in (1, 50, 10**9)
+    for budget in (Budget(1, 1e-6), Budget(20, 0.1), Budget.zcdp(0.1, 1e-6))
+    for pre in (1, 10**9)
 ]
 
 
@@ -337,7 +322,7 @@ def test_one_person_moves_the_vote_by_at_most_its_sensitivity(choice: CapChoice)
     assert abs(leads).max() <= 2**20 and len(leads) == MOST
     assert abs(leads).max() >= 2**20 - 2  # no noise is wasted
     random = np.random.default_rng(len(CAPS))
-    for _ in range(50):
+    for _ in range(20):
         partitions = random.permutation(MOST)[:9] + 1
         people = random.integers(1, 10**9, 9)
         total = sum(int(leads[k - 1]) * n for k, n in zip(partitions, people.tolist(), strict=True))
@@ -355,8 +340,7 @@ def test_the_vote_follows_what_each_cap_needs() -> None:
 @pytest.mark.audit
 def test_the_vote_has_the_noise_of_its_budget() -> None:
     """The chance that a lead of 50 people is outvoted: Hoeffding, off by 0.06 below 10^-12."""
-    choice, half = CAPS[0], np.array([50])
-    one = np.array([1])
+    choice, half, one = CAPS[0], np.array([50]), np.array([1])
     drawn = [choice.choose(one, half, Noise()) == 1 for _ in range(4000)]
     rate = 0.02 * int(choice.leads[0]) / 2**20
     assert np.mean(drawn) == pytest.approx(1 - math.exp(-50 * rate) / 2, abs=0.06)

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.noise import sampling
 from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics.enclosures import exp_interval, leading_bits
 
-N = 400_000  # t = 0.0055
+N = 200_000  # t = 0.0077
 FALSE_ALARM = 1e-10
 WIDE = Fraction(1, 2**90)
 
@@ -83,10 +83,10 @@ class TestDistributions:
     @pytest.mark.audit
     def test_wide_values_follow_the_same_laws(self):
         noise = Noise()
-        assert follows(noise.geometric(WIDE, 30_000), geometric_cdf(WIDE))
-        assert follows(noise.discrete_laplace(WIDE, 20_000), laplace_cdf(WIDE))
-        assert follows(noise.discrete_gaussian(2**180, 10_000), gaussian_cdf(2**180))
-        few = repeated(lambda: noise.geometric(WIDE, 32), 300)
+        assert follows(noise.geometric(WIDE, 20_000), geometric_cdf(WIDE))
+        assert follows(noise.discrete_laplace(WIDE, 10_000), laplace_cdf(WIDE))
+        assert follows(noise.discrete_gaussian(2**180, 5_000), gaussian_cdf(2**180))
+        few = repeated(lambda: noise.geometric(WIDE, 32), 200)
         assert follows(few, geometric_cdf(WIDE))
         # The low digits, which that cannot see: all but uniform at this rate.
         for draws in (few, noise.geometric(WIDE, 10_000)):
@@ -112,7 +112,7 @@ class TestDistributions:
         if not sure:
             monkeypatch.setattr(sampling, "BAND", 2.0)
         needs, lengths = [5, 2, 7, 1], [4, 1, 40, 2]
-        draws = [Noise().first_success(Fraction(1, 2), needs, lengths) for _ in range(20_000)]
+        draws = [Noise().first_success(Fraction(1, 2), needs, lengths) for _ in range(10_000)]
         begins = [0, 4, 5, 45, 47]
         places = np.array([begins[d.run] + d.passed if d else begins[-1] for d in draws])
         failing = -np.expm1(-np.repeat(needs, lengths) / 2)
@@ -127,7 +127,7 @@ class TestDistributions:
     def test_first_success_among_2_to_the_64(self):
         # p = e^-44 = 2^-63.5, so all are passed with probability e^(-2^64 p) = 0.237.
         limit, p = 2**64, math.exp(-44)
-        found = [Noise().first_success(Fraction(11), [4], [limit]) for _ in range(3000)]
+        found = [Noise().first_success(Fraction(11), [4], [limit]) for _ in range(1500)]
         draws = np.array([stop.passed if stop else limit for stop in found], dtype=object)
         assert all(type(value) is int and 0 <= value <= limit for value in draws.tolist())
 
@@ -137,26 +137,24 @@ class TestDistributions:
         assert follows(draws, cdf)
         assert not follows(draws, lambda k: cdf(k, p * 2))
 
-    @pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(10**30, 10**30 + 1), 1])
-    def test_coins_of_rational_chances(self, p):
-        assert self.coin(lambda: Noise().bernoulli_below(lambda bits: (p, p)), p)
-
     def test_bernoulli_below(self):
         bound = functools.partial(exp_interval, Fraction(-3, 4))
-        assert self.coin(lambda: Noise().bernoulli_below(bound), math.exp(-0.75))
-        assert not self.coin(lambda: Noise().bernoulli_below(bound), math.exp(-0.5))
+        heads = np.array([Noise().bernoulli_below(bound) for _ in range(10_000)]).astype(np.int64)
+        assert follows(heads, self.coin(math.exp(-0.75)))
+        assert not follows(heads, self.coin(math.exp(-0.5)))
         whole = functools.partial(exp_interval, Fraction(0))
         assert all(Noise().bernoulli_below(whole) for _ in range(100))
+        for p in (Fraction(0), Fraction(1)):  # a chance of 1/3 is below, word by word
+            assert {Noise().bernoulli_below(lambda bits, p=p: (p, p)) for _ in range(99)} == {p > 0}
 
     @staticmethod
-    def coin(draw, p):
-        heads = np.array([draw() for _ in range(10_000)]).astype(np.int64)
-        return follows(heads, lambda k: np.where(k < 0, 0.0, np.where(k < 1, 1 - float(p), 1.0)))
+    def coin(p):
+        return lambda k: np.where(k < 0, 0.0, np.where(k < 1, 1 - p, 1.0))
 
 
 class TestBrokenTwinsFail:
-    @pytest.mark.parametrize("rate", RATES[:3])
-    def test_scale_off_by_a_tenth(self, rate):
+    def test_scale_off_by_a_tenth(self):
+        rate = RATES[1]
         for factor in (Fraction(10, 11), Fraction(11, 10)):
             assert not follows(Noise().geometric(rate * factor, N), geometric_cdf(rate))
             assert not follows(Noise().discrete_laplace(rate * factor, N), laplace_cdf(rate))
@@ -168,7 +166,7 @@ class TestBrokenTwinsFail:
         assert not follows(noise.geometric(rate, N) * signs, laplace_cdf(rate))
 
     def test_variance_for_deviation_and_a_tenth_more_deviation(self):
-        for wrong in (Fraction(25 * 25), Fraction(5), Fraction(25 * 121, 100)):
+        for wrong in (Fraction(5), Fraction(25 * 121, 100)):
             assert not follows(Noise().discrete_gaussian(wrong, N), gaussian_cdf(25))
 
 
@@ -196,7 +194,7 @@ class TestEveryWord:
     # At rate 5 these words decide the only digit; at rate 8 the first trial of the run.
     @pytest.mark.parametrize("rate, digits", [(Fraction(5), 1), (Fraction(8), 0)])
     @pytest.mark.parametrize("tie", [True, False])
-    @pytest.mark.parametrize("equal_words", [0, 1, 3])
+    @pytest.mark.parametrize("equal_words", [0, 3])
     def test_heads_are_the_words_below_p_and_a_tie_reads_on(self, rate, digits, tie, equal_words):
         def bound(bits):
             low, high = exp_interval(-rate, bits + 2)
@@ -228,7 +226,7 @@ class TestEveryWord:
 
     @pytest.mark.parametrize("gap", [-1, 1])
     @pytest.mark.parametrize("draw", [0, 1, -1])
-    @pytest.mark.parametrize("variance", [Fraction(n, 4) for n in range(5, 16)])
+    @pytest.mark.parametrize("variance", [Fraction(n, 4) for n in (5, 8, 11, 15)])
     def test_a_gaussian_coin_next_to_its_chance_is_decided_by_rationals(self, variance, draw, gap):
         # The Laplace law of scale 2 proposes, and e^-gamma keeps: CKS20, Algorithm 3.
         gamma = (abs(draw) - variance / 2) ** 2 / (2 * variance)
@@ -248,7 +246,7 @@ class TestEveryWord:
 
 
 class TestSizesAndParameters:
-    @pytest.mark.parametrize("size", [0, 1, 2**16, 2**16 + 1])
+    @pytest.mark.parametrize("size", [0, 2**16 + 1])
     def test_the_type_depends_on_the_rate_alone(self, size):
         noise = Noise()
         for draws in (noise.geometric(Fraction(1, 2**40), size), noise.discrete_laplace(3, size)):

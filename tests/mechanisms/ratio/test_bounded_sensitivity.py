@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.accounting.account import check_total
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, check_total
 from beam_dp.mechanisms.ratio.mechanisms import GridLaplace, shares
 
 BUDGET = Budget(Fraction(1), Fraction(1, 1000))

@@ -53,8 +53,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
 from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
@@ -67,8 +66,6 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SINGLE_PARTITION,
     ClippingLoss,
 )
-from beam_dp.mechanisms.metrics.additive.contribution import Total, grid_of
-from beam_dp.mechanisms.metrics.additive.joint_noise import JointNoise
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
@@ -78,6 +75,7 @@ from beam_dp.mechanisms.metrics.released import (
     Released,
     clip_then_noise,
 )
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -98,6 +96,42 @@ BOX = 64
 """Up to so many partitions may share one draw that hides a box."""
 _UNKNOWN = 10
 """For how many partitions a clip is chosen where their number is not public."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Total:
+    """What people add up to, each clipped; the base of what is computed from them in other ways.
+
+    Attributes:
+        measure: what a person adds, and the clip is chosen on, with the public clips as its
+            thresholds. Without a norm the clip bounds what a person adds to each partition.
+        size: how many numbers a partition has.
+    """
+
+    measure: Measure
+    size: int = dataclasses.field(default=1, kw_only=True)
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What must be summarised per partition: what people add, by bucket."""
+        return (self.measure,)
+
+    @property
+    def where(self) -> str:
+        """What the noise is on, for the plan; "" for one number."""
+        return ""
+
+    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+        """Return the statistic per partition, each person clipped, in units over `fine`.
+
+        Args:
+            view: the partitions.
+            index: that of the clip in the thresholds.
+            clip: the clip, in units.
+            fine: `grid_of` it.
+        """
+        whole, shares = view.clipped(0, np.full(view.size, index))
+        return clipped_totals(whole, shares, clip, fine, self.measure.steps)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -261,8 +295,7 @@ class AdditiveRelease(Release):
     def mean_error(self, choice: np.ndarray) -> float:
         """Return the mean absolute noise of a number for a clip of 1, drawn alone."""
         assert self.clip is not None
-        cost = self.clip.cost_of_noise(self.noise_cost, choice)
-        return JointNoise(cost, (self.signed,)).mean_error(0)
+        return AdditiveNoise(self.clip.cost_of_noise(self.noise_cost, choice)).mean_error
 
     def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip.
@@ -290,8 +323,7 @@ class AdditiveRelease(Release):
         """
         values = integers.scale(noisy, self.unit / clipped.fine)
         bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / clipped.fine)
-        below = above = bound
-        loss = None
+        below, above, loss = bound, bound, None
         if not clipped.shown and not (self.clip and self.clip.choice.anchored):
             values, below, above = np.full(len(values), self.limits.unseen), math.inf, math.inf
         elif not clipped.shown or self.limits.bounded:  # people, or rows, may have been cut
@@ -300,8 +332,7 @@ class AdditiveRelease(Release):
             loss = self._loss(clipped, bound, noise)
         size = self.contribution.size
         values = values.reshape(-1, size) if size > 1 else values
-        ends = (np.full(values.shape, far) for far in (below, above))
-        return dataclasses.replace(Released.between(values, *ends), loss=loss)
+        return dataclasses.replace(Released.between(values, below, above), loss=loss)
 
     def deviation(self, loss: ClippingLoss | None) -> tuple[float, bool]:
         """Return the standard deviation of the noise of a number, and whether it is Gaussian.
@@ -364,6 +395,33 @@ class AdditiveRelease(Release):
         is_safe = self.limits.bounded or self.limits.sure
         note = "" if is_safe else f"{_IF_KNOWN} {given:.15g}"
         return Description(name, f"{error * clip:.4g}", f"{scale * clip:.4g}", note)
+
+
+def grid_of(clip: int, steps: int) -> int:
+    """Return how many steps of a grid a unit needs, so that all shares of a clip are on it."""
+    zeros = (clip & -clip).bit_length() - 1
+    return max(1, steps >> zeros)
+
+
+def clipped_totals(
+    whole: np.ndarray, shares: np.ndarray, clip: int, fine: int, steps: int
+) -> np.ndarray:
+    """Return totals of people up to the clip and, of others, their shares of the clip.
+
+    Args:
+        whole: totals of people up to the clip, in units.
+        shares: of people above, in so many `steps`.
+        clip: the clip, in units.
+        fine: `grid_of` it; the totals are in units over `fine`.
+        steps: those of a whole share.
+    """
+    below = integers.product(whole, _as_column(fine))
+    return integers.add(below, integers.product(shares, _as_column(clip * fine // steps)))
+
+
+def _as_column(number: int) -> np.ndarray:
+    """Return an integer of any size as an array of one."""
+    return integers.narrow(np.array([number], object))
 
 
 def draw_jointly(

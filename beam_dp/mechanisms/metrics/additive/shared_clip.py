@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Spending
-from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
