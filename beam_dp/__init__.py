@@ -58,7 +58,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
     from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
     from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
-    from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.results.release import Released as Released

@@ -23,7 +23,6 @@ _ADVICE = {
     "also_by.delta": "give one, like 1e-6, or name them in a file of --config: "
     "also_by: [{partition: store, partitions: [a, b]}]",
     "clip": "give a number, like 100",
-    "ScaleThenChoose.budget": "give an epsilon and a delta",
     "PreprocessSensitivity.budget": "give the largest of them as epsilon, without a delta",
     "budget": "give a larger one, a larger weight, fewer candidates or smaller bounds",
     "encoding": "give cp1252 for files of Windows, or save others as UTF-8",

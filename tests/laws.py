@@ -4,7 +4,6 @@ They are computed from the parameters and the runs of the searches themselves, e
 1e-13 of itself. That the searches draw by them is tested in `tests.mechanisms.search`.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,7 +14,7 @@ import numpy as np
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import ScaleThenChoose, Search
+from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.quantiles import several_quantiles, tail_quantile
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
@@ -31,17 +30,12 @@ from beam_dp.mechanisms.search.quantiles.tail_quantile import (
     SparseVectorScan,
     TailSearch,
 )
-from beam_dp.mechanisms.search.scale_then_choose import Choices, Scales
 from beam_dp.mechanisms.search.threshold_search import Extension, ThresholdSearch
 from beam_dp.testing.losses import search_laws
-from beam_dp.testing.losses.search_laws import stop_chances
 
 
 def distribution(search: Search, profile: Profile, candidates: Candidates) -> list[float]:
     """Return the probabilities of at most 64 candidates."""
-    has_its_own = by_losses.dispatch(type(search)) is not by_losses.dispatch(object)
-    if candidates.size > 1 and has_its_own:
-        return by_losses(search, profile.loss(candidates))
     return search_laws.law_of(search, profile, candidates).chances[:-1]
 
 
@@ -53,52 +47,6 @@ def thresholds(search: ThresholdSearch, extension: Extension, top: int, usual: i
 def scan_chances(scan: SparseVectorScan) -> list[float]:
     """Return the chance to stop at each candidate; the last entry is that to pass all."""
     return search_laws.law_of_scan(scan).chances
-
-
-# ---------------------------------------------------------------- a search of a scale
-
-
-@functools.singledispatch
-def by_losses(search: Search, losses: list[int]) -> list[float]:
-    """Return the probabilities of several candidates with these losses."""
-    raise TypeError(f"{type(search).__name__}: its law stands nowhere here")
-
-
-@by_losses.register
-def _(search: ScaleThenChoose, losses: list[int]) -> list[float]:
-    scales = search._scales(len(losses))
-    steps = [next(i for i, at in enumerate([*losses, 0]) if at <= k) for k in range(losses[0])]
-    return of_scales(scales, scales.indexes(steps))
-
-
-def scale_chances(scales: Scales, indexes: Sequence[int]) -> list[float]:
-    """Return the probabilities of the scales 0..m."""
-    needs = [scales.alarm - crowd for crowd in scales._crowds(indexes)]
-    return stop_chances(needs, [1] * len(needs), float(scales.first), float(scales.second))
-
-
-def choice_chances(choices: Choices, epsilon: float) -> dict[int | None, float]:
-    """Return the probabilities of what is drawn with a weight of size e^(epsilon score / 2)."""
-    best = max(score for _, _, score in choices)
-    weights = {
-        name: size * math.exp(float(epsilon) / 2 * (score - best)) for name, size, score in choices
-    }
-    total = math.fsum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
-
-
-def of_scales(scales: Scales, indexes: Sequence[int]) -> list[float]:
-    """Return the probabilities of all n candidates."""
-    chances = [0.0] * scales.n
-    for scale, of_scale in enumerate(scale_chances(scales, indexes)):
-        for cell, of_cell in choice_chances(scales.cells(indexes, scale), scales.third).items():
-            if cell is None:
-                chances[0] += of_scale * of_cell
-                continue
-            inside = choice_chances(scales.inside(indexes, cell, scale), scales.fourth)
-            for end, of_end in inside.items():
-                chances[end or 0] += of_scale * of_cell * of_end
-    return chances
 
 
 # ---------------------------------------------------------------- ranks

@@ -16,7 +16,7 @@ from beam_dp.testing.made_rows import RowMaker
 from beam_dp.transforms.partitions import PrivatePartitions
 
 _SUBJECT = "audit"
-_UNKNOWN = "Not known: local_sensitivity, scale_then_choose, an epsilon for each person."
+_UNKNOWN = "Not known: local_sensitivity, an epsilon for each person."
 _LEANS = (1, -2, 0, 2, -1)
 SECONDS = 60.0
 
@@ -82,8 +82,8 @@ def audit(
 
     Raises:
         TypeError, ValueError: for other parameters, also of the release; and for a release that
-            draws in a way that is not known, as `Ratio(method="local_sensitivity")`,
-            `ScaleThenChoose` and epsilons per person do.
+            draws in a way that is not known, as `Ratio(method="local_sensitivity")` and epsilons
+            per person do.
 
     Source: Dwork and Roth 2014, Definition 2.4: of fixed outcomes, the loss adds up over draws.
     """

@@ -90,9 +90,9 @@ class ShiftedInverse(OneStatistic):
         partitions: public ones, or how to select private ones.
         candidates: the public outputs; None: those of the statistic, by default a geometric grid
             that is wide enough for anything.
-        search: `AboveThreshold`, `ExponentialMechanism`, `NoisyBinarySearch`, `ScaleThenChoose`, or
-            "auto" for the smallest proved shift; None: the search of the statistic, if it has one,
-            else `AboveThreshold`.
+        search: `AboveThreshold`, `ExponentialMechanism`, `NoisyBinarySearch`, or "auto" for the
+            smallest proved shift; None: the search of the statistic, if it has one, else
+            `AboveThreshold`.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards, columns: as of `PrivateAggregate`.
 

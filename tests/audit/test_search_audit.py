@@ -17,7 +17,6 @@ from beam_dp.mechanisms.search import (
     AboveThreshold,
     ExponentialMechanism,
     NoisyBinarySearch,
-    ScaleThenChoose,
 )
 from tests import laws
 from tests.mechanisms.search.test_searches import profile_of
@@ -184,7 +183,6 @@ GUARANTEED = [
     ExponentialMechanism(Budget.zcdp(2), 0.3),
     NoisyBinarySearch(Budget(4), 0.05),
     NoisyBinarySearch(Budget.zcdp(2), 0.3),
-    ScaleThenChoose(Budget(60, 0.3), 0.3),
 ]
 
 

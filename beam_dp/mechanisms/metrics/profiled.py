@@ -51,7 +51,7 @@ from beam_dp.mechanisms.profiles.lipschitz_extension import ProfileExtension
 from beam_dp.mechanisms.profiles.packed.packed_rows import Packed
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose, Search
+from beam_dp.mechanisms.search import AboveThreshold, Search
 from beam_dp.mechanisms.search.choose import (
     NO_SEARCHES,
     TWO_PHASE,
@@ -560,14 +560,6 @@ class Profiled(Searched):
         super().__post_init__()
         search = check_search(type(self).__name__, self.search, self.words)
         object.__setattr__(self, "search", search)
-
-    @property
-    def wants_delta(self) -> bool:
-        """Whether its search spends delta.
-
-        "auto" does not: the searches that do would win only beyond 2^256 candidates.
-        """
-        return self.search is ScaleThenChoose
 
     @property
     def blank(self) -> bool:

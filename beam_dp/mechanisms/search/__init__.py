@@ -11,4 +11,3 @@ from beam_dp.mechanisms.search.binary import NoisyBinarySearch as NoisyBinarySea
 from beam_dp.mechanisms.search.choose import alternatives as alternatives
 from beam_dp.mechanisms.search.common import Search as Search
 from beam_dp.mechanisms.search.exponential import ExponentialMechanism as ExponentialMechanism
-from beam_dp.mechanisms.search.scale_then_choose import ScaleThenChoose as ScaleThenChoose

@@ -13,7 +13,6 @@ from beam_dp.mechanisms.search.above_threshold import AboveThreshold
 from beam_dp.mechanisms.search.binary import NoisyBinarySearch
 from beam_dp.mechanisms.search.common import Search, check_beta, check_budget
 from beam_dp.mechanisms.search.exponential import ExponentialMechanism
-from beam_dp.mechanisms.search.scale_then_choose import ScaleThenChoose
 
 SearchKind = type[Search] | str
 """How a search is asked for: by its class or its word, or "auto" for the smallest proved shift. Its
@@ -26,23 +25,20 @@ BY_WORD: dict[str, SearchKind] = {
     "above_threshold": AboveThreshold,
     "exponential_mechanism": ExponentialMechanism,
     "noisy_binary_search": NoisyBinarySearch,
-    "scale_then_choose": ScaleThenChoose,
 }
 """The searches by their words, as the command line has them."""
 
 NO_SEARCHES = CLIP, TWO_PHASE, SPARSE_VECTOR = "clip", "two_phase", "sparse_vector"
 """The words for releases that search no removal loss."""
 
-_CHOSEN_FROM = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
-_SEARCHES = (*_CHOSEN_FROM, ScaleThenChoose)
+_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
 
 
 def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
-    """Return the searches that spend no delta, the one with the smallest proved shift first.
+    """Return the searches, the one with the smallest proved shift first.
 
-    For a delta of at most 1e-6 and up to 2^256 candidates, the search that spends one has no
-    smaller shift. The order depends on these public parameters only; of equal shifts the order is
-    AboveThreshold, ExponentialMechanism, NoisyBinarySearch.
+    The order depends on these public parameters only; of equal shifts the order is AboveThreshold,
+    ExponentialMechanism, NoisyBinarySearch.
 
     Args:
         budget: what one choice may spend.
@@ -56,7 +52,7 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
     check_budget("auto", budget)
     check_beta("auto", beta)
     checks.positive_integer("auto", "n", n, "Write candidates.size.")
-    searches: list[Search] = [kind(budget, beta) for kind in _CHOSEN_FROM]
+    searches: list[Search] = [kind(budget, beta) for kind in _SEARCHES]
     return sorted(searches, key=lambda search: search.shift(n))  # stable
 
 

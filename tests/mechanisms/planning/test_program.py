@@ -330,7 +330,7 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     selection, budget = SelectionRequest(Fraction(1), 1), dp.Budget(Fraction(2), Fraction(1, 10**6))
     _, shares = share_out(budget, weights_of([dp.PeopleCount()]), 1, selection)
     assert shares[None] == dp.Budget(1, Fraction(1, 10**6))
-    wanting = dp.Max("x", search=dp.ScaleThenChoose)
+    wanting = dp.Ratio("x", method="local_sensitivity")
     whole, shares = share_out(budget, weights_of([wanting]), 4, selection)
     [part] = wanting.parts()
     assert whole == budget

@@ -13,7 +13,6 @@ from beam_dp.mechanisms.search import (
     AboveThreshold,
     ExponentialMechanism,
     NoisyBinarySearch,
-    ScaleThenChoose,
 )
 from tests import laws
 
@@ -50,8 +49,6 @@ SHIFTS = [
     (NoisyBinarySearch, Budget(0.1), {8: 698, 16: 1616, 32: 3676, 64: 8238}),
     (NoisyBinarySearch, Budget.zcdp(0.5), {8: 12, 16: 18, 64: 43}),
     (NoisyBinarySearch, Budget.zcdp(0.005), {8: 117, 16: 183, 64: 428}),
-    (ScaleThenChoose, Budget(1, 1e-6), {20: 287, 64: 297, 1024: 321}),
-    (ScaleThenChoose, Budget(0.1, 1e-6), {20: 2999, 64: 3098, 1024: 3334}),
 ]
 
 
@@ -67,8 +64,6 @@ DRAWN = [
     ExponentialMechanism(Budget.zcdp(0.2), 0.3),
     NoisyBinarySearch(Budget(1.5), 0.3),
     NoisyBinarySearch(Budget.zcdp(0.6), 0.3),
-    ScaleThenChoose(Budget(20, 0.5), 0.3),
-    ScaleThenChoose(Budget(4, 0.1), 0.3),
 ]
 
 
@@ -118,13 +113,9 @@ def test_one_candidate_is_returned_for_nothing(search):
 
 
 EXTREME = [Budget(10**400), Budget(2.0**-50), Budget.zcdp(2.0**-128), Budget.zcdp(2.0**40)]
-WITH_DELTA = [Budget(10**400, 0.5), Budget(1, 1e-300), Budget(0.01, 0.9)]
 
 
-@pytest.mark.parametrize(
-    "search",
-    [kind(budget) for kind in KINDS for budget in EXTREME] + list(map(ScaleThenChoose, WITH_DELTA)),
-)
+@pytest.mark.parametrize("search", [kind(budget) for kind in KINDS for budget in EXTREME])
 def test_extreme_budgets_and_sets_work(search):
     profile, candidates = Profile([5, 3, 0]), Candidates.linear(0, 2**2000, 1)
     size = candidates.size
@@ -144,16 +135,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, ScaleThenChoose])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("make", "error", "message"), WRONG)
 def test_wrong_calls_are_refused(kind, make, error, message):
     with pytest.raises(error, match=rf"^{kind.__name__}[a-z._]*: ") as caught:
         make(kind, Budget(1, 1e-6))
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(1)])
-def test_scale_then_choose_needs_a_delta_and_spends_it(budget):
-    assert ScaleThenChoose(Budget(1, 1e-6)).cost == Budget(1, 1e-6)
-    with pytest.raises(ValueError, match=r"have an epsilon and a delta above 0.*Write Budget\("):
-        ScaleThenChoose(budget)
