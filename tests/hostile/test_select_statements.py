@@ -156,7 +156,7 @@ def asked() -> list[str]:
     """Return the statements of this page."""
     parts = [each.strip() for line in OF_ROWS.splitlines() for each in line.split(" ; ")]
     made = [place.format(part) for place, part in itertools.product(PLACES, parts)]
-    unknown = sorted(select_statements._aggregates() - KNOWN)
+    unknown = sorted(row_queries.functions_of("aggregate") - KNOWN)
     made += [f"SELECT {name}(x) AS n FROM rows" for name in unknown]
     return [*made, *(line.strip() for line in STATEMENTS.splitlines())]
 

@@ -322,8 +322,8 @@ def normal(mapping: dict[str, Any]) -> dict[str, Any]:
     made = dict(mapping)
     for name in ("query", "post_process"):
         if name in made:
-            engine, parsed = row_queries.tree_of("test", name, made[name], "")
-            made[name] = row_queries.sql_of(engine, parsed).casefold()
+            node = row_queries.tree_of("test", name, made[name], "")
+            made[name] = row_queries.sql_of(node).casefold()
     return made
 
 
