@@ -339,35 +339,3 @@ def check_bounds(
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
     return bounds
-
-
-def max_partitions_of(
-    subject: str, bounds: ContributionBounds, partitions: Partitions | None
-) -> int:
-    """Return the most partitions that one person can have rows in.
-
-    Raises:
-        ValueError: where nothing limits it.
-    """
-    limit = limit_of(bounds, partitions)
-    if limit is not None:
-        return limit
-    raise checks.ParameterError(
-        subject,
-        "bounds.partitions",
-        "be given where partitions are selected privately",
-        "Write bounds=dp.ContributionBounds(partitions=3).",
-    )
-
-
-def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int | None:
-    """Return the most partitions that a person can have rows in as far as is known beforehand."""
-    limits = [bounds.max_partitions, partition_count(partitions)]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def partition_count(partitions: Partitions | None) -> int | None:
-    """Return the number of partitions if it is public, else None; 1 without partition columns."""
-    if isinstance(partitions, PublicPartitions):
-        return len(partitions.keys)
-    return 1 if partitions is None else None

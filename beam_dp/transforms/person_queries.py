@@ -37,7 +37,7 @@ import functools
 import itertools
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -50,6 +50,7 @@ from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns, row_queries
 from beam_dp.transforms.columns import ids, layout, row_fields
+from beam_dp.transforms.known_columns import Forms, Known, Types
 from beam_dp.transforms.row_queries import Query, column_name
 from beam_dp.transforms.stages import guards, quick_steps, shard_number
 
@@ -76,10 +77,6 @@ _TAKES: dict[str, tuple[Callable[[Any], bool], ...]] = {
     **dict.fromkeys(("min", "max"), (*_NUMBERS, *_TIMES)),
 }
 """Which types make a key, and which ones an aggregate of Arrow takes; a count takes all."""
-_Types = dict[str, pa.DataType]
-_Forms = Mapping[str, frozenset[str]]
-_Known = tuple[list[str] | None, _Types, _Forms]
-"""The columns of rows, the types of those whose type is known, and how cells are written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -403,8 +400,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         known_columns.check(_SUBJECT, rows, query.needs, None)
         rule = "be rows that no other query makes: a person could be computed twice"
         checks.require(query_of(rows) is None, _SUBJECT, "its input", rule, "Write one query")
-        names, types = known_columns.names_of(rows), known_columns.types_of(rows)
-        known: _Known = names, types, known_columns.forms_of(rows)
+        known = known_columns.known_of(rows)
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
@@ -416,8 +412,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
 
 
 def _grouped(
-    rows: beam.PCollection[Any], query: PersonQuery, known: _Known
-) -> tuple[beam.PCollection[pa.RecordBatch], _Known]:
+    rows: beam.PCollection[Any], query: PersonQuery, known: Known
+) -> tuple[beam.PCollection[pa.RecordBatch], Known]:
     """Return the rows of t, and what is known of them."""
     guards.check_input(_SUBJECT, rows)
     rule = "be batches, for WITH: files of CSV or Parquet, a table, or what is said to be batches"
@@ -448,7 +444,7 @@ def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.Recor
     return list(_Group(query).process((0, packed))), sent
 
 
-def _after(query: Query, names: list[str] | None, types: _Types, forms: _Forms) -> _Known:
+def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms) -> Known:
     """Return what is known of the rows that a query of one row makes."""
     read = names if query.star else [*query.needs]
     if read is None:
