@@ -24,13 +24,11 @@ PLAN: dict[str, tuple[Insert, int]] = {
     "CSV, proper": (files.proper_csv, 3_000),
     "CSV, raw": (files.raw_csv, 3_000),
     "CSV, without quotes": (files.csv_without_quotes, 3_000),
-    "CSV, any bytes": (files.any_csv, 8_000),
+    "CSV, any bytes": (files.any_csv, 9_000),
     "JSON Lines": (files.json_lines, 28_000),
 }
 for name in layouts.layouts():
     PLAN |= {
-        f"CSV, {name}": (files.options_on("csv", name), 150),
-        f"JSON Lines, {name}": (files.options_on("jsonl", name), 150),
         f"objects, {name}": (memory.python_objects(name), 600),
         f"batches, {name}": (memory.record_batches(name), 150),
         f"Parquet, {name}": (memory.parquet_files(name), 60),

@@ -11,17 +11,14 @@ PLENTY = dp.Budget(60.0)
 ROWS = [{"person": n, "value": n % 50, "day": "a"} for n in range(2000)]
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    "search", [dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch]
-)
-@pytest.mark.parametrize(
-    ("statistic", "column", "low", "high"),
+    ("statistic", "column", "low", "high", "search"),
     [
-        (dp.Max("value"), "max_value", 49, 49),
-        (dp.Min("value"), "min_value", 0, 0),
-        (dp.Count(), "count", 1900, 2000),
-        (dp.Sum("value"), "sum_value", 44000, 49000),
+        (dp.Max("value"), "max_value", 49, 49, dp.AboveThreshold),
+        (dp.Min("value"), "min_value", 0, 0, dp.ExponentialMechanism),
+        (dp.Count(), "count", 1900, 2000, dp.NoisyBinarySearch),
+        (dp.Sum("value"), "sum_value", 44000, 49000, dp.AboveThreshold),
     ],
 )
 def test_the_released_value_lies_where_the_guarantee_says(
@@ -50,9 +47,8 @@ def test_the_options_of_the_statistic_hold_unless_others_are_given() -> None:
     assert "ExponentialMechanism" in str(own)
     other = dp.ShiftedInverse(statistic, "person", PLENTY, search=dp.AboveThreshold).plan()
     assert "AboveThreshold" in str(other)
-    looser = dp.ShiftedInverse(statistic, "person", dp.Budget(1.0), beta=0.5).plan()
-    tighter = dp.ShiftedInverse(statistic, "person", dp.Budget(1.0)).plan()
-    assert looser.rows[0].shift < tighter.rows[0].shift
+    looser = dp.ShiftedInverse(statistic, "person", PLENTY, beta=0.5).plan()
+    assert looser.rows[0].shift < own.rows[0].shift
 
 
 def test_the_number_of_people_needs_no_search() -> None:

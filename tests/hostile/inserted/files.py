@@ -1,11 +1,11 @@
 """Insert rows into files and read them, thousands of times, by the readers' own functions."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.inserted import layouts, lines_of_csv, lines_of_json, readers, tally
+from tests.hostile.inserted import lines_of_csv, lines_of_json, readers, tally
 from tests.hostile.inserted.tally import Tally
 from tests.transforms.io.test_records import slow_rows
 
@@ -111,31 +111,3 @@ def json_lines(rng: random.Random, found: Tally, folder: Path) -> None:
             lambda: readers.json_rows(path, lines_of_json.NAMES),
             lines,
         )
-
-
-def options_on(extension: str, name: str) -> Callable[[random.Random, Tally, Path], None]:
-    """Return the insertion of rows into files that are read for one of the `layouts`.
-
-    What is compared is what the rows become there: people, partitions and values. A row must become
-    the same as in a file of its own.
-    """
-    layout = layouts.layouts()[name]
-    columns, numbers = tuple(dict.fromkeys(layout.names)), ("value", "mark", "time", "epsilon")
-    numbers = tuple(column for column in columns if column in numbers)
-    make = lines_of_csv.of_a_table if extension == "csv" else lines_of_json.of_a_table
-
-    def insert(rng: random.Random, found: Tally, folder: Path) -> None:
-        path = folder / f"r.{extension}"
-
-        def lines(rows: Sequence[bytes]) -> list[Any]:
-            header = [",".join(layouts.NAMES).encode() + b"\n"] if extension == "csv" else []
-            readers.write(path, [*header, *rows])
-            if extension == "csv":
-                return layouts.of_batches(layout, readers.csv_batches(path, columns, numbers))
-            return layouts.of_rows(layout, readers.json_objects(path, columns))
-
-        base = [make(None, number) for number in rng.sample(range(16), 4)]
-        rows = [make(rng, rng.randrange(16)) for _ in range(1 + found.checks % 2)]
-        found.check_union(lines, base, rows, tally.placed(rng, base, rows))
-
-    return insert
