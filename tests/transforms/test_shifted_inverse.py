@@ -39,6 +39,7 @@ def test_the_released_value_lies_where_the_guarantee_says(
 
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         assert_that(pipeline | beam.Create(ROWS) | release, check)
+        assert release.record().element_type is dict
 
 
 def test_the_options_of_the_statistic_hold_unless_others_are_given() -> None:
@@ -47,8 +48,11 @@ def test_the_options_of_the_statistic_hold_unless_others_are_given() -> None:
     assert "ExponentialMechanism" in str(own)
     other = dp.ShiftedInverse(statistic, "person", PLENTY, search=dp.AboveThreshold).plan()
     assert "AboveThreshold" in str(other)
-    looser = dp.ShiftedInverse(statistic, "person", PLENTY, beta=0.5).plan()
-    assert looser.rows[0].shift < own.rows[0].shift
+    looser, tighter = (
+        dp.ShiftedInverse(statistic, "person", dp.Budget(1.0), beta=beta).plan().rows[0].shift
+        for beta in (0.5, None)
+    )
+    assert looser < tighter
 
 
 def test_the_number_of_people_needs_no_search() -> None:

@@ -45,13 +45,6 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     _csv(rng, found, folder, base, rows)
 
 
-def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
-    """Insert any line into a file that is read without quotes: one line is one record."""
-    base = lines_of_csv.pool_without_quotes(rng.choice((b"\n", b"\r\n")))
-    rows = [lines_of_csv.raw(rng, LOOKAHEAD) for _ in _inserted(rng)]
-    _csv(rng, found, folder, rng.choices(base, k=_size(rng)), rows, quotes=False)
-
-
 def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert any bytes, two of which may open and close one cell, and read by the slow reader too.
 
@@ -79,7 +72,6 @@ def _csv(
     folder: Path,
     base: Sequence[bytes],
     rows: Sequence[bytes],
-    quotes: bool = True,
 ) -> None:
     end = [base[0].rstrip(b"\r\n")] * (rng.random() < 0.2)
     base, together = [*base, *end], [*tally.placed(rng, base, rows), *end]
@@ -88,7 +80,7 @@ def _csv(
 
     def lines(rows: Sequence[bytes]) -> list[Any]:
         readers.write(path, [header, b"\n", *rows])
-        return readers.csv_rows(path, columns, columns[2:], quotes)
+        return readers.csv_rows(path, columns, columns[2:])
 
     with readers.limits(RECORD, LOOKAHEAD, rng.choice(BLOCKS)):
         found.check_union(lines, base, rows, together, together)

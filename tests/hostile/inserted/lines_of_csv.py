@@ -55,12 +55,6 @@ def pool(quotes: bool, end: bytes, inert: bool = True) -> list[bytes]:
     return rows
 
 
-def pool_without_quotes(end: bytes) -> list[bytes]:
-    """Return rows of a base that is read without quotes: they are ordinary characters."""
-    contents = enumerate((*_PLAIN, b'"a', b'b"'))
-    return [b"base-%d,%s,%d" % (n, what, n) + end for n, what in contents]
-
-
 def of_a_table(rng: random.Random | None, number: int) -> bytes:
     """Return a row of all columns of the `layouts`, with hostile cells if there is chance."""
     cells = [cell.encode() for cell in layouts.texts_of(number)]
