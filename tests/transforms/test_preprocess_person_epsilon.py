@@ -76,14 +76,6 @@ def test_options_without_an_effect_are_refused(statistic, name):
         released(statistic)
 
 
-def test_a_median_needs_no_sensitivity():
-    for given in (3, "auto"):
-        with pytest.raises(ValueError, match="sensitivity must be left out: a Median"):
-            released(dp.Median("v"), sensitivity=given)
-    with pytest.raises(ValueError, match="statistic must be Sum, Max"):
-        released(dp.Preprocessed("v", "median", sensitivity=3))
-
-
 def test_a_median_of_weights():
     """More people have 11, but 300 of them count 0.8 each: that is less than the others' 260."""
     groups = [(300, 8000, 11.0), (260, 10_000, 7.0)]
@@ -125,6 +117,8 @@ def test_rows_with_no_public_epsilon_are_dropped():
     ("options", "message"),
     [
         ({"statistic": dp.Mean("v")}, "statistic must be Sum, Max"),
+        ({"statistic": dp.Median("v"), "sensitivity": 3}, "sensitivity must be left out: a Media"),
+        ({"statistic": dp.Preprocessed("v", "median", sensitivity=3)}, "statistic must be Sum, M"),
         ({"epsilons": None}, "epsilons must be a list"),
         ({"person_epsilon": None}, "person_epsilon must be"),
         ({"epsilons": [1.0, 2.0]}, "budget must be the largest"),

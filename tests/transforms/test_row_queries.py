@@ -275,26 +275,6 @@ def test_types_go_on_to_the_release(tmp_path: Path) -> None:
         _ = made | dp.PrivateAggregate("who", [dp.Sum("spent", clip=3)], dp.Budget(1.0))
 
 
-def test_a_job_and_its_mapping(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    source, out = tmp_path / "in.csv", str(tmp_path / "out.csv")
-    lines = [f"{person},2026-11-2{person % 10},1.5,{person % 2}" for person in range(4_000)]
-    source.write_text("\n".join(["who,day,spent,kept", *lines]))
-    query = "SELECT who, dayname(CAST(day AS DATE)) AS day, spent * 2 AS spent FROM rows WHERE kept = '1'"
-    words = ["--input", str(source), "--output", out, "--person", "who", "--partition", "day"]
-    words += ["--count", "--sum", "spent,clip=9", "--public_partitions", "Saturday,Monday"]
-    words += ["--epsilon", "5", "--runner", "FnApiRunner", "--query", query]
-    with pytest.raises(SystemExit):
-        aggregate.main(words)
-    said = capfd.readouterr().err
-    assert "query must fit the columns" in said and "CAST(spent AS DOUBLE); numbers" in said
-    assert aggregate.main([*words, "--numbers", "spent"]) == 0
-    released = dp.Released.read(out)
-    found = {row["day"]: row["sum_spent"] for row in released.table.to_pylist()}
-    # Odd people on 21, 23, 25, 27 and 29 November: a Saturday, a Monday, ...
-    assert all(abs(found[day] - 1_200) < 100 for day in ("Saturday", "Monday"))
-    assert released.record["job"]["query"] == query
-
-
 TYPES = {
     "STRUCT": ("v.f", pa.struct([("f", pa.string())])),
     "LIST": ("v", pa.list_(pa.int64())),
@@ -403,22 +383,29 @@ def test_a_period_that_no_line_can_name_is_refused(columns: str) -> None:
     assert release.period_source == "day"
 
 
-def test_plan_and_table_say_what_a_period_is_and_its_first_and_last_hour(
+def test_a_job_whose_query_computes_its_period(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [f"u{n},2026-11-0{n % 9 + 1} 10:00" for n in range(900)]
-    (tmp_path / "in.csv").write_text("\n".join(["who,tm", *rows]))
-    words = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
-    words += ["--person", "who", "--count", "--epsilon", "1", "--runner", "FnApiRunner"]
-    words += ["--query", "SELECT who, CAST(tm AS DATE) AS tag FROM rows", "--period", "tag"]
-    words += ["--ledger_period", "2026-11-02..2026-11-03", "--quiet"]
-    ledger = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "1"]
+    source, out = tmp_path / "in.csv", str(tmp_path / "out.csv")
+    lines = [f"u{n},2026-11-0{n % 9 + 1} 10:00,1.5,{n % 2}" for n in range(900)]
+    source.write_text("\n".join(["who,tm,spent,kept", *lines]))
+    query = "SELECT who, CAST(tm AS DATE) AS tag, spent * 2 AS spent FROM rows WHERE kept = '1'"
+    words = ["--input", str(source), "--output", out, "--person", "who", "--runner", "FnApiRunner"]
+    words += ["--count", "--sum", "spent,clip=9", "--epsilon", "5", "--query", query, "--quiet"]
+    words += ["--period", "tag", "--ledger_period", "2026-11-02..2026-11-03"]
+    with pytest.raises(SystemExit):
+        aggregate.main(words)
+    said = capfd.readouterr().err
+    assert "query must fit the columns" in said and "CAST(spent AS DOUBLE); numbers" in said
+    words += ["--numbers", "spent", "--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "5"]
     for further in (["--plan"], []):
-        assert aggregate.main([*words, *ledger, *further]) == 0
+        assert aggregate.main([*words, *further]) == 0
         said = " ".join(capfd.readouterr().out.split())
         assert "tag is CAST(tm AS DATE); times of a query are in UTC" in said
         assert "from 2026-11-02 00:00 to 2026-11-03 24:00" in said
-        assert "per person and CAST(tm AS DATE): epsilon 1 of 1" in said
-    found = dp.Released.read(str(tmp_path / "out.csv"))
+        assert "per person and CAST(tm AS DATE): epsilon 5 of 5" in said
+    found = dp.Released.read(out)
+    assert abs(found.table["sum_spent"][0].as_py() - 300) < 100
+    assert found.record["job"]["query"] == query
     assert found.record["parameters"]["period_source"] == "CAST(tm AS DATE)"
     assert "tag is CAST(tm AS DATE)" in found.report()
