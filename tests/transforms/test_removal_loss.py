@@ -91,8 +91,6 @@ def test_bad_parameters_are_refused() -> None:
         ({"partitions": [0, 1]}, "partitions must be PublicPartitions or PrivatePartitions"),
         ({"partitions": dp.PublicPartitions([(0, 1)])}, "one part per partition column"),
         ({"bounds": 3}, "bounds must be ContributionBounds"),
-        ({"shards": 3}, "shards must be a power of two"),
-        ({"partition": ["a b", "a_b"]}, "must have different names"),
     ],
 )
 def test_wrong_calls_of_the_loss_are_refused_when_built(

@@ -7,7 +7,6 @@ from typing import Any
 
 from tests.hostile.inserted import lines_of_csv, lines_of_json, readers, tally
 from tests.hostile.inserted.tally import Tally
-from tests.transforms.io.test_records import slow_rows
 
 # So short that a few hundred bytes cross all of them.
 RECORD, LOOKAHEAD = 64, 512
@@ -43,27 +42,6 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     while len(rows) > 1 and lines_of_csv.closes(rows[-1]):
         rows[-1] = lines_of_csv.raw(rng, LOOKAHEAD)
     _csv(rng, found, folder, base, rows)
-
-
-def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
-    """Insert any bytes, two of which may open and close one cell, and read by the slow reader too.
-
-    Nothing is promised for other rows here, but what the rules make of the whole text.
-    """
-    end = rng.choice((b"\n", b"\r\n"))
-    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
-    rows = [lines_of_csv.of_any_sort(rng, LOOKAHEAD) for _ in _inserted(rng)]
-    header, quotes = b",".join(lines_of_csv.HEADER), rng.random() < 0.8
-    text = b"".join([header, end, *tally.placed(rng, base, rows)])
-    path = readers.write(folder / "r.csv", [text])
-    lookahead = rng.choice((20, 100, LOOKAHEAD))
-    with readers.limits(RECORD, lookahead, rng.choice(BLOCKS)):
-        found.check(
-            rows,
-            lambda: slow_rows(text, header, quotes, RECORD, lookahead) or (),
-            lambda: readers.csv_rows(path, header.decode().split(","), (), quotes),
-            (text, lookahead, quotes),
-        )
 
 
 def _csv(
