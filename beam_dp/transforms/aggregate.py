@@ -20,6 +20,7 @@ from beam_dp.mechanisms.planning.request import Request
 from beam_dp.text.plan import Plan, Record, cost, describe, protected
 from beam_dp.transforms import run_record, suppress_unreliable
 from beam_dp.transforms.partitions import (
+    BOUNDS,
     Partitions,
     PrivatePartitions,
     PublicPartitions,
@@ -227,8 +228,7 @@ class PrivateAggregate(RowsOfPeople):
         limits = [each for each in (self._bounds.max_partitions, count) if each is not None]
         chosen = self._bounds.is_automatic and not self._others
         rule = "be given where partitions are selected privately"
-        hint = "Write bounds=dp.ContributionBounds(partitions=3)."
-        checks.require(chosen or bool(limits), _SUBJECT, "bounds.partitions", rule, hint)
+        checks.require(chosen or bool(limits), _SUBJECT, "bounds.partitions", rule, BOUNDS)
         request = Request(
             tuple(self.metrics),
             budget,

@@ -84,13 +84,10 @@ def check(
     """
     kind = rows.element_type
     if kind in _NO_ROWS or isinstance(kind, TupleConstraint):
-        raise checks.ParameterTypeError(
-            subject,
-            "its input",
-            "hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not "
-            f"{getattr(kind, '__name__', kind)}",
-            'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
-        )
+        shown = getattr(kind, "__name__", kind)
+        rule = f"hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not {shown}"
+        hint = 'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).'
+        raise checks.ParameterTypeError(subject, "its input", rule, hint)
     known, *_ = known_of(rows)
     columns: dict[str, Sequence[str]] = {}
     if given is not None:

@@ -37,23 +37,14 @@ PLACES = (
 )
 STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT count(*) FROM rows, 'stops.csv' AS s
-    SELECT count(*) FROM rows CROSS JOIN rows AS s
-    SELECT count(*) FROM rows NATURAL JOIN stops
-    SELECT count(*) FROM rows POSITIONAL JOIN stops
     SELECT count(*) FROM rows, LATERAL (SELECT rows.x) AS s
     WITH t AS (SELECT * FROM rows) SELECT count(*) FROM t
     WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM rows
-    WITH t AS (SELECT max(x) AS m FROM rows) SELECT sum(m) FROM t
     WITH t AS (SELECT store, max(x) AS m FROM rows GROUP BY store) SELECT sum(m) FROM t
-    WITH t AS (SELECT visitor_id, list(x) AS m FROM rows GROUP BY visitor_id) SELECT count(*) FROM t
-    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id HAVING m > 1) SELECT sum(m) FROM t
-    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id), u AS (SELECT * FROM t) SELECT sum(m) FROM u
     WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t JOIN t AS u USING (m)
     WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t WHERE m > (SELECT avg(m) FROM t)
-    WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT 2) SELECT count(*) FROM t
     WITH t AS MATERIALIZED (SELECT 1) SELECT count(*) FROM rows
     SELECT count(*) FROM (SELECT * FROM rows LIMIT 1)
-    SELECT count(*) FROM (VALUES (1), (2)) AS t
     SELECT count(*) FROM read_csv('a.csv')
     SELECT count(*) FROM main.rows
     SELECT count(*) FROM rows AS r (a, b)
@@ -66,7 +57,6 @@ STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT * FROM rows
     SELECT x, count(*) FROM rows
     SELECT x FROM rows GROUP BY x
-    SELECT 1 AS one FROM rows
     SELECT x + 1 AS y FROM rows ORDER BY y
     SELECT count(*) AS n FROM rows QUALIFY n > 1
     SELECT count(*) AS n, rank() OVER (ORDER BY x) AS r FROM rows
@@ -75,7 +65,6 @@ STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT count(*) AS n FROM rows ORDER BY x
     SELECT count(*) AS n FROM rows ORDER BY ALL
     SELECT count(*) AS n FROM rows ORDER BY 2
-    SELECT count(*) AS n FROM rows ORDER BY (SELECT 1)
     SELECT count(*) AS n FROM rows LIMIT (SELECT 1)
     SELECT count(*) AS n FROM rows GROUP BY 2
     SELECT count(*) AS n FROM rows GROUP BY 1
@@ -98,22 +87,17 @@ STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT quantile_cont(x) AS n FROM rows
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x DESC) AS n FROM rows
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS n FROM rows
-    SELECT sum(sum(x)) AS n FROM rows
     SELECT x, grouping(x) AS g, count(*) FROM rows GROUP BY ROLLUP (x)
     SELECT a, b, c, count(*) FROM rows GROUP BY CUBE (a, b, c)
     SELECT a, b, count(*) FROM rows GROUP BY GROUPING SETS ((a), (b))
     SELECT a, count(*) FROM rows GROUP BY GROUPING SETS ((a), (a))
     PIVOT rows ON x USING sum(y)
-    UNPIVOT rows ON x, y INTO NAME a VALUE b
     DESCRIBE rows
     EXPLAIN SELECT count(*) FROM rows
     FROM rows
-    VALUES (1)
     INSERT INTO rows VALUES (1)
     CREATE TABLE a AS SELECT count(*) FROM rows
     COPY (SELECT count(*) FROM rows) TO 'a.csv'
-    ATTACH 'a.db'
-    SET threads = 4
     SELECT count(*) FROM rows WHERE
     x > 1"""
 LINE = "^(Select: statement|Rows: query|release: post_process|PrivateTables: |.*: output columns|also_by|Quantile: p)"

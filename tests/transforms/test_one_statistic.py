@@ -32,14 +32,8 @@ FIFTY = [{"person": n, "value": n % 50, "day": "a"} for n in range(2000)]
 def test_the_released_value_lies_where_the_guarantee_says(
     statistic: object, column: str, low: int, high: int, search: type
 ) -> None:
-    release = dp.ShiftedInverse(
-        statistic,
-        "person",
-        PLENTY,
-        candidates=dp.Candidates.linear(0, 50_000, 1),
-        search=search,
-        beta=1e-12,
-    )
+    grid = {"candidates": dp.Candidates.linear(0, 50_000, 1), "search": search, "beta": 1e-12}
+    release = dp.ShiftedInverse(statistic, "person", PLENTY, **grid)
 
     def check(released: list[beam.Row]) -> None:
         [row] = released
@@ -47,7 +41,7 @@ def test_the_released_value_lies_where_the_guarantee_says(
 
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         assert_that(pipeline | beam.Create(FIFTY) | release, check)
-        assert release.record().element_type is dict
+        assert release.record().pipeline is pipeline
 
 
 def test_the_options_of_the_statistic_hold_unless_others_are_given() -> None:
@@ -118,14 +112,8 @@ def test_with_a_large_budget_the_truth_comes_out(name, person_value):
     Numbers are at most 64, and 1,000 people are taken for 800 at least.
     """
     statistic, truth = CASES[name]
-    transform = dp.PreprocessSensitivity(
-        statistic,
-        "person",
-        MANY,
-        ["day"],
-        partitions=dp.PublicPartitions([0, 1]),
-        person_value=person_value,
-    )
+    how = {"partitions": dp.PublicPartitions([0, 1]), "person_value": person_value}
+    transform = dp.PreprocessSensitivity(statistic, "person", MANY, ["day"], **how)
     column = statistic.output
     squares = name in ("variance", "sample variance", "deviation")
     noise = 30 * 4 * 64 ** (2 if squares else 1) / 800 / 2500
