@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import decimal
 import json
+import math
 import random
 import time
 
@@ -176,7 +177,7 @@ def places(rng: random.Random, good: int, hostile: int) -> list[list[int]]:
     """Return orders of rows: the hostile ones, behind the good, before, behind and among them."""
     first, last = list(range(good)), list(range(good, good + hostile))
     mixed = rng.sample(first + last, good + hostile)
-    single = [[*first[:at], rng.choice(last), *first[at:]] for at in range(0, good + 1, 3)]
+    single = [[*first[:at], rng.choice(last), *first[at:]] for at in (0, good // 2, good)]
     return [last + first, first + last, mixed, *single]
 
 
@@ -249,8 +250,8 @@ def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: s
         made |= {name: pa.array([whole]) for name in columns if name in "sv"}
         batch = pa.record_batch(made)
         engine.bound(batch.schema)
-        taken = []
-        for _ in range(3):  # others may use the machine meanwhile
+        taken = [math.inf]
+        while len(taken) < 4 and min(taken) >= SECONDS:  # others may use the machine meanwhile
             start = time.monotonic()
             found = list(engine.rows(batch))
             taken.append(time.monotonic() - start)

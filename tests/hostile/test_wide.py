@@ -40,7 +40,7 @@ from tests.doubles import ZeroNoise, compile_program
 from tests.relations import KEY, bundle, grouped
 
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
-UNITS = [LEAST, *(Fraction(10) ** power for power in (-22, -6, 0, 19)), MOST]
+UNITS = [LEAST, *(Fraction(10) ** power for power in (-22, -6, 19)), MOST]
 GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
@@ -65,7 +65,6 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         sums.Sum("v", unit=unit, search=dp.AboveThreshold),
         mean.Mean("v", unit=unit),
         mean.Mean("v", unit=unit, per="person"),
-        dp.Preprocessed("v", "mean", unit=unit),
         dp.Ratio("v"),
         dp.Ratio("v", per="person"),
         dp.Ratio("v", method="kulesza_suresh_wang"),
@@ -82,7 +81,6 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         dp.Preprocessed("v", "standard_deviation", unit=unit, sensitivity=MOST),
         preprocessed.Preprocessed("v", "mean", unit=unit, empty=MOST),
         preprocessed.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
-        dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
         dp.BlackBox("v", sum, candidates=LISTED, unit=unit, blocks=50, person_value="sum"),
     ]
     for extreme in (quantiles.Max, quantiles.Min):
@@ -136,15 +134,9 @@ class Case:
 
     @functools.cached_property
     def program(self) -> Program:
-        max_rows_per_partition = self.bounds.max_rows_per_partition or 5
-        return compile_program(
-            self.asked,
-            GENEROUS,
-            3,
-            max_rows_per_partition=max_rows_per_partition,
-            others=self.others,
-            partitions=3,
-        )
+        rows = self.bounds.max_rows_per_partition or 5
+        how = {"max_rows_per_partition": rows, "others": self.others, "partitions": 3}
+        return compile_program(self.asked, GENEROUS, 3, **how)
 
 
 def cases(unit: Fraction) -> Iterator[Case]:
@@ -238,7 +230,7 @@ def check(case: Case, rows: list[Any]) -> None:
             assert changed <= JOINT
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
 def test_wide_columns_are_released_with_noise(unit: Fraction) -> None:
     """With real noise, whose integers are wide where the unit makes them so."""

@@ -9,26 +9,11 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
 from beam_dp import testing
-
-SEEN: list[Any] = []
-
-
-def see(element: Any) -> None:
-    SEEN.append(element)
-
-
-def released(given: Iterable[object], transform: beam.PTransform, **options: Any) -> list[beam.Row]:
-    SEEN.clear()
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    with beam.Pipeline(options=flags) as pipeline:
-        _ = pipeline | beam.Create(list(given)) | transform | "See" >> beam.Map(see)
-    return list(SEEN)
+from tests.hostile.support import released
 
 
 def visit(person: object, day: object, value: object) -> dict[str, object]:
@@ -112,7 +97,7 @@ class Visit(typing.NamedTuple):
 
 
 def schema_of(transform: beam.PTransform, kind: Any = None) -> dict[str, Any]:
-    given = beam.Pipeline(runner="FnApiRunner") | beam.Create([0]) | beam.Map(see)
+    given = beam.Pipeline(runner="FnApiRunner") | beam.Create([0]) | beam.Map(lambda one: one)
     given.element_type = kind or given.element_type
     found = (given | transform).element_type
     assert isinstance(found, RowTypeConstraint)
@@ -150,9 +135,19 @@ def test_the_order_of_private_partitions_is_that_of_hashes() -> None:
     assert len(orders[0]) == 20
 
 
+def test_a_bound_is_given_where_none_can_be_chosen() -> None:
+    for metric, bounds in (
+        (dp.BlackBox("v", len), None),
+        (dp.Max("v"), dp.ContributionBounds(None)),
+    ):
+        with pytest.raises(
+            ValueError, match="bounds.partitions must be given where partitions are"
+        ):
+            dp.PrivateAggregate("p", [metric], dp.Budget(1, 1e-6), ["day"], bounds)
+
+
 def test_a_row_quantile_of_nobody_says_that_it_says_nothing():
     """Its number of rows may be 0, where no rank means anything. (The noise is 0 but for e^-100.)"""
     transform = dp.PrivateAggregate("person", [dp.Median("value", per="row")], dp.Budget(1e4))
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = pipeline | beam.Create([]) | transform
-        assert_that(found | beam.Map(lambda row: row.median_value_rank_error), equal_to([math.inf]))
+    [row] = released([], transform)
+    assert row.median_value_rank_error == math.inf

@@ -9,13 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from tests.hostile import support
+from tests.hostile.support import released as run
 from tests.relations import (
     ONE_OWNER,
     PIPED,
@@ -59,12 +57,6 @@ def in_form(rows: Rows, form: str) -> list[Any]:
     table = as_table(rows[9:])
     mixed = [table.slice(0, 7), *table.slice(7).to_batches(max_chunksize=9)]
     return as_dicts(rows) if form == "dict" else [*as_dicts(rows[:9]), *mixed]
-
-
-def run(given: Sequence[Any], transform: beam.PTransform, **flags: Any) -> list[Any]:
-    options = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **flags})
-    with beam.Pipeline(options=options) as pipeline:
-        return support.keep(support.start(pipeline, given) | transform)
 
 
 def found(

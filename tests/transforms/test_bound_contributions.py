@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.coders import registry
-from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.transforms.columns import layout, plain_values
@@ -32,10 +31,8 @@ def bounded(
 ) -> list[tuple[Any, ...]]:
     """Return the kept rows of a pipeline as sorted tuples."""
     repeats = options.pop("repeats", 0)
-    flags = {"runner": "FnApiRunner", "direct_runner_bundle_repeat": repeats}
-    with beam.Pipeline(options=PipelineOptions.from_dictionary(flags)) as pipeline:
-        transform = dp.BoundContributions("person", ["day"], bounds, values, **options)
-        seen = support.keep(support.start(pipeline, rows) | transform)
+    transform = dp.BoundContributions("person", ["day"], bounds, values, **options)
+    seen = support.released(rows, transform, direct_runner_bundle_repeat=repeats)
     return sorted((tuple(row) for row in seen), key=repr)
 
 

@@ -52,31 +52,21 @@ def numbers(data: Any, **options: Any) -> list[dict[str, Any]]:
     ]
 
 
-def uuid_files(folder: Path) -> Iterator[str]:
-    """Write files with UUIDs as Arrow, as others, and as DuckDB write them."""
+def test_uuids_are_people_and_keys(tmp_path: Path) -> None:
+    """Of Arrow, and of files as others, and as DuckDB write them."""
     ids = pa.array([person.bytes for person in TWICE], pa.uuid())
     table = pa.table({"who": ids, "key": ids})
-    for name, stored in (("arrow", True), ("other", False)):
-        pq.write_table(table, folder / f"{name}.parquet", store_schema=stored)
-        yield str(folder / f"{name}.parquet")
+    other, engines = str(tmp_path / "other.parquet"), f"{tmp_path}/duckdb.parquet"
+    pq.write_table(table, other, store_schema=False)
     texts = pa.table({"u": [str(person) for person in TWICE]})
     with duckdb.connect() as engine:
         engine.register("texts", texts)
         select = "SELECT u::UUID AS who, u::UUID AS key FROM texts"
-        engine.execute(f"COPY ({select}) TO '{folder}/duckdb.parquet' (FORMAT parquet)")
-    yield f"{folder}/duckdb.parquet"
-
-
-def test_uuids_are_people_and_keys(tmp_path: Path) -> None:
+        engine.execute(f"COPY ({select}) TO '{engines}' (FORMAT parquet)")
     text = [str(person) for person in PEOPLE]
-    ids = pa.array([person.bytes for person in TWICE], pa.uuid())
-    tables = [pa.table({"who": ids, "key": ids}), pa.table({"who": TWICE_TEXT, "key": ids})]
-    for data in [*uuid_files(tmp_path), *tables]:
+    for data in (table, table.set_column(0, "who", texts["u"]), other, engines):
         found = numbers(data, partition="key", keys=text)
         assert found == [{"key": key, "count": 2, "people_count": 1} for key in text]
-
-
-TWICE_TEXT = [str(person) for person in TWICE]
 
 
 def test_numeric_is_added_exactly_and_is_no_id() -> None:
