@@ -596,7 +596,7 @@ class _Engine:
         Results of literals, as paddings, are some times as large as cells, so that few bytes are
         taken at a time.
         """
-        if len(batch) > 1 and _text_bytes(batch) > _AT_ONCE:
+        if len(batch) > 1 and sum(map(_bytes_of, batch.columns)) > _AT_ONCE:
             yield from self._halves(batch)
             return
         try:
@@ -736,12 +736,8 @@ def _short(batch: pa.RecordBatch) -> pa.RecordBatch:
     return plain
 
 
-def _text_bytes(batch: pa.RecordBatch) -> int:
-    """Return how many bytes of text a batch has, where each cell stands for itself."""
-    return sum(map(_bytes_of, batch.columns))
-
-
 def _bytes_of(cells: pa.Array) -> int:
+    """Return how many bytes of text a column has, where each cell stands for itself."""
     words = cells.dictionary if _is_coded(cells) else cells
     if not _is_text(words):
         return 0

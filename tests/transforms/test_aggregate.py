@@ -97,7 +97,7 @@ class Visit(typing.NamedTuple):
 
 
 def schema_of(transform: beam.PTransform, kind: Any = None) -> dict[str, Any]:
-    given = beam.Pipeline(runner="FnApiRunner") | beam.Create([0]) | beam.Map(lambda one: one)
+    given = beam.Pipeline(runner="FnApiRunner") | beam.Create([visit(1, 2, 3)])
     given.element_type = kind or given.element_type
     found = (given | transform).element_type
     assert isinstance(found, RowTypeConstraint)
