@@ -236,6 +236,7 @@ def test_wide_columns_are_released_with_noise(unit: Fraction) -> None:
     """With real noise, whose integers are wide where the unit makes them so."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for case in cases(unit):
+        every = list(cases(unit))
+        for case in [*every[:3], *every[3::4]]:  # some of those with epsilons of people's own
             _, found = released(case, [*rows_of(1.0), giant(1e308)], Noise())
             assert set(found) == set(DAYS)
