@@ -86,11 +86,12 @@ def test_it_does_not_tell_no_row_from_one(tmp_path: Path) -> None:
             path = str(tmp_path / f"{len(rows)}.csv")
             _ = released | dp.WriteRows(path, record=release.record())
         records.append(json.loads(Path(f"{path}.json").read_text()))
-    for name in "spent", "composition", "partitions_of_one_person", "selection":
+    for name in "spent", "composition", "partitions_of_one_person":
         none, one = (record[name] for record in records)
         assert none == one
     none, one = ([r["mechanism"] for r in record["releases"]] for record in records)
     assert none == one and records[0]["releases"][0]["clip"]["clips"] == []
+    assert all(record["selection"].startswith("a partition with ") for record in records)
 
 
 @dataclasses.dataclass
