@@ -20,13 +20,12 @@ from beam_dp.mechanisms.planning.request import Request
 from beam_dp.text.plan import Plan, Record, cost, describe, protected
 from beam_dp.transforms import run_record, suppress_unreliable
 from beam_dp.transforms.partitions import (
+    BOUNDS,
     Partitions,
     PrivatePartitions,
+    PublicPartitions,
     check_bounds,
     check_partitions,
-    limit_of,
-    max_partitions_of,
-    partition_count,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
@@ -124,16 +123,12 @@ class PrivateAggregate(RowsOfPeople):
             self.bounds = self._bounds = check_bounds(_SUBJECT, self.bounds, self.metrics)
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
-        if self._others:
             asked = self.metrics, self._bounds, self.partitions
             self.metrics = guards.check_several(_SUBJECT, *asked, self.people_columns)
         if type(self.budget) is not Budget:
-            raise checks.ParameterTypeError(
-                _SUBJECT,
-                "budget",
-                f"be a Budget, not {checks.shown(self.budget)}",
-                "Write budget=dp.Budget(epsilon=1.0).",
-            )
+            rule = f"be a Budget, not {checks.shown(self.budget)}"
+            hint = "Write budget=dp.Budget(epsilon=1.0)."
+            raise checks.ParameterTypeError(_SUBJECT, "budget", rule, hint)
         checks.boolean(_SUBJECT, "nonnegative", self.nonnegative)
         if self.suppress is not None:
             if not isinstance(self.suppress, SuppressUnreliable):
@@ -164,13 +159,9 @@ class PrivateAggregate(RowsOfPeople):
         self._check_input(pcoll, (column.name for column in self._program.columns))
         guards.warn_of_unusual(_SUBJECT, self.budget)
         draws = draws_of(_SUBJECT, pcoll.pipeline)
-        checks.require(
-            self._drawn is None,
-            _SUBJECT,
-            "each object",
-            "be applied once, not twice: a second application spends the budget again",
-            "Make another object, with a budget of its own.",
-        )
+        rule = "be applied once, not twice: a second application spends the budget again"
+        hint = "Make another object, with a budget of its own."
+        checks.require(self._drawn is None, _SUBJECT, "each object", rule, hint)
         self._layout = layout = self._laid_out(self._program.columns)
         is_engine = guards.may_recompute(pcoll.pipeline)
         places = draw_once.BucketPartitions(
@@ -227,23 +218,26 @@ class PrivateAggregate(RowsOfPeople):
         Raises:
             ValueError: if the release has not been applied to rows yet.
         """
-        return run_record.of(self, self._drawn, self._program, job)
+        return run_record.of(self, job)
 
     def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
-        if self._bounds.is_automatic and not self._others:
-            ladder = edges_up_to(limit_of(self._bounds, asked))
-        else:
-            ladder = (max_partitions_of(_SUBJECT, self._bounds, asked),)
+        count = 1 if asked is None else None
+        if isinstance(asked, PublicPartitions):
+            count = len(asked.keys)
+        limits = [each for each in (self._bounds.max_partitions, count) if each is not None]
+        chosen = self._bounds.is_automatic and not self._others
+        rule = "be given where partitions are selected privately"
+        checks.require(chosen or bool(limits), _SUBJECT, "bounds.partitions", rule, BOUNDS)
         request = Request(
             tuple(self.metrics),
             budget,
-            ladder,
+            edges_up_to(min(limits, default=None)) if chosen else (min(limits),),
             max_partitions=self._bounds.max_partitions,
             max_rows_per_partition=self._bounds.max_rows_per_partition,
             selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
             others=tuple(self._others),
-            partitions=partition_count(asked),
+            partitions=count,
         )
         return compile_program(request)
 
@@ -251,12 +245,7 @@ class PrivateAggregate(RowsOfPeople):
         """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.max_partitions is None and not self._others
         plan = describe(self._program, unbounded=free)
-        unit = protected(
-            [self._subject, *self._others],
-            self.period,
-            cost(self.budget),
-            self.ledger_period,
-            self._source,
-        )
+        owners, paid = [self._subject, *self._others], cost(self.budget)
+        unit = protected(owners, self.period, paid, self.ledger_period, self._source)
         text = cautions(self.budget)
         return dataclasses.replace(plan, cautions=text, owners=unit, period=self.period)

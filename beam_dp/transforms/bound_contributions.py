@@ -28,7 +28,7 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public
+from beam_dp.transforms.partitions import BOUNDS, PublicPartitions, check_bounds, check_public
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import output_names, quick_steps, shard_number
 from beam_dp.transforms.stages.bound_and_summarise import gather
@@ -188,14 +188,9 @@ class BoundContributions(RowsOfPeople):
         self._check_names()
         self.values = checks.columns(_SUBJECT, "values", self.values)
         self.bounds = check_bounds(_SUBJECT, self.bounds)
-        checks.require(
-            self.bounds.max_partitions is not None
-            or self.bounds.max_rows_per_partition is not None,
-            _SUBJECT,
-            "bounds",
-            "have at least one limit, not none",
-            "Write bounds=dp.ContributionBounds(partitions=3).",
-        )
+        limits = self.bounds.max_partitions, self.bounds.max_rows_per_partition
+        rule = "have at least one limit, not none"
+        checks.require(any(limits), _SUBJECT, "bounds", rule, BOUNDS)
         self._wanted = tuple(dict.fromkeys((self._subject, *self._partition, *self.values)))
         output_names.check_names(_SUBJECT, self._wanted, ())
         self.partitions = check_public(_SUBJECT, self._partition, self.partitions)

@@ -38,9 +38,12 @@ _TYPES = {
     for kind in (*ARROW_TYPES, *_TIMES)
     for which in (kind, kind | None)
 }
-_Forms = Mapping[str, frozenset[str]]
-_Read = tuple[tuple[str, ...], dict[str, pa.DataType], _Forms]
-_read: weakref.WeakKeyDictionary[beam.PCollection[Any], _Read] = weakref.WeakKeyDictionary()
+Types = dict[str, pa.DataType]
+Forms = Mapping[str, frozenset[str]]
+Known = tuple[Sequence[str] | None, Types, Forms]
+"""The columns of rows, the types of those whose type is known, and how cells are written."""
+_NO_FORMS: Forms = MappingProxyType({})
+_read: weakref.WeakKeyDictionary[beam.PCollection[Any], Known] = weakref.WeakKeyDictionary()
 
 
 class UnknownColumns(UserWarning):
@@ -50,8 +53,8 @@ class UnknownColumns(UserWarning):
 def remember(
     rows: beam.PCollection[Any],
     columns: Sequence[str],
-    types: dict[str, pa.DataType],
-    forms: _Forms = MappingProxyType({}),
+    types: Types,
+    forms: Forms = _NO_FORMS,
 ) -> beam.PCollection[Any]:
     """Return the collection, whose rows have these columns and no other.
 
@@ -81,25 +84,24 @@ def check(
     """
     kind = rows.element_type
     if kind in _NO_ROWS or isinstance(kind, TupleConstraint):
-        raise checks.ParameterTypeError(
-            subject,
-            "its input",
-            "hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not "
-            f"{_shown(kind)}",
-            'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
-        )
+        shown = getattr(kind, "__name__", kind)
+        rule = f"hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not {shown}"
+        hint = 'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).'
+        raise checks.ParameterTypeError(subject, "its input", rule, hint)
+    known, *_ = known_of(rows)
+    columns: dict[str, Sequence[str]] = {}
     if given is not None:
-        there = checks.columns(subject, "columns", given)
-        _compare(subject, wanted, there, "that columns=[...] names")
-    fields = fields_of(rows)
-    if fields is not None:
-        _compare(subject, wanted, [name for name, _ in fields], "of its rows")
-    elif rows in _read:
-        _compare(subject, wanted, _read[rows][0], "that ReadRows reads")
-    elif given is None and kind not in _BATCHES:
-        warn(
-            subject, "rows without a schema are given, and no columns=[...] that they have", wanted
-        )
+        columns["that columns=[...] names"] = checks.columns(subject, "columns", given)
+    if known is not None:
+        columns["that ReadRows reads" if rows in _read else "of its rows"] = known
+    for whose, there in columns.items():
+        for name in wanted:
+            rule = f"be one of the columns {whose}: {checks.listed(there)}"
+            near = checks.near(name, there)
+            checks.require(name in there, subject, f"column {name!r}", rule, near)
+    if not columns and kind not in _BATCHES:
+        why = "rows without a schema are given, and no columns=[...] that they have"
+        warn(subject, why, wanted)
 
 
 def warn(subject: str, why: str, wanted: Sequence[str]) -> None:
@@ -119,37 +121,10 @@ def fields_of(rows: beam.PCollection[Any]) -> Sequence[tuple[str, Any]] | None:
     return kind._fields if kind is not None else None
 
 
-def names_of(rows: beam.PCollection[Any]) -> list[str] | None:
-    """Return the names of the columns; None where they are not known."""
+def known_of(rows: beam.PCollection[Any]) -> Known:
+    """Return what is known of the columns of rows."""
     if rows in _read:
-        return list(_read[rows][0])
+        return _read[rows]
     fields = fields_of(rows)
-    return fields if fields is None else [name for name, _ in fields]
-
-
-def types_of(rows: beam.PCollection[Any]) -> dict[str, pa.DataType]:
-    """Return the Arrow types of the columns whose type is known, by name."""
-    if rows in _read:
-        return _read[rows][1]
-    fields = fields_of(rows) or ()
-    return {name: _TYPES[kind] for name, kind in fields if kind in _TYPES}
-
-
-def forms_of(rows: beam.PCollection[Any]) -> _Forms:
-    """Return how the cells of columns are written, by name, as far as it was looked at."""
-    return _read[rows][2] if rows in _read else {}
-
-
-def _compare(subject: str, wanted: Sequence[str], there: Sequence[str], whose: str) -> None:
-    for name in wanted:
-        checks.require(
-            name in there,
-            subject,
-            f"column {name!r}",
-            f"be one of the columns {whose}: {checks.listed(there)}",
-            checks.near(name, there),
-        )
-
-
-def _shown(kind: object) -> str:
-    return kind.__name__ if isinstance(kind, type) else str(kind)
+    names = None if fields is None else [name for name, _ in fields]
+    return names, {name: _TYPES[kind] for name, kind in fields or () if kind in _TYPES}, _NO_FORMS

@@ -115,30 +115,26 @@ class ShiftedInverse(OneStatistic):
 
     def _metrics(self) -> Sequence[Metric]:
         """Return the statistic as a metric that is released by a search."""
-        checks.require(
-            self.search not in NO_SEARCHES,
-            "ShiftedInverse",
-            "search",
-            f'be a search over the removal loss, not "{self.search}", which is none',
-            "Write dp.PrivateAggregate(metrics=[...]) for that.",
-        )
+        rule = f'be a search over the removal loss, not "{self.search}", which is none'
+        hint = "Write dp.PrivateAggregate(metrics=[...]) for that."
+        checks.require(self.search not in NO_SEARCHES, "ShiftedInverse", "search", rule, hint)
         search = self.search
         if search is None and getattr(self.statistic, "search", None) in NO_SEARCHES:
             search = AboveThreshold
         fields = {"search": search, "beta": self.beta, "candidates": self.candidates}
-        options: dict[str, Any] = {
-            name: value for name, value in fields.items() if value is not None
-        }
         if isinstance(self.statistic, Profiled):
-            return [dataclasses.replace(self.statistic, **options)]
+            return [dataclasses.replace(self.statistic, **_given(fields))]
         names = names_of(lambda kind: issubclass(kind, Profiled))
-        raise checks.ParameterTypeError(
-            "ShiftedInverse",
-            "statistic",
-            f"be {names}, not {shown(self.statistic)}",
+        rule = f"be {names}, not {shown(self.statistic)}"
+        hint = (
             "The number of people moves by 1 per person, and quantiles have a search of "
-            "their own: release these by PrivateAggregate(metrics=[...]).",
+            "their own: release these by PrivateAggregate(metrics=[...])."
         )
+        raise checks.ParameterTypeError("ShiftedInverse", "statistic", rule, hint)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _is_of_people(kind: type[Metric]) -> bool:
@@ -199,29 +195,21 @@ class PreprocessSensitivity(OneStatistic):
 
     def _metrics(self) -> Sequence[Metric]:
         """Return the statistic of people."""
-        names = ("person_value", "sensitivity")
-        options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
+        options = _given({"person_value": self.person_value, "sensitivity": self.sensitivity})
         statistic = self.statistic
         if self.person_epsilon is not None or self.epsilons is not None:
             return [personalised(statistic, self.person_epsilon, self.epsilons, options)]
         if not isinstance(statistic, Metric) or not _is_of_people(type(statistic)):
-            raise checks.ParameterTypeError(
-                "PreprocessSensitivity",
-                "statistic",
-                f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
-                'Write statistic=dp.Mean("minutes").',
-            )
+            rule = f"be one of {names_of(_is_of_people)}, not {shown(statistic)}"
+            hint = 'Write statistic=dp.Mean("minutes").'
+            raise checks.ParameterTypeError("PreprocessSensitivity", "statistic", rule, hint)
         if isinstance(statistic, OfNumbers) and not isinstance(statistic, OfPersonValues):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
             refuse(statistic, others, "in PreprocessSensitivity", ANOTHER_WAY)
             statistic = preprocessed(statistic)
         for name in options:
-            checks.require(
-                takes(statistic, name),
-                "PreprocessSensitivity",
-                name,
-                f"be left out: a {type(statistic).__name__} needs none",
-            )
+            rule = f"be left out: a {type(statistic).__name__} needs none"
+            checks.require(takes(statistic, name), "PreprocessSensitivity", name, rule)
         return [dataclasses.replace(statistic, **options)]
 
 

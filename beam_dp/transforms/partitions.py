@@ -20,6 +20,8 @@ from beam_dp.transforms.io.file_format import cells_of
 from beam_dp.transforms.io.read_rows import ReadRows, matched_files
 
 _SUBJECT = "PublicPartitions"
+_PUBLIC = "Write partitions=dp.PublicPartitions([1, 2, 3])."
+BOUNDS = "Write bounds=dp.ContributionBounds(partitions=3)."
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -51,24 +53,15 @@ class PublicPartitions:
     names: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __init__(self, keys: Iterable[object], names: tuple[str, ...] = ()) -> None:
-        no_list = isinstance(keys, (str, bytes, Mapping, beam.PCollection))
-        if no_list or not isinstance(keys, Iterable):
-            raise checks.ParameterTypeError(
-                "PublicPartitions",
-                "keys",
-                f"be a list of public keys, not {kind_of(keys)}",
-                "Write PublicPartitions([1, 2, 3]); what is in the data is not public. Of a file "
-                "that is: PublicPartitions.from_files(path, columns).",
-            )
+        hint = (
+            "Write PublicPartitions([1, 2, 3]); what is in the data is not public. Of a file "
+            "that is: PublicPartitions.from_files(path, columns)."
+        )
+        _check_list(_SUBJECT, "keys", keys, "public keys", hint)
         object.__setattr__(self, "keys", _listed(keys))
         object.__setattr__(self, "names", names)
-        checks.require(
-            bool(self.keys),
-            "PublicPartitions",
-            "keys",
-            "not be empty",
-            "Write PublicPartitions([1, 2, 3]).",
-        )
+        hint = "Write PublicPartitions([1, 2, 3])."
+        checks.require(bool(self.keys), _SUBJECT, "keys", "not be empty", hint)
 
     @classmethod
     def product(cls, **parts: Iterable[object]) -> "PublicPartitions":
@@ -82,9 +75,7 @@ class PublicPartitions:
         """
         hint = 'Write PublicPartitions.product(day=range(1, 8), country=["DE", "FR"]).'
         for name, values in parts.items():
-            if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-                rule = f"be a list of values, not {checks.shown(values)}"
-                raise checks.ParameterTypeError(f"{_SUBJECT}.product", name, rule, hint)
+            _check_list(f"{_SUBJECT}.product", name, values, "values", hint)
         return cls(itertools.product(*parts.values()), tuple(parts))
 
     @classmethod
@@ -108,9 +99,8 @@ class PublicPartitions:
         elements = read.here()
         parts = [cells_of(elements, name) for name in read.columns]
         for name, part in zip(read.columns, parts, strict=True):
-            checks.require(
-                None not in part, _SUBJECT, f"column {name!r} of {pattern!r}", "have no empty cell"
-            )
+            column = f"column {name!r} of {pattern!r}"
+            checks.require(None not in part, _SUBJECT, column, "have no empty cell")
         typed = parts if read.format.typed else map(typed_keys, parts)
         return cls(zip(*typed, strict=True), tuple(read.columns))
 
@@ -122,12 +112,8 @@ class PublicPartitions:
         """
         if self.names in ((), columns):
             return self
-        checks.require(
-            sorted(self.names) == sorted(columns),
-            subject,
-            "partitions",
-            f"have the columns of partition, {', '.join(columns)}, not {', '.join(self.names)}",
-        )
+        rule = f"have the columns of partition, {', '.join(columns)}, not {', '.join(self.names)}"
+        checks.require(sorted(self.names) == sorted(columns), subject, "partitions", rule)
         indexes = [self.names.index(name) for name in columns]
         return PublicPartitions(KeyList(self.keys.columns[index] for index in indexes), columns)
 
@@ -149,9 +135,12 @@ def typed_keys(parts: Sequence[Any]) -> Sequence[object]:
     return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts
 
 
-def kind_of(value: object) -> str:
-    """Return a value as messages about it show it."""
-    return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
+def _check_list(subject: str, name: str, values: object, of: str, hint: str) -> None:
+    """Refuse what is no list; of a collection in a pipeline nothing is public."""
+    no_list = isinstance(values, (str, bytes, Mapping, beam.PCollection))
+    if no_list or not isinstance(values, Iterable):
+        shown = "a PCollection" if isinstance(values, beam.PCollection) else checks.shown(values)
+        raise checks.ParameterTypeError(subject, name, f"be a list of {of}, not {shown}", hint)
 
 
 def _listed(keys: Iterable[object]) -> KeyList:
@@ -234,13 +223,9 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
         """Rank all rows in one place, of which each worker sends its best k there."""
         fields = getattr(released.element_type, "_fields", ())
         numbers = [name for name, kind in fields if kind is int or kind is float]
-        checks.require(
-            self.by in numbers,
-            "TopPartitions",
-            "by",
-            f"be one of the numbers {', '.join(numbers) or 'of rows, not of batches'}, "
-            f"not {self.by!r}",
-        )
+        known = ", ".join(numbers) or "of rows, not of batches"
+        rule = f"be one of the numbers {known}, not {self.by!r}"
+        checks.require(self.by in numbers, "TopPartitions", "by", rule)
         first = functools.partial(_place, by=self.by)
         best = beam.combiners.Top.Of(self.k, key=first).without_defaults()
         taken = beam.FlatMap(lambda rows: rows).with_output_types(released.element_type)
@@ -258,31 +243,18 @@ def check_partitions(
 ) -> Partitions | None:
     """Return how partitions are chosen; None without partition columns: there is one partition."""
     if not columns:
-        checks.require(
-            partitions is None,
-            subject,
-            "partitions",
-            "be left out without partition columns",
-            'Write partition=["day"] beside it.',
-        )
+        rule, hint = "be left out without partition columns", 'Write partition=["day"] beside it.'
+        checks.require(partitions is None, subject, "partitions", rule, hint)
         return None
     if partitions is None:
         return PrivatePartitions()
     if not isinstance(partitions, Partitions):
-        raise checks.ParameterTypeError(
-            subject,
-            "partitions",
-            f"be PublicPartitions or PrivatePartitions, not {kind_of(partitions)}",
-            "Write partitions=dp.PublicPartitions([1, 2, 3]).",
-        )
+        rule = f"be PublicPartitions or PrivatePartitions, not {checks.shown(partitions)}"
+        raise checks.ParameterTypeError(subject, "partitions", rule, _PUBLIC)
     if isinstance(partitions, PublicPartitions):
         parts = len(partitions.keys.columns)
-        checks.require(
-            parts == len(columns),
-            subject,
-            "public keys",
-            f"have one part per partition column ({len(columns)}), not {parts}",
-        )
+        rule = f"have one part per partition column ({len(columns)}), not {parts}"
+        checks.require(parts == len(columns), subject, "public keys", rule)
         return partitions.ordered(subject, columns)
     return partitions
 
@@ -291,13 +263,9 @@ def check_public(
     subject: str, columns: tuple[str, ...], partitions: PublicPartitions | None
 ) -> PublicPartitions | None:
     """Return the public partitions, if any; refuse private ones, which only a release selects."""
-    checks.require(
-        not isinstance(partitions, PrivatePartitions),
-        subject,
-        "partitions",
-        "be PublicPartitions or left out: nothing is released here",
-        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
-    )
+    rule = "be PublicPartitions or left out: nothing is released here"
+    public = not isinstance(partitions, PrivatePartitions)
+    checks.require(public, subject, "partitions", rule, _PUBLIC)
     listed = None if partitions is None else check_partitions(subject, columns, partitions)
     return listed if isinstance(listed, PublicPartitions) else None
 
@@ -322,52 +290,14 @@ def check_bounds(
     if bounds is None:
         return ContributionBounds(AUTO if possible else None)
     if not isinstance(bounds, ContributionBounds):
-        raise checks.ParameterTypeError(
-            subject,
-            "bounds",
-            f"be ContributionBounds, not {checks.shown(bounds)}",
-            "Write bounds=dp.ContributionBounds(partitions=3).",
-        )
+        rule = f"be ContributionBounds, not {checks.shown(bounds)}"
+        raise checks.ParameterTypeError(subject, "bounds", rule, BOUNDS)
     if bounds.is_automatic and not possible and bounds.max_rows_per_partition is not None:
         return bounds.up_to(None)  # limits on rows alone were meant
-    checks.require(
-        possible or not bounds.is_automatic,
-        subject,
-        "bounds.partitions",
+    rule = (
         'be a number or None, not "auto": it is chosen privately only beside what is released, for '
-        "rows of one owner, where people are added or removed and all pay the same",
-        "Write bounds=dp.ContributionBounds(partitions=3).",
+        "rows of one owner, where people are added or removed and all pay the same"
     )
+    fits = possible or not bounds.is_automatic
+    checks.require(fits, subject, "bounds.partitions", rule, BOUNDS)
     return bounds
-
-
-def max_partitions_of(
-    subject: str, bounds: ContributionBounds, partitions: Partitions | None
-) -> int:
-    """Return the most partitions that one person can have rows in.
-
-    Raises:
-        ValueError: where nothing limits it.
-    """
-    limit = limit_of(bounds, partitions)
-    if limit is not None:
-        return limit
-    raise checks.ParameterError(
-        subject,
-        "bounds.partitions",
-        "be given where partitions are selected privately",
-        "Write bounds=dp.ContributionBounds(partitions=3).",
-    )
-
-
-def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int | None:
-    """Return the most partitions that a person can have rows in as far as is known beforehand."""
-    limits = [bounds.max_partitions, partition_count(partitions)]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def partition_count(partitions: Partitions | None) -> int | None:
-    """Return the number of partitions if it is public, else None; 1 without partition columns."""
-    if isinstance(partitions, PublicPartitions):
-        return len(partitions.keys)
-    return 1 if partitions is None else None

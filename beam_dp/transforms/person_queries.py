@@ -37,7 +37,7 @@ import functools
 import itertools
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -50,7 +50,8 @@ from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns, row_queries
 from beam_dp.transforms.columns import ids, layout, row_fields
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.known_columns import Forms, Known, Types
+from beam_dp.transforms.row_queries import Query, column_name
 from beam_dp.transforms.stages import guards, quick_steps, shard_number
 
 _SUBJECT = "Rows"
@@ -76,10 +77,6 @@ _TAKES: dict[str, tuple[Callable[[Any], bool], ...]] = {
     **dict.fromkeys(("min", "max"), (*_NUMBERS, *_TIMES)),
 }
 """Which types make a key, and which ones an aggregate of Arrow takes; a count takes all."""
-_Types = dict[str, pa.DataType]
-_Forms = Mapping[str, frozenset[str]]
-_Known = tuple[list[str] | None, _Types, _Forms]
-"""The columns of rows, the types of those whose type is known, and how cells are written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,19 +158,17 @@ def parsed(text: object) -> Query:
     Raises:
         ValueError, TypeError: names what is refused; no data is known here.
     """
-    engine, tree = row_queries.tree_of(_SUBJECT, "query", text, row_queries.FORM)
-    node = tree["statements"][0]["node"]
+    node = row_queries.tree_of(_SUBJECT, "query", text, row_queries.FORM)
     made, node["cte_map"] = with_of(node), {"map": []}
     if made is None:
         return Query.of(text)
     keys, features, inside = _split(made["value"]["query_node"])
-    inner = Query.of(row_queries.sql_of(engine, tree, **inside))
+    inner = Query.of(row_queries.sql_of(node, **inside))
     node = row_queries.rewritten(node, lambda part: _as_of_rows(part, made["key"].lower()))
-    outer, columns = Query.of(row_queries.sql_of(engine, tree, **node)), [*keys, *features]
+    outer, columns = Query.of(row_queries.sql_of(node)), [*keys, *features]
     for name in outer.needs:
         rule = f"name columns of {made['key']}, {checks.listed(columns)}, and {name} is none"
-        near = checks.near(name, columns) or _FORM
-        checks.require(name in columns, _SUBJECT, "query", rule, near)
+        _require(name in columns, rule, checks.near(name, columns) or _FORM)
     key_of = {name: [*outer.columns_of([name]), ""][0] for name in outer.outputs(columns)}
     named = {name: inner.named.get(of) if of in keys else None for name, of in key_of.items()}
     computed = {
@@ -212,10 +207,10 @@ def _split(
     """Return keys and features of a WITH, and the query of one row that makes what they need."""
     parts = "type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"
     row_queries.only(node, *parts)
-    items = {each["alias"] or _name(each): each for each in node["select_list"]}
+    items = {each["alias"] or column_name(each): each for each in node["select_list"]}
     unlike = len({name.lower() for name in items}) == len(node["select_list"])
     _require(unlike and "" not in items, "name each expression, and each in another way")
-    keys = tuple(map(_name, node["group_expressions"]))
+    keys = tuple(map(column_name, node["group_expressions"]))
     plain = {*keys} <= {*items} and node["group_sets"] == [[*range(len(keys))]]
     _require(plain and bool(keys), "GROUP BY the person, and by names of its SELECT")
     longest = max(map(len, _names(node)))
@@ -224,7 +219,7 @@ def _split(
     for name, item in items.items():
         if name not in keys:
             call, value = _call(item)
-            same = json.dumps(row_queries.rewritten(value, _bare))
+            same = json.dumps(value)
             alias = f"{len(taken)}".rjust(longest + 1, "_")  # no column has that name
             found = taken.setdefault(same, {**(value or {}), "alias": alias})
             features[name] = call, found["alias"] if value else keys[0]
@@ -259,27 +254,17 @@ def _names(node: Mapping[str, Any]) -> Iterator[str]:
         yield from (part.get("alias") or "", *(part.get("column_names") or ()))
 
 
-def _name(tree: Mapping[str, Any]) -> str:
-    """Return the name of a plain column; "" for others."""
-    [*table, name] = tree.get("column_names") or [""]
-    return "" if table else name
-
-
-def _bare(tree: dict[str, Any]) -> dict[str, Any]:
-    return {name: part for name, part in tree.items() if name not in row_queries.PLACES}
-
-
 def _as_of_rows(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a part of a query of t as one of a query of rows."""
     if tree.get("table_name", "").lower() == name:
-        return {**_bare(tree), "table_name": row_queries.TABLE}
+        return {**tree, "table_name": row_queries.TABLE}
     [*table, column] = tree.get("column_names") or [""]
     is_its = [each.lower() for each in table] == [name]
     return {**tree, "column_names": [row_queries.TABLE, column]} if is_its else tree
 
 
-def _require(ok: bool, rule: str) -> None:
-    checks.require(ok, _SUBJECT, "query", rule, _FORM)
+def _require(ok: bool, rule: str, hint: str = _FORM) -> None:
+    checks.require(ok, _SUBJECT, "query", rule, hint)
 
 
 def _of_one_type(cells: Any, is_key: bool) -> Any:
@@ -415,20 +400,20 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         known_columns.check(_SUBJECT, rows, query.needs, None)
         rule = "be rows that no other query makes: a person could be computed twice"
         checks.require(query_of(rows) is None, _SUBJECT, "its input", rule, "Write one query")
-        names, types = known_columns.names_of(rows), known_columns.types_of(rows)
-        known: _Known = names, types, known_columns.forms_of(rows)
+        known = known_columns.known_of(rows)
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
-        made = rows | "Query" >> _run(last)
+        step = beam.ParDo(row_queries._Run(last)).with_output_types(pa.RecordBatch)
+        made = rows | "Query" >> step
         _made_by[made] = query
         names, types, forms = _after(last, *known)
         return made if names is None else known_columns.remember(made, names, types, forms)
 
 
 def _grouped(
-    rows: beam.PCollection[Any], query: PersonQuery, known: _Known
-) -> tuple[beam.PCollection[pa.RecordBatch], _Known]:
+    rows: beam.PCollection[Any], query: PersonQuery, known: Known
+) -> tuple[beam.PCollection[pa.RecordBatch], Known]:
     """Return the rows of t, and what is known of them."""
     guards.check_input(_SUBJECT, rows)
     rule = "be batches, for WITH: files of CSV or Parquet, a table, or what is said to be batches"
@@ -459,11 +444,7 @@ def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.Recor
     return list(_Group(query).process((0, packed))), sent
 
 
-def _run(query: Query) -> beam.ParDo:
-    return beam.ParDo(row_queries._Run(query)).with_output_types(pa.RecordBatch)
-
-
-def _after(query: Query, names: list[str] | None, types: _Types, forms: _Forms) -> _Known:
+def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms) -> Known:
     """Return what is known of the rows that a query of one row makes."""
     read = names if query.star else [*query.needs]
     if read is None:

@@ -29,15 +29,7 @@ _SUBJECT, _NAME = "release", "post_process"
 _FORM = "Name columns of GROUP BY and aggregates: SELECT *, spent / n AS each FROM released."
 _TABLE, _ROW = "released", "row of the released table"
 _FURTHER = ("where_clause", "modifiers", "qualify")
-_PARTS = {
-    *_FURTHER,
-    *row_queries.PLACES,
-    "type",
-    "class",
-    "select_list",
-    "from_table",
-    "table_name",
-}
+_PARTS = {*_FURTHER, "type", "class", "select_list", "from_table", "table_name"}
 _CLASSES = row_queries.CLASSES | {"WINDOW"}
 
 
@@ -80,9 +72,9 @@ class ReleasedQuery:
         Raises:
             ValueError: for SQL that does not fit the columns.
         """
-        _, parsed = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
+        node = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
         known, names, problem = [*self.keys, *self.numbers], [], ""
-        _check_parts(parsed["statements"][0]["node"], known)
+        _check_parts(node, known)
         try:
             names = self._made(pa.table({name: pa.nulls(0) for name in known}), True).column_names
         except (row_queries.duckdb().Error, pa.ArrowException) as error:
@@ -148,24 +140,17 @@ def _check_parts(node: Mapping[str, Any], columns: Sequence[str]) -> None:
     rule = "be SELECT *, and expressions, of the released table alone"
     checks.require(plain, _SUBJECT, _NAME, rule, _FORM)
     known = {name.lower() for name in (*columns, *(item["alias"] for item in items))}
+    functions = {*row_queries.FUNCTIONS, *row_queries.functions_of("aggregate", "window")}
     for part in row_queries.parts_of([items, *(node[name] for name in _FURTHER)]):
         kind, call = part.get("class", "CONSTANT"), part.get("function_name", "").lower()
         rule = f"not have a {kind.lower()}"
         checks.require(kind in _CLASSES, _SUBJECT, _NAME, rule, _FORM)
         rule = f"not call {call}: it is not on the list of functions of one row, and no aggregate"
-        checks.require(not call or call in _functions(), _SUBJECT, _NAME, rule)
+        checks.require(not call or call in functions, _SUBJECT, _NAME, rule)
         for name in part["column_names"][-1:] if kind == "COLUMN_REF" else ():
             rule = f"fit the released columns {checks.listed(columns)}, and {name} is none"
             near = checks.near(name, columns) or _FORM
             checks.require(name.lower() in known, _SUBJECT, _NAME, rule, near)
-
-
-@functools.cache
-def _functions() -> frozenset[str]:
-    """Return the names of functions that look at cells, and at nothing else."""
-    asked = "SELECT function_name FROM duckdb_functions() WHERE function_type IN {}"
-    found = row_queries.connected().execute(asked.format(("aggregate", "window"))).fetchall()
-    return frozenset([*row_queries.FUNCTIONS, *(name for [name] in found)])
 
 
 @dataclasses.dataclass(eq=False)

@@ -47,18 +47,6 @@ def _profiles(
         yield beam.Row(**dict(zip(names, (*key, values), strict=True)))
 
 
-def _check_statistic(statistic: object) -> None:
-    """Refuse what has no removal profile."""
-    if not isinstance(statistic, Metric) or not statistic.monotone:
-        names = names_of(lambda kind: kind.monotone)
-        raise checks.ParameterTypeError(
-            _SUBJECT,
-            "statistic",
-            f"be one of {names} (monotone in the set of people), not {shown(statistic)}",
-            'Write statistic=dp.Max("minutes").',
-        )
-
-
 @dataclasses.dataclass(eq=False)
 class RemovalLoss(RowsOfPeople):
     """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
@@ -111,14 +99,14 @@ class RemovalLoss(RowsOfPeople):
     def __post_init__(self) -> None:
         self._check_names(several=True)
         checks.positive_integer(_SUBJECT, "removals", self.removals)
-        checks.require(
-            self.removals <= REMOVALS,
-            _SUBJECT,
-            "removals",
-            f"be at most {REMOVALS}, not {self.removals}",
-            "Give the search more epsilon, fewer candidates, or fewer partitions per person.",
-        )
-        _check_statistic(self.statistic)
+        rule = f"be at most {REMOVALS}, not {self.removals}"
+        hint = "Give the search more epsilon, fewer candidates, or fewer partitions per person."
+        checks.require(self.removals <= REMOVALS, _SUBJECT, "removals", rule, hint)
+        if not isinstance(self.statistic, Metric) or not self.statistic.monotone:
+            names = names_of(lambda kind: kind.monotone)
+            rule = f"be one of {names} (monotone in the set of people), not {shown(self.statistic)}"
+            hint = 'Write statistic=dp.Max("minutes").'
+            raise checks.ParameterTypeError(_SUBJECT, "statistic", rule, hint)
         self.bounds = self._bounds = check_bounds(_SUBJECT, self.bounds)
         self.partitions = check_public(_SUBJECT, self._partition, self.partitions)
         if self._others:

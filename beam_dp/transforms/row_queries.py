@@ -129,9 +129,16 @@ _PUBLIC = {
 _JOIN = "Write JOIN 'stores.csv' AS s ON rows.store = s.store, or USING (store)."
 _LONGEST = 1 << 16  # bytes of a cell of text
 _AT_ONCE = 1 << 24  # bytes of text in one execution
-PLACES = ("query_location", "query_location_length", "qualified_name")
+_PLACES = ("query_location", "query_location_length", "qualified_name")
 NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
-OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
+_OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
+NO_ROWS = {
+    "type": "SELECT_NODE",
+    "cte_map": {"map": []},
+    "aggregate_handling": "STANDARD_HANDLING",
+    "from_table": {"type": "EMPTY", "alias": "", "sample": None},
+}
+"""The tree of a SELECT without FROM, and without what it selects."""
 _RAISED = (BaseException,)
 _INTEGERS = range(-(2**63), 2**63)
 
@@ -170,11 +177,12 @@ class PublicTable:
         path: str = right.get("table_name", "")
         readers = [reader for end, reader in _PUBLIC.items() if path.endswith(end)]
         plain = tree["join_type"] in ("INNER", "LEFT") and tree["ref_type"] == "REGULAR"
-        _can_join(plain and bool(readers), "have JOIN, or LEFT JOIN, with a public file")
-        only(right, "type", "table_name", "alias", *PLACES)
+        _require(plain and bool(readers), "have JOIN, or LEFT JOIN, with a public file", _JOIN)
+        only(right, "type", "table_name", "alias")
         name = names_of(right)[-1]
         taken = {each.name.lower() for each in before}.union(names_of(first))
-        _can_join(name.isidentifier() and name not in taken, "give each table a name after AS")
+        named = name.isidentifier() and name not in taken
+        _require(named, "give each table a name after AS", _JOIN)
         equal = condition["children"] if condition.get("type") == "CONJUNCTION_AND" else [condition]
         on = [(key, key) for key in tree["using_columns"]]
         on = on or [_key(each, name, names_of(first)) for each in equal]
@@ -190,7 +198,7 @@ class PublicTable:
         by = ", ".join(f"CAST({quoted(key)} AS VARCHAR)" for key in keys)
         asked = f"SELECT count(*) FROM cells GROUP BY {by} HAVING count(*) > 1 LIMIT 1"
         rule = f"join on a key that {self.path!r} has once, and {checks.listed(keys)} stands twice"
-        _can_join(not engine.execute(asked).fetchall(), rule)
+        _require(not engine.execute(asked).fetchall(), rule, _JOIN)
 
     def has(self, names: Sequence[str]) -> bool:
         """Return whether a column is one of this table, by its full name; refuse unknown ones."""
@@ -199,7 +207,7 @@ class PublicTable:
         there = self.cells.column_names
         rule = f"name columns of {self.path!r}, {checks.listed(there)}, and {names[1]} is none"
         known = names[1].lower() in map(str.lower, there)
-        checks.require(known, _SUBJECT, "query", rule, checks.near(names[1], there))
+        _require(known, rule, checks.near(names[1], there))
         return True
 
     def adds(self, name: str) -> bool:
@@ -230,10 +238,6 @@ def _key(tree: Mapping[str, Any], name: str, own: Sequence[str]) -> tuple[str, s
         if tables[at] == [name] and tables[1 - at] in ([], *([each] for each in own)):
             return sides[1 - at][-1], sides[at][-1]
     raise checks.ParameterError(_SUBJECT, "query", rule, _JOIN)
-
-
-def _can_join(ok: bool, rule: str) -> None:
-    checks.require(ok, _SUBJECT, "query", rule, _JOIN)
 
 
 def _public(path: str, reader: str) -> pa.Table:
@@ -282,17 +286,16 @@ class Query:
         Raises:
             ValueError, TypeError: names what is refused; no data is known here.
         """
-        engine, parsed = tree_of(_SUBJECT, "query", text, FORM)
-        node = parsed["statements"][0]["node"]
+        node = tree_of(_SUBJECT, "query", text, FORM)
         only(node, "type", "select_list", "from_table", "where_clause")
         table, public = PublicTable.of(node["from_table"])
         is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == TABLE
         _require(is_table, "be FROM rows, and from nothing else")
-        only(table, "type", "table_name", *PLACES)
+        only(table, "type", "table_name")
         stars = [item for item in node["select_list"] if item["class"] == "STAR"]
         for star in stars:
-            only(star, "class", "type", *PLACES)
-            _can_join(not public, "name its columns")
+            only(star, "class", "type")
+            _require(not public, "name its columns", _JOIN)
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
         computed: dict[str, str] = {}
@@ -316,7 +319,7 @@ class Query:
             named[name] = found[0] if plain else None
             if not plain:
                 alone = own and not aliases & {*found}
-                computed[name] = value_of(engine, parsed, item) if alone else ""
+                computed[name] = value_of(item) if alone else ""
                 mixed |= set() if alone and len({*found}) < 2 else {name}
             aliases |= {name} - {*found}
             used += found
@@ -326,14 +329,13 @@ class Query:
         _require(not aliases & read, f"{rule}: {checks.listed(sorted(aliases & read))}")
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         _distinguished(needs)
-        _check_patterns(engine, parsed)
+        _check_patterns(node)
         parts = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
         if public:
             parts = rewritten(parts, lambda tree: _of_rows(tree, needs))
             parts["from_table"] = from_of(each.sql(runs=True) for each in public)
-        text = sql_of(engine, parsed, **parts)
         made = bool(stars), named, computed, frozenset(mixed), tuple(public)
-        return cls(text, needs, *made)
+        return cls(sql_of(node, **parts), needs, *made)
 
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
@@ -352,7 +354,7 @@ class Query:
         """
         keys = [key for table in self.public for key, _ in table.on]
         rule = f"join by other columns than {name!r}, the person: a table of people is not public"
-        _can_join((self.named.get(name) or name) not in keys, rule)
+        _require((self.named.get(name) or name) not in keys, rule, _JOIN)
         rule = f"compute {name!r}, the person, of one column: of several, one person becomes many"
         _require(name not in self.mixed, rule)
 
@@ -364,8 +366,8 @@ class Query:
         return source
 
 
-def tree_of(subject: str, name: str, text: object, hint: str) -> tuple[Any, dict[str, Any]]:
-    """Return a DuckDB, and the tree that its parser gives of one SELECT.
+def tree_of(subject: str, name: str, text: object, hint: str) -> dict[str, Any]:
+    """Return the tree that DuckDB's parser gives of one SELECT, without the places of its parts.
 
     Args:
         subject: the name that errors begin with.
@@ -378,21 +380,24 @@ def tree_of(subject: str, name: str, text: object, hint: str) -> tuple[Any, dict
     """
     if type(text) is not str:
         raise checks.ParameterTypeError(subject, name, f"be SQL, not {text!r}", hint)
-    engine = _parser().cursor()
-    [[tree]] = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
-    parsed: dict[str, Any] = json.loads(tree)
+    parsed = json.loads(_parsed("SELECT json_serialize_sql(?::VARCHAR)", text), object_hook=_bare)
     problem = parsed.get("error_message", "")
     rule = f"be one SELECT that can be read: {problem}"
     checks.require(not parsed["error"], subject, name, rule, hint)
     statements = parsed["statements"]
     checks.require(len(statements) == 1, subject, name, "be one SELECT", hint)
-    plain = statements[0]["node"]["type"] == "SELECT_NODE"
+    node: dict[str, Any] = statements[0]["node"]
+    plain = node["type"] == "SELECT_NODE"
     checks.require(plain, subject, name, "be one SELECT without UNION", hint)
-    return engine, parsed
+    return node
 
 
-def _require(ok: bool, rule: str) -> None:
-    checks.require(ok, _SUBJECT, "query", rule, FORM)
+def _bare(tree: dict[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in tree.items() if name not in _PLACES}
+
+
+def _require(ok: bool, rule: str, hint: str = FORM) -> None:
+    checks.require(ok, _SUBJECT, "query", rule, hint)
 
 
 def _distinguished(names: Iterable[str]) -> None:
@@ -401,7 +406,7 @@ def _distinguished(names: Iterable[str]) -> None:
     for name in names:
         other = of_lower.setdefault(name.lower(), name)
         rule = f"read one of {other!r} and {name!r}: SQL does not tell them apart"
-        checks.require(other == name, _SUBJECT, "query", rule, "Rename one of them before")
+        _require(other == name, rule, "Rename one of them before")
 
 
 def only(node: Mapping[str, Any], *parts: str) -> None:
@@ -413,7 +418,7 @@ def only(node: Mapping[str, Any], *parts: str) -> None:
 def from_of(joins: Iterable[str], table: str = TABLE) -> Any:
     """Return the tree of a FROM that joins public tables to rows, or to another table."""
     asked = " ".join(["SELECT 1 FROM", quoted(table), *joins])
-    return tree_of(_SUBJECT, "query", asked, _JOIN)[1]["statements"][0]["node"]["from_table"]
+    return tree_of(_SUBJECT, "query", asked, _JOIN)["from_table"]
 
 
 def _of_rows(tree: dict[str, Any], needs: Sequence[str]) -> dict[str, Any]:
@@ -451,12 +456,12 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     _require(all(map(is_literal, given[FUNCTIONS[name]])), rule)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
     rule = "replace one match by regexp_replace: all could take too long for a large cell"
-    checks.require(not every, _SUBJECT, "query", rule, "Write replace(), or translate()")
+    _require(not every, rule, "Write replace(), or translate()")
 
 
 def arguments_of(tree: Mapping[str, Any]) -> list[Any]:
     """Return what a function is called with; refuse a call that is more than that."""
-    plain = not any(tree.get(part) for part in OF_CALLS) and not tree["order_bys"]["orders"]
+    plain = not any(tree.get(part) for part in _OF_CALLS) and not tree["order_bys"]["orders"]
     named = any(each["name"] for each in tree["arguments"])
     _require(plain and not named, f"call {tree['function_name'].lower()} plainly")
     return [each["expression"] for each in tree["arguments"]]
@@ -504,32 +509,34 @@ def _strict(made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def sql_of(engine: Any, parsed: Mapping[str, Any], **parts: Any) -> str:
-    """Return the SQL of a query that has these parts instead of its own."""
-    [statement] = parsed["statements"]
-    made = {**statement, "node": {**statement["node"], **parts}}
-    tree = json.dumps({**parsed, "statements": [made]})
-    [[text]] = engine.execute("SELECT json_deserialize_sql(?::JSON)", [tree]).fetchall()
-    return str(text)
+def column_name(tree: Mapping[str, Any]) -> str:
+    """Return the name of a column without its table, which an expression is; "" for others."""
+    [*table, name] = tree.get("column_names") or [""]
+    return "" if table else name
 
 
-def _check_patterns(engine: Any, parsed: Mapping[str, Any]) -> None:
+def sql_of(node: Mapping[str, Any], **parts: Any) -> str:
+    """Return the SQL of a SELECT that has these parts instead of its own."""
+    statement = {"node": {**node, **parts}, "named_param_map": []}
+    tree = json.dumps({"error": False, "statements": [statement]})
+    return _parsed("SELECT json_deserialize_sql(?::JSON)", tree)
+
+
+def _check_patterns(node: Mapping[str, Any]) -> None:
     """Refuse regular expressions that are none, and what they should be replaced by."""
-    for call in parts_of(parsed):
+    for call in parts_of(node):
         if call.get("function_name", "").lower().startswith("regexp"):
             empty = {"name": "", "expression": literal("STRING", "")}
             given = [empty, *call["arguments"][1:]]
             try:
-                engine.execute(f"SELECT {value_of(engine, parsed, {**call, 'arguments': given})}")
+                _parser().cursor().execute(f"SELECT {value_of({**call, 'arguments': given})}")
             except duckdb().Error as error:
                 _require(False, f"have patterns that can be read: {error}".partition("\n")[0])
 
 
-def value_of(engine: Any, parsed: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+def value_of(item: Mapping[str, Any]) -> str:
     """Return the SQL of one expression."""
-    nothing = {"type": "EMPTY", "alias": "", "sample": None}
-    parts = {"select_list": [{**item, "alias": ""}], "from_table": nothing, "where_clause": None}
-    return sql_of(engine, parsed, **parts).removeprefix("SELECT ")
+    return sql_of(NO_ROWS, select_list=[{**item, "alias": ""}]).removeprefix("SELECT ")
 
 
 def duckdb() -> Any:
@@ -551,6 +558,19 @@ def connected() -> Any:
 def _parser() -> Any:
     """Return the DuckDB that parses, and sees no row."""
     return connected()
+
+
+def _parsed(asked: str, given: str) -> str:
+    """Return what a function of the parser makes of a text."""
+    [[made]] = _parser().cursor().execute(asked, [given]).fetchall()
+    return str(made)
+
+
+@functools.cache
+def functions_of(*kinds: str) -> frozenset[str]:
+    """Return the names of all functions of some kinds that DuckDB has."""
+    asked = "SELECT function_name FROM duckdb_functions() WHERE function_type IN ?"
+    return frozenset(name for [name] in _parser().cursor().execute(asked, [[*kinds]]).fetchall())
 
 
 class _Engine:
@@ -576,7 +596,7 @@ class _Engine:
         Results of literals, as paddings, are some times as large as cells, so that few bytes are
         taken at a time.
         """
-        if len(batch) > 1 and _text_bytes(batch) > _AT_ONCE:
+        if len(batch) > 1 and sum(map(_bytes_of, batch.columns)) > _AT_ONCE:
             yield from self._halves(batch)
             return
         try:
@@ -643,11 +663,10 @@ class _Engine:
             problem = str(error)
         hint = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
         text = problem.partition("\n")[0].rstrip(".")
-        rule = f"fit the columns {checks.listed(schema.names)}: {text}"
-        checks.require(not problem, _SUBJECT, "query", rule, hint)
+        _require(not problem, f"fit the columns {checks.listed(schema.names)}: {text}", hint)
         names = self._query.outputs(schema.names)
         rule = f"give its columns different names, and they are {checks.listed(names)}"
-        checks.require(made.names == names, _SUBJECT, "query", rule)
+        _require(made.names == names, rule, "")
         return made
 
     def _check_plan(self, empty: pa.RecordBatch) -> None:
@@ -665,7 +684,7 @@ class _Engine:
                 plain = part["id"] in _TYPES and info.get("type", _DECIMAL) == _DECIMAL
                 rule = f"have plain values only, and {info.get('alias') or part['id']} is none"
                 hint = "Plain are booleans, numbers, text, dates, times without a zone, intervals"
-                checks.require(plain, _SUBJECT, "query", rule, hint)
+                _require(plain, rule, hint)
             elif part.get("type") == "OPERATOR_CAST" and not part["function_data"]["try_cast"]:
                 _check_implicit(engine, part)
 
@@ -717,12 +736,8 @@ def _short(batch: pa.RecordBatch) -> pa.RecordBatch:
     return plain
 
 
-def _text_bytes(batch: pa.RecordBatch) -> int:
-    """Return how many bytes of text a batch has, where each cell stands for itself."""
-    return sum(map(_bytes_of, batch.columns))
-
-
 def _bytes_of(cells: pa.Array) -> int:
+    """Return how many bytes of text a column has, where each cell stands for itself."""
     words = cells.dictionary if _is_coded(cells) else cells
     if not _is_text(words):
         return 0

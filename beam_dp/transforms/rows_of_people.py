@@ -45,9 +45,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
 
     def _check_period(self, name: str) -> None:
         hint = 'Write period="day".'
-        checks.require(
-            self.period is not None, name, "period", "be given with a ledger_period", hint
-        )
+        rule = "be given with a ledger_period"
+        checks.require(self.period is not None, name, "period", rule, hint)
         self.period = checks.column(name, "period", self.period)
         rule = f"be another column than the person, not {self.period!r}"
         checks.require(self.period != self._subject, name, "period", rule, hint)

@@ -46,8 +46,8 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         release: the transform, a dataclass of public parameters.
         job: further public parameters.
     """
-    source = getattr(release, "period_source", "")
-    computed = {"period_source": source} if source != (getattr(release, "period", "") or "") else {}
+    source = release.period_source
+    computed = {"period_source": source} if source != (release.period or "") else {}
     known = {
         "format": FORMAT,
         "transform": type(release).__name__,
@@ -61,14 +61,9 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
 
 def columns(release: Any) -> Record:
     """Return the names of the output columns: those of the keys, and those of each metric."""
-    given = vars(release)
-    metrics = given.get("metrics") or [given[name] for name in ("statistic",) if name in given]
-    other = {"other": OTHER} if given.get("has_other") else {}
-    return {
-        "keys": [*given.get("partition", ()), *other.values()],
-        "numbers": [list(output_names((), [metric])) for metric in metrics],
-        **other,
-    }
+    numbers = [list(output_names((), [metric])) for metric in release.metrics]
+    other = {"other": OTHER} if release.has_other else {}
+    return {"keys": [*release.keys], "numbers": numbers, **other}
 
 
 def versions() -> dict[str, str]:
@@ -140,31 +135,27 @@ def _named(function: Callable[..., Any]) -> str:
     return f"{getattr(function, '__module__', kind.__module__)}:{name}"
 
 
-def of(
-    release: Any, drawn: Drawn | None, program: Program, job: Mapping[str, Any] | None
-) -> beam.PCollection[Record]:
+def of(release: Any, job: Mapping[str, Any] | None) -> beam.PCollection[Record]:
     """Return the collection of the one record of a release.
 
     Args:
         release: the transform, a dataclass of public parameters.
-        drawn: what was drawn, behind the barrier; None: it was not applied yet.
-        program: the run's program.
         job: further public parameters.
 
     Raises:
         ValueError: if the release was not applied yet.
     """
+    drawn: Drawn | None = release._drawn
     if drawn is None:
-        raise checks.ParameterError(
-            type(release).__name__, "record()", "be called behind the release: rows | release"
-        )
+        rule = "be called behind the release: rows | release"
+        raise checks.ParameterError(type(release).__name__, "record()", rule)
     source = drawn.source
     label = f"Record of {source.producer.full_label}"
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
     known = facts(release, job) | noise_off.mark(drawn.noise)
     blocks = beam.pvalue.AsIter(source)
-    paid = getattr(release, "paid", program.request.budget)
-    complete = quick_steps.mapped(_complete, program, known, paid, blocks, *drawn.sides)
+    given = release._program, known, release.paid, blocks
+    complete = quick_steps.mapped(_complete, *given, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
 

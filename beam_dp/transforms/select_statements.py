@@ -29,6 +29,7 @@ from typing import Any
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import person_queries, row_queries
 from beam_dp.transforms.io import formats
+from beam_dp.transforms.row_queries import column_name
 
 _SUBJECT, _NAME = "Select", "statement"
 _FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
@@ -55,7 +56,6 @@ _REFUSED = {
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
     *("having", "modifiers", "aggregate_handling", "BASE_TABLE", "table_name", "alias"),
-    *row_queries.PLACES,
 }
 _LAST = {"ORDER_MODIFIER": "ORDER BY", "LIMIT_MODIFIER": "LIMIT"}
 _TESTS = "!?~~[*]?|contains|starts_with|ends_with|regexp_matches|regexp_full_match|is(nan|inf)"
@@ -96,7 +96,7 @@ class Statement:
             ValueError, TypeError: names the part that cannot be said, and says what to write.
         """
         try:
-            node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)[1]["statements"][0]["node"]
+            node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)
             return _Reader(node, people, period).statement()
         except RecursionError:
             rule = "have fewer levels of parentheses"
@@ -107,7 +107,6 @@ class _Reader:
     """Reads one statement."""
 
     def __init__(self, node: Tree, people: tuple[str, ...], period: str) -> None:
-        self._engine, self._plain = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1 FROM rows", "")
         self._with, node = person_queries.with_of(node), {**node, "cte_map": None}
         table, self._public = row_queries.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
@@ -121,7 +120,7 @@ class _Reader:
         self._items: list[Tree] = self._node["select_list"]
         of_rows = [self._items, self._node["where_clause"]]
         units = [*people, *filter(None, [period])]
-        self._read = {*map(_name_of, row_queries.parts_of(of_rows)), *units}
+        self._read = {*map(column_name, row_queries.parts_of(of_rows)), *units}
         self._people, self._period = people, period
         self._outputs = {name: _reference(name) for name in units}  # the columns of the query
         self._text = {*units}  # columns whose cells are needed as they are written
@@ -143,7 +142,7 @@ class _Reader:
         """Return the SELECT of a WITH, which takes columns of text as what they are used as."""
         node, calls = self._node, list(filter(_aggregate, self._items))
         compared = [each for each in calls if each["distinct"]] + node["group_expressions"]
-        self._text |= {*map(_name_of, row_queries.parts_of(compared))}
+        self._text |= {*map(column_name, row_queries.parts_of(compared))}
         parts = row_queries.rewritten([self._items, node["where_clause"]], self._typed)
         added = [each for each in parts[0] if _aggregate(each) in _METRICS and not each["distinct"]]
         values = (given["expression"] for each in added for given in each["arguments"])
@@ -151,7 +150,7 @@ class _Reader:
             self._take(column, "DOUBLE")
         joined = row_queries.from_of(each.sql() for each in self._public)
         items = [
-            {**each, "alias": each["alias"] or _last(each) * (not _name_of(each))}
+            {**each, "alias": each["alias"] or _last(each) * (not column_name(each))}
             for each in parts[0]
         ]
         made = {"select_list": items, "where_clause": parts[1], "from_table": joined}
@@ -178,7 +177,7 @@ class _Reader:
             self._metric(item, item["alias"])
         after = self._post_process()
         _require(bool(self._metrics), "ask for an aggregate", "Write count(*), or sum(spent)")
-        as_they_are = all(_name_of(tree) == name for name, tree in self._outputs.items())
+        as_they_are = all(column_name(tree) == name for name, tree in self._outputs.items())
         parts = {"input": inner._input if is_file else "", "partition": by, "also_by": also}
         parts["metrics"] = [mapping for _, mapping in self._metrics.values()]
         as_they_are = as_they_are and where is None and not self._public and not self._with
@@ -194,22 +193,20 @@ class _Reader:
             self._became.append(f"{part} {self._sql(tree)}: {became}".lstrip())
 
     def _sql(self, tree: Tree) -> str:
-        text = row_queries.value_of(self._engine, self._plain, tree)
-        return text.replace("count_star()", "count(*)")
+        return row_queries.value_of(tree).replace("count_star()", "count(*)")
 
     def _unqualified(self, tree: Tree) -> Tree:
-        """Return a part of the tree without places, and a column without its table."""
-        made = {name: part for name, part in tree.items() if name not in row_queries.PLACES}
-        if made.get("class") == "COLUMN_REF":
-            names = made["column_names"]
+        """Return a part of the tree; a column without its table."""
+        if tree.get("class") == "COLUMN_REF":
+            names = tree["column_names"]
             if len(names) == 1:  # of two public tables it is refused below
                 names = [*(each.name for each in self._public if each.adds(*names)), *names]
             names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
             is_public = any(each.has(names) for each in self._public)
             _require(len(names) == 1 or is_public, rule, "Write spent, or rows.spent")
-            made["column_names"] = names
-        return made
+            return {**tree, "column_names": names}
+        return tree
 
     def _tables_by(self) -> list[Any]:
         """Return the columns of the finest table, and an entry of `also_by` for each other one."""
@@ -233,13 +230,13 @@ class _Reader:
         name: str = tree["alias"] or alias or (tree.get("column_names") or [""])[-1]
         hint = f"Write SELECT {self._sql(tree)} AS day, ... GROUP BY day"
         _require(bool(name), "name each expression of GROUP BY", hint)
-        is_public = "column_names" in tree and not _name_of(tree)
-        read = self._read if is_public else {*map(_name_of, row_queries.parts_of(tree))}
+        is_public = "column_names" in tree and not column_name(tree)
+        read = self._read if is_public else {*map(column_name, row_queries.parts_of(tree))}
         rule = f"give {self._sql(tree)} another name than {name}, which it reads"
-        _require(_name_of(tree) == name or name not in read, rule, hint)
+        _require(column_name(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
         self._column(name, tree)
-        self._text |= {name, _name_of(tree)}
+        self._text |= {name, column_name(tree)}
         return name
 
     def _item(self, tree: Tree) -> Tree:
@@ -253,12 +250,12 @@ class _Reader:
             )
             _require(0 < at <= len(self._items), rule, f"Write a name instead of {at}")
             return self._items[at - 1]
-        return names.get(_name_of(tree), tree)
+        return names.get(column_name(tree), tree)
 
     def _metric(self, call: Tree, alias: str = "") -> str:
         """Return the name of the metric that an aggregate is, which is released too."""
         word, tree, options = self._asked(call)
-        plain = _name_of(tree or {})
+        plain = column_name(tree or {})
         asked = json.dumps([word, tree, options])
         if asked in self._metrics:
             return self._metrics[asked][0]
@@ -301,7 +298,7 @@ class _Reader:
             plain and one, f"call {name} plainly", f"Write {name}(x)".replace("_star(x)", "(*)")
         )
         tree = given[0] if given else row_queries.literal("INTEGER", "1")
-        is_person = (_name_of(tree),) == self._people  # of several owners any one may be null
+        is_person = (column_name(tree),) == self._people  # of several owners any one may be null
         if call["distinct"] and is_person:
             _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
             return "people_count", None, {}
@@ -331,10 +328,10 @@ class _Reader:
                 self._column(self._period, item)
                 self._say("", item, f"{self._period}, the period, which is not released")
                 continue
-            made, name = self._on_released(item), item["alias"] or _name_of(item)
-            name = name or _name_of(made)
+            made, name = self._on_released(item), item["alias"] or column_name(item)
+            name = name or column_name(made)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
-            if _name_of(made) != name or name not in released:
+            if column_name(made) != name or name not in released:
                 further.append({**made, "alias": name})
                 self._say("", item, f"{name}, computed of what is released")
         having, last = self._node["having"], self._node["modifiers"]
@@ -342,12 +339,12 @@ class _Reader:
         self._became += [f"{_LAST[each['type']]}: of released rows" for each in last]
         if not further and having is None and not last:
             return ""
-        star = row_queries.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")[1]
-        columns = [*star["statements"][0]["node"]["select_list"], *further]
+        star = row_queries.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")
         where, last = self._on_released(having), self._on_released(last)
-        parts = {"select_list": columns, "where_clause": where, "modifiers": last}
+        parts = {"select_list": [*star["select_list"], *further]}
+        parts |= {"where_clause": where, "modifiers": last}
         parts = row_queries.rewritten(parts, self._of_keys)
-        return row_queries.sql_of(self._engine, star, **parts)
+        return row_queries.sql_of(star, **parts)
 
     def _on_released(self, tree: Any) -> Any:
         """Return an expression over aggregates as one over the columns that are released."""
@@ -377,10 +374,10 @@ class _Reader:
         items = []
         for name, tree in self._outputs.items():
             made = row_queries.rewritten(tree, self._typed)
-            added = name in self._added and not _name_of(tree)
+            added = name in self._added and not column_name(tree)
             for column in _values(made) if added else ():
                 self._take(column, "DOUBLE")
-            items.append({**made, "alias": name * (_name_of(tree) != name)})
+            items.append({**made, "alias": name * (column_name(tree) != name)})
         parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
         joins = [each.sql() for each in self._public]
         parts["from_table"] = row_queries.from_of(joins)
@@ -388,7 +385,7 @@ class _Reader:
             made = {**self._with["value"], "query_node": self._inner._grouped()}
             parts["cte_map"] = {"map": [{**self._with, "value": made}]}
             parts["from_table"] = row_queries.from_of(joins, self._with["key"])
-        return row_queries.sql_of(self._engine, self._plain, **parts)
+        return row_queries.sql_of(row_queries.NO_ROWS, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
         """Return an expression that takes columns of text as what they are compared with."""
@@ -398,15 +395,15 @@ class _Reader:
 
     def _take(self, column: Tree, kind: str) -> None:
         """Make a column of text a number, or a time."""
-        if kind == "DOUBLE" and _name_of(column) not in {"", *self._text}:
-            self._numbers[_name_of(column)] = None
+        if kind == "DOUBLE" and column_name(column) not in {"", *self._text}:
+            self._numbers[column_name(column)] = None
         else:  # the tree is a copy
             column |= _cast(dict(column), kind)
 
     def _of_keys(self, tree: Tree) -> Tree:
         """Return an expression of released columns that takes keys as what they are compared with."""
         for column, kind in _taken(tree):
-            if _name_of(column) in self._keys.values():
+            if column_name(column) in self._keys.values():
                 column |= _cast(dict(column), kind)
         return tree
 
@@ -415,18 +412,10 @@ def _require(ok: bool, rule: str, hint: str) -> None:
     checks.require(ok, _SUBJECT, _NAME, rule, hint)
 
 
-@functools.cache
-def _aggregates() -> frozenset[str]:
-    """Return the names of all aggregates that DuckDB has."""
-    asked = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type='aggregate'"
-    engine, _ = row_queries.tree_of(_SUBJECT, _NAME, "SELECT 1", "")
-    return frozenset(name for [name] in engine.execute(asked).fetchall())
-
-
 def _aggregate(tree: Tree) -> str:
     """Return the name of the aggregate that an expression is; "" for none."""
     name: str = tree["function_name"].lower() if tree.get("class") == "FUNCTION" else ""
-    return name if name in _aggregates() else ""
+    return name if name in row_queries.functions_of("aggregate") else ""
 
 
 def _called(tree: Tree, names: str) -> bool:
@@ -438,12 +427,6 @@ def _called(tree: Tree, names: str) -> bool:
 def _same(tree: Tree) -> str:
     """Return what two expressions have in common that mean the same."""
     return json.dumps({**tree, "alias": ""}, sort_keys=True)
-
-
-def _name_of(tree: Tree) -> str:
-    """Return the name of the column of rows that an expression is; "" for others."""
-    [*table, name] = tree.get("column_names") or [""]
-    return "" if table else name
 
 
 def _last(tree: Tree) -> str:

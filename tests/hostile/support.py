@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import coder_impl
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -147,11 +148,11 @@ def _see(element: Any, token: int) -> None:
     _SEEN[token].append(element)
 
 
-def released(rows: Iterable[object], transform: beam.PTransform) -> list[Any]:
+def released(rows: Iterable[object], transform: beam.PTransform, **flags: Any) -> list[Any]:
     """Return what a transform makes of rows in a pipeline of its own."""
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        seen = keep(start(pipeline, rows) | transform)
-    return seen
+    options = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **flags})
+    with beam.Pipeline(options=options) as pipeline:
+        return keep(start(pipeline, rows) | transform)
 
 
 def contents(
@@ -160,8 +161,7 @@ def contents(
     found: Layout | None = None,
 ) -> dict[Key, Content]:
     """Return what a whole pipeline leaves of the rows, before any noise."""
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        seen = keep(start(pipeline, rows) | summarise(found or layout(), bounds))
+    seen = released(rows, summarise(found or layout(), bounds))
     return dict(read(seen, found or layout()))
 
 

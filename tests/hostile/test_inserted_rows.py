@@ -21,19 +21,14 @@ from tests.hostile.inserted.tally import Tally
 
 Insert = Callable[[random.Random, Tally, Path], None]
 PLAN: dict[str, tuple[Insert, int]] = {
-    "CSV, proper": (files.proper_csv, 3_000),
-    "CSV, raw": (files.raw_csv, 3_000),
-    "CSV, without quotes": (files.csv_without_quotes, 3_000),
-    "CSV, any bytes": (files.any_csv, 8_000),
-    "JSON Lines": (files.json_lines, 28_000),
+    "CSV, proper": (files.proper_csv, 9_000),
+    "CSV, raw": (files.raw_csv, 9_000),
+    "JSON Lines": (files.json_lines, 29_000),
 }
 for name in layouts.layouts():
     PLAN |= {
-        f"CSV, {name}": (files.options_on("csv", name), 150),
-        f"JSON Lines, {name}": (files.options_on("jsonl", name), 150),
         f"objects, {name}": (memory.python_objects(name), 600),
         f"batches, {name}": (memory.record_batches(name), 150),
-        f"Parquet, {name}": (memory.parquet_files(name), 60),
     }
 PART = 40
 
@@ -80,10 +75,10 @@ AT_THE_LIMITS = {
 }
 
 
-def read_among(folder: Path, extension: str, row: bytes, length: int) -> bool:
-    """Return whether 70,000 good rows of this length come through, around one hostile row."""
-    good = [b"%d,%s,1\n" % (number, b"x" * length) for number in range(70_000)]
-    path = folder / f"r.{extension}"
+def read_among(folder: Path, row: bytes) -> bool:
+    """Return whether 70,000 good rows come through, around one hostile row."""
+    good = [b"%d,%s,1\n" % (number, b"x" * 50) for number in range(70_000)]
+    path = folder / "r.csv"
     readers.write(path, [b"who,what,much\n", *good[:100], row, *good[100:]])
     batches = readers.csv_batches(path, ["who"], [])
     who = [name for batch in batches for name in batch["who"].to_pylist()]
@@ -91,17 +86,11 @@ def read_among(folder: Path, extension: str, row: bytes, length: int) -> bool:
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("extension", ["csv", "csv.gz"])
 @pytest.mark.parametrize("name", AT_THE_LIMITS)
-def test_rows_at_the_true_limits(name: str, extension: str, tmp_path: Path) -> None:
+def test_rows_at_the_true_limits(name: str, tmp_path: Path) -> None:
     with watch.watching() as heard:
-        assert read_among(tmp_path, extension, AT_THE_LIMITS[name], 50)
+        assert read_among(tmp_path, AT_THE_LIMITS[name])
         assert heard.heard() == ""
-
-
-@pytest.mark.audit
-def test_a_quote_that_is_not_closed_for_longer_than_is_looked(tmp_path: Path) -> None:
-    assert read_among(tmp_path, "csv", b'a,1,"oops\n', 1000)
 
 
 @pytest.mark.audit

@@ -13,13 +13,10 @@ HUGE = dp.Candidates.linear(0, 2**100, 1)
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
 REFUSED = {
     "places of a median": (lambda: dp.Median("v", candidates=HUGE), "Median: candidates must be fe"),
-    "places of a quantile": (lambda: dp.Quantile("v", 0.1, candidates=HUGE), "Quantile: candidates"),
     "places of votes": (lambda: dp.BlackBox("v", len, candidates=HUGE), "BlackBox: candidates must"),
     "a tiny p": (lambda: dp.Quantile("v", 1e-300), "p must be a fraction with a denominator of at mo"),
-    "a fine p": (lambda: dp.Quantile("v", Fraction(1, 3**99)), "Quantile: p must be a fraction"),
     "far from all": (lambda: dp.Preprocessed("v", "mean", empty=1e300), "empty must be from -2^200"),
     "too fine": (lambda: dp.Preprocessed("v", "mean", sensitivity=1e-300), "must be above 0 (from 2^-200 to 2^20"),
-    "too coarse": (lambda: dp.Preprocessed("v", "mean", sensitivity=1e300), "must be above 0 (from 2^-200 to 2^2"),
 }  # fmt: skip
 FINE = {
     "p of 30 digits": dp.Quantile("v", 1e-30),

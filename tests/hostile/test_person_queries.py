@@ -99,11 +99,11 @@ QUERIES = [
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_t_is_that_of_sql(query: str) -> None:
-    """By brute force: the same as DuckDB, on 6 random databases, in blocks and shards of any size.
+    """By brute force: the same as DuckDB, on random databases, in blocks and shards of any size.
 
     All numbers are multiples of 1/4, so that sums of doubles are exact in any order.
     """
-    for seed in range(6):
+    for seed in (1, 4):
         given = random_rows(seed)
         rows = pa.Table.from_pylist(given, TYPES)
         assert len(rows) == 60  # DuckDB finds it by its name
@@ -117,8 +117,8 @@ def test_t_is_that_of_sql(query: str) -> None:
 
 ODD = [1e16, 1.0, -1e16, 3.0, 1e-9, -3.0, 0.1, 1e308, -1e308, 0.0, -0.0, NAN, math.inf, None]
 OWN = """WITH t AS (SELECT who, sum(x) AS a, avg(x) AS b, sum(x * n) AS c, sum(n) AS d, min(x) AS e,
-    max(-x) AS f, count(x) AS g, count(DISTINCT x) AS h, min(s) AS i FROM rows GROUP BY who)
-    SELECT who, a, b, c, d, e, f, g, h FROM t""".replace(", min(s) AS i", "")
+    max(-x) AS f, count(x) AS g, count(DISTINCT x) AS h FROM rows GROUP BY who)
+    SELECT who, a, b, c, d, e, f, g, h FROM t"""
 
 
 def bits(rows: list[dict[str, Any]], who: str) -> list[bytes]:
@@ -151,26 +151,23 @@ def shuffled(seed: int) -> bool:
     return bits(found, "p") != alone
 
 
-def test_order_blocks_and_others_change_no_bit_of_a_person() -> None:
-    assert not any(map(shuffled, range(10)))
-
-
-def test_a_person_among_a_hundred_thousand_rows_has_the_same_bits() -> None:
-    """Rows of a person lie in many blocks of Arrow's own."""
-    own, rows = person("p", 1, 300), person("q", 3, 100_000)
-    alone = bits(made(OWN, batches_of(own)), "p")
-    for at, row in enumerate(own):
-        rows.insert(at * 331, row)
-    assert bits(made(OWN, batches_of(rows, 9_999)), "p") == alone
-
-
 def in_row_order(table: pa.Table, sort_keys: Any) -> pa.Array:
     return pa.array(range(len(table)), pa.int64())
 
 
-def test_sums_in_the_order_of_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_blocks_and_others_change_no_bit_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any(map(shuffled, (0, 5, 8)))
     monkeypatch.setattr(person_queries.pc, "sort_indices", in_row_order)
-    assert any(map(shuffled, range(10)))
+    assert any(map(shuffled, (0, 5, 8)))  # sums in the order of rows
+
+
+def test_a_person_among_many_rows_has_the_same_bits() -> None:
+    """Rows of a person lie in many blocks of Arrow's own, of 32,768 rows."""
+    own, rows = person("p", 1, 300), person("q", 3, 70_000)
+    alone = bits(made(OWN, batches_of(own)), "p")
+    for at, row in enumerate(own):
+        rows.insert(at * 231, row)
+    assert bits(made(OWN, batches_of(rows, 9_999)), "p") == alone
 
 
 def of_zeros(*zeros: float) -> list[bytes]:
@@ -185,11 +182,12 @@ def test_zeros_that_keep_their_sign_are_caught(monkeypatch: pytest.MonkeyPatch) 
     assert of_zeros(0.0, -0.0) != of_zeros(-0.0, 0.0)
 
 
-def test_names_of_features_do_not_meet() -> None:
-    query = """WITH t AS (SELECT who, s AS k, max(n) AS x, sum(x) AS x_max, min(n) AS "0" FROM rows
-        GROUP BY who, k) SELECT who, k AS a, x, x_max, "0" AS b FROM t"""
-    rows = [{**random_rows(0)[0], "who": "p", "s": "a", "n": n, "x": 0.5} for n in (1, 2)]
-    assert made(query, batches_of(rows)) == [{"who": "p", "a": "a", "x": 2, "x_max": 1.0, "b": 1}]
+def test_names_do_not_meet_and_a_column_of_any_name_is_the_column() -> None:
+    query = """WITH t AS (SELECT who, s AS k, max(n) AS x, sum(x) AS x_max, min("1") AS "0", max("1" + 1) AS a
+        FROM rows WHERE "1" > 1 GROUP BY who, k) SELECT who, k AS b, x, x_max, "0" AS c, a FROM t"""
+    rows = {"who": ["p"] * 3, "s": ["a"] * 3, "n": [1, 2, 9], "x": [0.5] * 3, "1": [3.0, 5.0, 0.0]}
+    expected = {"who": "p", "b": "a", "x": 2, "x_max": 1.0, "c": 3.0, "a": 6.0}
+    assert made(query, [pa.RecordBatch.from_pydict(rows)]) == [expected]
 
 
 def test_a_cell_that_fails_changes_its_own_person_only() -> None:
@@ -205,52 +203,49 @@ def test_a_cell_that_fails_changes_its_own_person_only() -> None:
 
 
 def test_what_fails_behind_t_drops_that_row_of_t() -> None:
-    query = (
-        "WITH t AS (SELECT who, max(n) AS n FROM rows GROUP BY who) SELECT who, n + 1 AS n FROM t"
-    )
-    rows = [
-        {**random_rows(0)[0], "who": who, "n": n} for who, n in (("a", 1), ("b", BIG), ("c", 2))
-    ]
-    assert made(query, batches_of(rows)) == [{"who": "a", "n": 2}, {"who": "c", "n": 3}]
+    t = "WITH t AS (SELECT who, max(n) AS n FROM rows GROUP BY who)"
+    rows = {"who": ["a", "b", "c"], "n": [1, BIG, 2]}
+    found = made(f"{t} SELECT who, n + 1 AS n FROM t", [pa.RecordBatch.from_pydict(rows)])
+    assert found == [{"who": "a", "n": 2}, {"who": "c", "n": 3}]
 
 
-def cells(x: list[Any], call: str) -> Any:
-    rows = [{"who": "p", "x": cell} for cell in x]
-    query = f"WITH t AS (SELECT who, {call} AS v FROM rows GROUP BY who) SELECT who, v FROM t"
-    [row] = made(query, batches_of(rows))
-    return row["v"]
+NUMBERS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "nulls": ([None, None], {"total": None, "known": 0, "each": None, "many": 0}),
+    "NaN": ([None, NAN], {"each": None, "known": 0}),
+    "NaN beside": ([NAN, 2.0], {"most": 2.0, "total": 2.0}),
+    "infinite": ([math.inf, 2.0], {"total": math.inf}),
+    "no sum": ([math.inf, -math.inf, 2.0], {"total": None}),
+    "too large": ([1e308, 1e308], {"total": math.inf, "wide": 2.0**64, "wide_most": BIG}),
+    "zeros": ([0.0, -0.0, NAN, None, 1.0], {"kinds": 2}),
+    "conditions": ([1.0, None, 3.0], {"many": 2, "large": 3.0}),
+}
 
 
-@pytest.mark.parametrize(
-    ("x", "call", "expected"),
-    [
-        ([None, None], "sum(x)", None),
-        ([None, NAN], "avg(x)", None),
-        ([None, NAN], "count(x)", 0),
-        ([NAN, 2.0], "max(x)", 2.0),
-        ([NAN, 2.0], "sum(x)", 2.0),
-        ([math.inf, 2.0], "sum(x)", math.inf),
-        ([math.inf, -math.inf, 2.0], "sum(x)", None),
-        ([1e308, 1e308], "sum(x)", math.inf),
-        ([0.0, -0.0, NAN, None, 1.0], "count(DISTINCT x)", 2),
-        ([1.0, 2.0], "sum(9223372036854775807)", 2.0**64),
-        ([1.0, 2.0], "max(9223372036854775807)", BIG),
-        ([1.0, None, 3.0], "count_if(x)", 2),
-        ([1.0, None, 3.0], "sum(CASE WHEN x > 2 THEN x END)", 3.0),
-    ],
-)
-def test_odd_numbers_take_a_documented_path(x: list[Any], call: str, expected: Any) -> None:
-    assert cells(x, call) == expected
+def test_odd_numbers_take_a_documented_path() -> None:
+    query = """WITH t AS (SELECT who, sum(x) AS total, avg(x) AS each, count(x) AS known, max(x) AS most,
+        count(DISTINCT x) AS kinds, sum(9223372036854775807) AS wide, count_if(x) AS many,
+        max(9223372036854775807) AS wide_most, sum(CASE WHEN x > 2 THEN x END) AS large
+        FROM rows GROUP BY who) SELECT * FROM t"""
+    rows = [{"who": who, "x": cell} for who, (x, _) in NUMBERS.items() for cell in x]
+    found = {row["who"]: row for row in made(query, batches_of(rows))}
+    for who, (_, expected) in NUMBERS.items():
+        assert {name: found[who][name] for name in expected} == expected, who
 
 
-def test_ids_that_a_release_drops_make_no_row_and_equal_floats_are_one_person() -> None:
-    query = "WITH t AS (SELECT v, count(*) AS c FROM rows GROUP BY v) SELECT v, c FROM t"
+COUNTED = "WITH t AS (SELECT v, count(*) AS c FROM rows GROUP BY v) SELECT v, c FROM t"
+
+
+def test_ids_that_a_release_drops_make_no_row_and_equal_ones_are_one_person() -> None:
+    """As a signed integer of 64 bits, 2^63 + 5 would be 5 - 2^63."""
     ids = [1.0, 1.5, NAN, None, 0.0, -0.0, 2.0**60, math.inf, 1.0]
     batch = pa.RecordBatch.from_pydict({"v": pa.array(ids, pa.float64())})
-    assert made(query, [batch], 5) == [{"v": 0.0, "c": 2}, {"v": 1.0, "c": 2}]
+    assert made(COUNTED, [batch], 5) == [{"v": 0.0, "c": 2}, {"v": 1.0, "c": 2}]
     coded = pa.array(["a", None, "b", "a"]).dictionary_encode()
     batch = pa.RecordBatch.from_pydict({"v": coded})
-    assert made(query, [batch, batch], 5) == [{"v": "a", "c": 4}, {"v": "b", "c": 2}]
+    assert made(COUNTED, [batch, batch], 5) == [{"v": "a", "c": 4}, {"v": "b", "c": 2}]
+    wide = pa.array([2**63 + 5], pa.uint64()), pa.array([5 - 2**63])
+    batches = [pa.RecordBatch.from_pydict({"v": each}) for each in wide]
+    assert sorted(row["v"] for row in made(COUNTED, batches)) == [5 - 2**63, 2**63 + 5]
 
 
 def test_elements_are_small_enough_for_every_runner() -> None:
@@ -295,10 +290,8 @@ REFUSED = {
     **{
         ASKED.format(item): "count_if, sum, avg, min, max, each alone, and nothing else in its WITH"
         for item in (
-            "string_agg(s, ',') AS v", "any_value(x) AS v", "first(x) AS v", "list(x) AS v",
-            "median(x) AS v", "arg_max(x, n) AS v", "max(x) - min(x) AS v", "x AS v", "mode(x) AS v",
-            "max(x) OVER () AS v", "row_number() OVER () AS v", "stddev_pop(x) AS v",
-            "approx_count_distinct(x) AS v", "product(x) AS v", "(SELECT 1) AS v", "random() AS v",
+            "string_agg(s, ',') AS v", "max(x) - min(x) AS v", "x AS v", "max(x) OVER () AS v",
+            "(SELECT 1) AS v",
         )
     },
     **{
@@ -310,21 +303,14 @@ REFUSED = {
     },
     ASKED.format("max(random()) AS v"): "it changes by itself",
     ASKED.format("max(sum(x)) AS v"): "not call sum",
-    ASKED.format("max((SELECT 1)) AS v"): "look at one row",
     ASKED.format("max(x)"): "name each expression",
     ASKED.format("max(x) AS v, min(x) AS V"): "each in another way",
-    ASKED.format("* "): "name each expression",
     "WITH t AS (SELECT max(x) AS v FROM rows) SELECT v FROM t": "GROUP BY the person",
     "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY ROLLUP (who)) SELECT v FROM t": "GROUP BY the person",
-    "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY ()) SELECT v FROM t": "GROUP BY the person",
     "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY ALL) SELECT v FROM t": "not have aggregate handling",
-    "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY 1) SELECT v FROM t": "by names of its SELECT",
     "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY who, n) SELECT v FROM t": "by names of its SELECT",
     "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY who HAVING v > 1) SELECT v FROM t": "not have having",
     "WITH t AS (SELECT who, max(x) AS v FROM rows GROUP BY who LIMIT 3) SELECT v FROM t": "not have modifiers",
-    "WITH t AS (SELECT DISTINCT who, max(x) AS v FROM rows GROUP BY who) SELECT v FROM t": "not have modifiers",
-    "WITH t AS (SELECT who, count(*) AS c FROM rows GROUP BY who QUALIFY true) SELECT c FROM t": "not have qualify",
-    "WITH t AS (SELECT who, count(*) AS c FROM rows TABLESAMPLE 9% GROUP BY who) SELECT c FROM t": "not have sample",
     "WITH t AS (SELECT upper(s) AS x, max(x) AS v FROM rows GROUP BY x) SELECT v FROM t": "that another one reads",
     "WITH t AS (SELECT who, count(*) AS c FROM rows GROUP BY who) SELECT * FROM rows": "be FROM t",
     "WITH t AS (SELECT who, count(*) AS c FROM rows GROUP BY who) SELECT * FROM t AS u": "not have alias",
@@ -333,11 +319,8 @@ REFUSED = {
     "WITH t AS (SELECT who, count(*) AS c FROM rows GROUP BY who) SELECT c FROM t GROUP BY c": "not have group",
     "WITH t(a, b) AS (SELECT who, count(*) AS c FROM rows GROUP BY who) SELECT a FROM t": "have one WITH",
     "WITH t AS (SELECT who, count(*) AS c FROM t GROUP BY who) SELECT c FROM t": "be FROM rows",
-    "WITH t AS (SELECT who, count(*) AS c FROM 'a.csv' GROUP BY who) SELECT c FROM t": "be FROM rows",
-    "WITH t AS (SELECT who, count(*) AS c FROM (SELECT 1 AS who) GROUP BY who) SELECT c FROM t": "be FROM rows",
     "WITH t AS (SELECT who, count(*) AS c FROM rows GROUP BY who), u AS (SELECT 1) SELECT c FROM t": "have one WITH",
     "WITH t AS (WITH u AS (SELECT 1) SELECT who, count(*) AS c FROM rows GROUP BY who) SELECT c FROM t": "not have cte",
-    "WITH RECURSIVE t AS (SELECT 1 AS who UNION ALL SELECT 2) SELECT who FROM t": "have one WITH",
     "WITH t AS (SELECT 1 AS who UNION ALL SELECT 2) SELECT who FROM t": "have one WITH",
     "WITH t AS (VALUES (1)) SELECT * FROM t": "",
 }  # fmt: skip
@@ -358,14 +341,12 @@ ROWS = pa.Table.from_pylist(random_rows(1), TYPES)
     ("query", "more", "rule"),
     [
         (ASKED.format("sum(s) AS v"), {}, "not make v, a sum, of large_string; numbers names"),
-        (ASKED.format("min(s) AS v"), {}, "not make v, a min, of large_string"),
         (ASKED.format("count(DISTINCT at_time - at_time) AS v"), {}, "not make v, a count_distinct, of month_day"),
         (ASKED.format("count(*) AS v").replace("SELECT who FROM", "SELECT who, w FROM"), {}, "name columns of t, 'who', 'v', and w is none"),
         ("WITH t AS (SELECT s, who, count(*) AS c FROM rows GROUP BY s, who) SELECT who FROM t", {}, "first"),
         ("WITH t AS (SELECT who, max(n) AS c FROM rows GROUP BY who) SELECT c AS who FROM t", {}, "first, and give it as it is"),
         ("WITH t AS (SELECT who, count(*) AS c FROM rows GROUP BY who) SELECT lower(who) AS who FROM t", {}, "first, and give it as"),
         ("WITH t AS (SELECT who || s AS who, count(*) AS c FROM rows GROUP BY who) SELECT who FROM t", {}, "of one column"),
-        ("WITH t AS (SELECT concat(s, n) AS who, count(*) AS c FROM rows GROUP BY who) SELECT who FROM t", {}, "of one column"),
         ("WITH t AS (SELECT at_time AS who, count(*) AS c FROM rows GROUP BY who) SELECT who FROM t", {}, "not make who, a person, of timestamp"),
         (ASKED.format("count(*) AS v"), {"person": ["who", "s"]}, "group by 's', the one person"),
         (ASKED.format("max(day) AS day").replace("SELECT who FROM", "SELECT who, day FROM"), {"period": "day"}, "the period"),
@@ -395,18 +376,6 @@ def test_batches_of_unknown_types_have_those_of_their_schema() -> None:
         created = pipeline | beam.Create(given).with_output_types(pa.RecordBatch)
         found = created | dp.Rows(ONE) | beam.FlatMap(lambda batch: batch.to_pylist())
         assert_that(found, equal_to(made(ONE, batches)))
-
-
-def test_blocks_and_shards_of_a_pipeline_make_one_row_per_person() -> None:
-    """300 people in 40 batches and 64 shards."""
-    rows = pa.table({"who": [f"p{at % 300}" for at in range(6_000)], "x": [1.0] * 6_000})
-    with pytest.warns(), without_noise():
-        found = dp.release(
-            pa.Table.from_batches(rows.to_batches(150)), query=ONE, person="who",
-            metrics=[dp.Count(), dp.PeopleCount(), dp.Sum("c")], budget=dp.Budget(3.0),
-        ).table.to_pylist()[0]  # fmt: skip
-    assert (found["count"], found["people_count"]) == (300, 300)
-    assert found["sum_c"] == pytest.approx(6_000)
 
 
 # ---------------------------------------------------------------- the exact loss of a release
@@ -446,12 +415,6 @@ def check(seed: int) -> None:
         share_spent(run)
 
 
-@pytest.mark.parametrize("seed", [0, 2])
-def test_a_with_costs_its_budget(seed: int) -> None:
-    """Exact: the same in every run."""
-    check(seed)
-
-
 def of_all_people(self: PersonQuery, rows: pa.Table) -> pa.Table:
     """Return for each person what the rows of all of them come to: groups without the person."""
     person, people = self.keys[0], pc.unique(rows[self.keys[0]])
@@ -461,22 +424,23 @@ def of_all_people(self: PersonQuery, rows: pa.Table) -> pa.Table:
 
 
 GROUPED = PersonQuery.grouped
-MUTANTS = {
-    "groups without the person": (PersonQuery, "grouped", of_all_people),
-    "sums in the order of rows": (person_queries.pc, "sort_indices", in_row_order),
-}
+MUTANTS = (
+    (PersonQuery, "grouped", of_all_people),
+    (person_queries.pc, "sort_indices", in_row_order),
+)
 
 
-def test_mutants_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_with_costs_its_budget_and_mutants_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact: the same in every run. A group without the person, sums in the order of rows."""
     monkeypatch.setattr(person_queries.shard_number, "number_of", lambda *_: 1)
     check(0)
-    for mutant in MUTANTS.values():
+    for mutant in MUTANTS:
         with monkeypatch.context() as broken, pytest.raises(Fault):
             broken.setattr(*mutant)
             check(0)
 
 
-def test_a_period_that_is_a_key_is_protected_and_named_for_the_ledger(tmp_path: Any) -> None:
+def test_a_period_that_is_a_key_is_protected_and_named_for_the_ledger() -> None:
     query = """WITH t AS (SELECT who, day % 2 AS parity, count(*) AS c FROM rows GROUP BY who, parity)
         SELECT who, parity, c FROM t"""
     release = dp.PrivateAggregate("who", [dp.Count()], dp.Budget(1.0), period="parity")
@@ -489,8 +453,7 @@ NULLS = """WITH t AS (SELECT who, max(x) AS most, sum(x * 2) AS total, count(x) 
     SELECT who, most, total, n, different, dayname(first) AS first FROM t"""
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_a_file_in_which_all_cells_are_null_is_as_any_other(known: bool, tmp_path: Path) -> None:
+def test_a_file_in_which_all_cells_are_null_is_as_any_other(tmp_path: Path) -> None:
     """One cell of one person decides whether a column of a file has a type."""
     rows = [{**row, "x": None, "at_time": None} for row in random_rows(1)]
     more = [{**row, "x": 2.0} for row in random_rows(2)]
@@ -498,15 +461,9 @@ def test_a_file_in_which_all_cells_are_null_is_as_any_other(known: bool, tmp_pat
     for at, name in ((2, "x"), (5, "at_time")):
         empty = empty.set_column(at, name, pa.nulls(len(empty)))
     types = pa.Table.from_pylist([], TYPES).schema
-    if not known:
-        found = made(
-            NULLS.replace("min(date_trunc('hour', at_time))", "max(x)").replace(
-                ", dayname(first) AS first", ""
-            ),
-            empty.to_batches(),
-        )
-        assert found and {(row["n"], row["different"]) for row in found} == {(0, 0)}
-        return
+    without_times = NULLS.replace("date_trunc('hour', at_time)", "x").replace("dayname(first)", "1")
+    found = made(without_times, empty.to_batches())
+    assert found and {(row["n"], row["different"]) for row in found} == {(0, 0)}
     for at, table in enumerate((empty, pa.Table.from_pylist(more, types))):
         pq.write_table(table, tmp_path / f"{at}.parquet")
     with without_noise():
@@ -520,22 +477,3 @@ def test_a_file_in_which_all_cells_are_null_is_as_any_other(known: bool, tmp_pat
     assert row["count"] == len(every) and row["sum_n"] == len(known_values)
     assert row["sum_different"] == len({each["who"] for each in more} - {None})
     assert row["sum_total"] == 2 * sum(known_values)
-
-
-def test_an_id_beyond_signed_integers_is_no_other_id() -> None:
-    """As a signed integer of 64 bits, the first one would be the second one."""
-    query = "WITH t AS (SELECT who, sum(n) AS n FROM rows GROUP BY who) SELECT who, n FROM t"
-    ids = {2**63 + 5: pa.uint64(), 5 - 2**63: pa.int64()}
-    batches = [
-        pa.RecordBatch.from_pydict({"who": pa.array([who], kind), "n": [2]})
-        for who, kind in ids.items()
-    ]
-    found = made(query, batches)
-    assert {row["who"]: row["n"] for row in found} == dict.fromkeys(ids, 2.0)
-
-
-def test_a_column_of_any_name_is_the_column() -> None:
-    query = """WITH t AS (SELECT who, max(x + 1) AS a, max("0") AS b FROM rows WHERE "0" > 1
-    GROUP BY who) SELECT who, a, b FROM t"""
-    rows = pa.RecordBatch.from_pydict({"who": ["a", "a"], "x": [5.0, 7.0], "0": [3.0, 0.0]})
-    assert made(query, [rows]) == [{"who": "a", "a": 6.0, "b": 3.0}]

@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import decimal
 import json
+import math
 import random
 import time
 
@@ -38,12 +39,7 @@ EXPRESSIONS = (
     "x + x",
     "CASE WHEN n % 2 = 0 THEN x ELSE NULL END",
 )
-MATCHED = (
-    "~~ 'a%_b%'",
-    "!~~ '%a_b'",
-    "~~* '%A%b%'",
-    "!~~* 'é%'",
-)
+MATCHED = ("~~ 'a%_b%'", "!~~ '%a_b'", "~~* '%A%b%'", "!~~* 'é%'")
 CALLS = {
     "numbers": """n + m; n - m; -n; n * m; n / m; n // m; n % m; n ^ m; f ^ g; f // g; f % g; f * g
         k + n; k - j; k * j; k / j; k % j; abs(n); abs(f); abs(k); sign(n); floor(f); ceil(f)
@@ -113,16 +109,16 @@ CONDITIONS = ("true", "x IS NOT NULL", "n % 3 = 0 OR CAST(x AS BIGINT) > 0", "x 
 
 def lines(batches: list[pa.RecordBatch]) -> list[str]:
     """Return rows as text, without a look at what Python could not hold."""
-    table = [column.to_string(window=10**6) for batch in batches for column in _rows_of(batch)]
-    return table
+    return [
+        column.slice(row, 1).to_string(window=10**6)
+        for batch in batches
+        for row in range(len(batch))
+        for column in batch.columns
+    ]
 
 
-def _rows_of(batch: pa.RecordBatch) -> list[pa.Array]:
-    return [column.slice(row, 1) for row in range(len(batch)) for column in batch.columns]
-
-
-@pytest.mark.sampled(24)
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("seed", range(12))
 def test_each_row_alone_gives_what_it_gives_among_others(seed: int) -> None:
     rng = random.Random(seed)
     types = columns_of_arrow.kinds(rng)
@@ -181,7 +177,7 @@ def places(rng: random.Random, good: int, hostile: int) -> list[list[int]]:
     """Return orders of rows: the hostile ones, behind the good, before, behind and among them."""
     first, last = list(range(good)), list(range(good, good + hostile))
     mixed = rng.sample(first + last, good + hostile)
-    single = [[*first[:at], rng.choice(last), *first[at:]] for at in range(0, good + 1, 3)]
+    single = [[*first[:at], rng.choice(last), *first[at:]] for at in (0, good // 2, good)]
     return [last + first, first + last, mixed, *single]
 
 
@@ -189,16 +185,12 @@ def outcome(engine: _Engine, batch: pa.RecordBatch) -> list[tuple[int, str]]:
     """Return which rows come out, and as what."""
     found = []
     for made in engine.rows(batch):
-        values = made.column("y").cast(pa.large_string()) if _is_float(made) else made.column("y")
+        values = made.column("y")
+        if pa.types.is_floating(values.type):  # text shows a sign of zero, and all digits
+            values = values.cast(pa.large_string())
         shown = [values.slice(row, 1).to_string(window=10**6) for row in range(len(made))]
         found += zip(made.column("row").to_pylist(), shown, strict=True)
     return found
-
-
-def _is_float(made: pa.RecordBatch) -> bool:
-    return pa.types.is_floating(
-        made.schema.field("y").type
-    )  # text shows a sign of zero, and all digits
 
 
 def columns_of(expression: str) -> list[str]:
@@ -214,14 +206,9 @@ def test_every_function_gives_each_row_what_it_gives_it_alone(asked: str) -> Non
     rows = [table_of(rng, columns, hostile, 12) for hostile in (False, True)]
     both = pa.Table.from_batches(rows).combine_chunks().to_batches()[0]
     numbered = both.append_column("row", pa.array(range(24)))
-    is_condition = (
-        "BOOLEAN"
-        if _Engine(Query.of(f"SELECT {asked} AS y FROM rows")).bound(both.schema).types
-        == [pa.bool_()]
-        else ""
-    )
+    kinds = _Engine(Query.of(f"SELECT {asked} AS y FROM rows")).bound(both.schema).types
     queries = [f"SELECT row, {asked} AS y FROM rows"]
-    if is_condition:
+    if kinds == [pa.bool_()]:
         queries.append(f"SELECT row, true AS y FROM rows WHERE {asked}")
         queries.append(f"SELECT row, true AS y FROM rows WHERE row < 0 OR NOT ({asked})")
     for query in queries:
@@ -263,8 +250,8 @@ def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: s
         made |= {name: pa.array([whole]) for name in columns if name in "sv"}
         batch = pa.record_batch(made)
         engine.bound(batch.schema)
-        taken = []
-        for _ in range(3):  # others may use the machine meanwhile
+        taken = [math.inf]
+        while len(taken) < 4 and min(taken) >= SECONDS:  # others may use the machine meanwhile
             start = time.monotonic()
             found = list(engine.rows(batch))
             taken.append(time.monotonic() - start)

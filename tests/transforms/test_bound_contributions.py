@@ -12,9 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.coders import registry
-from apache_beam.options.pipeline_options import PipelineOptions
-from hypothesis import given
-from hypothesis import strategies as st
 
 import beam_dp as dp
 from beam_dp.transforms.columns import layout, plain_values
@@ -34,10 +31,8 @@ def bounded(
 ) -> list[tuple[Any, ...]]:
     """Return the kept rows of a pipeline as sorted tuples."""
     repeats = options.pop("repeats", 0)
-    flags = {"runner": "FnApiRunner", "direct_runner_bundle_repeat": repeats}
-    with beam.Pipeline(options=PipelineOptions.from_dictionary(flags)) as pipeline:
-        transform = dp.BoundContributions("person", ["day"], bounds, values, **options)
-        seen = support.keep(support.start(pipeline, rows) | transform)
+    transform = dp.BoundContributions("person", ["day"], bounds, values, **options)
+    seen = support.released(rows, transform, direct_runner_bundle_repeat=repeats)
     return sorted((tuple(row) for row in seen), key=repr)
 
 
@@ -47,7 +42,7 @@ def visits(size: int = 600) -> list[dict[str, Any]]:
     ]
 
 
-LIMITS = [(1,), (3,), (None, 2), (2, 1), (None, None, 4), (2, 2, 3), (3, None, 2), (50, 50, 5000)]
+LIMITS = [(3,), (None, 2), (None, None, 4), (2, 2, 3)]
 
 
 @pytest.mark.sampled(3)
@@ -75,29 +70,16 @@ def test_each_person_keeps_as_much_as_the_bounds_allow(limits: tuple[Any, ...]) 
             assert min(bounds.rows, least) <= sum(mine.values()) <= bounds.rows
 
 
-WAYS: dict[str, Any] = {
-    "backwards": lambda bounds: bounded(visits()[::-1], bounds),
-    "named tuples": lambda bounds: bounded([support.Visit(**v) for v in visits()], bounds),
-    "one batch": lambda bounds: bounded([pa.RecordBatch.from_pylist(visits())], bounds),
-    "slices": lambda bounds: bounded(
-        [pa.Table.from_pylist(visits()).slice(start, 7) for start in range(0, 600, 7)], bounds
-    ),
-    "repeated": lambda bounds: bounded(visits(), bounds, repeats=1)[::2],
-    "shards": lambda bounds: bounded(visits(), bounds, shards=1),
-}
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("bounds", [Bounds(2), Bounds(2, 2, 3)], ids=["pairs", "all"])
-def test_every_way_keeps_the_same_rows(way: str, bounds: Bounds) -> None:
-    assert WAYS[way](bounds) == bounded(visits(), bounds)
-
-
-def test_another_person_changes_nobody_elses_rows() -> None:
-    more = [*visits(), *(support.as_dict(("new", f"d{n}", 1.0)) for n in range(20))]
-    kept = [row for row in bounded(more, Bounds(2, 2)) if row[0] != "new"]
-    assert kept == bounded(visits(), Bounds(2, 2))
+def test_every_way_keeps_the_same_rows() -> None:
+    rows, bounds = visits(), Bounds(2, 2, 3)
+    kept = bounded(rows, bounds)
+    table = pa.Table.from_pylist(rows)
+    slices = [table.slice(start, 7) for start in range(0, 600, 7)]
+    for way in (rows[::-1], [support.Visit(**each) for each in rows], table.to_batches(), slices):
+        assert bounded(way, bounds) == kept
+    assert bounded(rows, bounds, repeats=1)[::2] == bounded(rows, bounds, shards=1) == kept
+    others = [support.as_dict(("new", f"d{n}", 1.0)) for n in range(20)]
+    assert [row for row in bounded([*rows, *others], bounds) if row[0] != "new"] == kept
 
 
 def test_the_key_decides_which_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,19 +103,15 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value)[:30])
-def test_plain_values_come_back(value: object) -> None:
-    found = plain_values.restored(plain_values.plain(value))
-    assert type(found) is type(value) and repr(found) == repr(value)
-
-
 OTHERS = [[1], {1: 2}, {1}, 1j, support.Hostile(), object(), np.datetime64("2020-01-01"), len,
           "\ud800", np.str_("a\udfff"), np.timedelta64("NaT"), np.array([1]), Ellipsis, datetime.timedelta(1), np.longdouble(1)]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", range(len(OTHERS)))
-def test_other_values_become_none(place: int) -> None:
-    assert plain_values.plain(OTHERS[place]) is None
+def test_plain_values_come_back_and_others_become_none() -> None:
+    for value in VALUES:
+        found = plain_values.restored(plain_values.plain(value))
+        assert type(found) is type(value) and repr(found) == repr(value)
+    assert all(plain_values.plain(value) is None for value in OTHERS)
 
 
 def test_every_row_that_comes_out_can_be_written() -> None:
@@ -159,46 +137,31 @@ DAYS = pa.array([0, 1 << 30], pa.int32()).cast(pa.date32())
 ARROW: list[tuple[pa.Array, list[object]]] = [
     (INVALID, [None, "a"]),
     (INVALID.dictionary_encode(), [None, "a"]),
-    (INVALID.cast(pa.string_view()), [None, "a"]),
     (DAYS, [datetime.date(1970, 1, 1), None]),
     (pa.array([0, 1 << 62], pa.int64()).cast(pa.timestamp("s")), [datetime.datetime(1970, 1, 1), None]),
     (pa.array([1, -(1 << 62)], pa.int64()).cast(pa.timestamp("us")), [datetime.datetime(1970, 1, 1, 0, 0, 0, 1), None]),
     (pa.array([1001, None], pa.int64()).cast(pa.timestamp("ns")), [datetime.datetime(1970, 1, 1, 0, 0, 0, 1), None]),
     (pa.array([[1], None]), [None, None]),
-    (pa.array([{"a": 1}]), [None]),
     (pa.array([1, None], pa.uint8()), [1, None]),
-    (pa.array([1.5, None], pa.float32()), [1.5, None]),
-    (pa.array([True, None]), [True, None]),
     (pa.array([Decimal("1.5"), None]), [Decimal("1.5"), None]),
     (pa.array([b"\xff", None]), [b"\xff", None]),
-    (pa.array([b"\xff"], pa.large_binary()), [b"\xff"]),
     (pa.array([1], pa.duration("s")), [None]),
     (pa.array([1], pa.time64("ns")), [None]),
     (pa.nulls(2), [None, None]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", range(len(ARROW)), ids=lambda place: str(ARROW[place][0].type))
-def test_arrow_columns_become_lists_and_never_fail(place: int) -> None:
-    column, expected = ARROW[place]
-    assert plain_values.to_list(column) == expected
-    assert plain_values.to_list(column.slice(1)) == expected[1:]
+def test_arrow_columns_become_lists_and_never_fail() -> None:
+    for column, expected in ARROW:
+        assert plain_values.to_list(column) == expected
+        assert plain_values.to_list(column.slice(1)) == expected[1:]
 
 
-@given(st.lists(st.datetimes() | st.none()), st.sampled_from(["us", "ms", "s"]))
-def test_timestamps_that_python_holds_come_back(values: list[Any], unit: str) -> None:
-    whole = [value and value.replace(microsecond=0) for value in values]
-    inner = [value if value is None or 1 < value.year < 9999 else None for value in whole]
-    assert plain_values.to_list(pa.array(inner, pa.timestamp(unit))) == inner
-
-
-BAD: list[dict[str, Any]] = [
-    {"person": 1}, {"partition": "day"}, {"bounds": 3}, {"bounds": Bounds(None)}, {"shards": 0}, {"shards": 3}, {"values": "value"},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("changes", BAD, ids=str)
-def test_bad_parameters_are_refused(changes: dict[str, Any]) -> None:
-    options = {"person": "person", "partition": ["day"], "bounds": Bounds(1), **changes}
-    with pytest.raises((TypeError, ValueError), match="BoundContributions: .* must "):
-        dp.BoundContributions(**options)
+def test_bad_parameters_are_refused() -> None:
+    given: dict[str, Any] = {"person": "person", "partition": ["day"], "bounds": Bounds(1)}
+    for changes in (
+        *({"person": 1}, {"partition": "day"}, {"bounds": 3}, {"bounds": Bounds(None)}),
+        *({"shards": 3}, {"values": "value"}),
+    ):
+        with pytest.raises((TypeError, ValueError), match="BoundContributions: .* must "):
+            dp.BoundContributions(**{**given, **changes})

@@ -13,7 +13,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import two_words
-from beam_dp.transforms.columns.layout import Layout, check_types
+from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 
 KEY = bytes(32)
@@ -61,14 +61,10 @@ def test_a_row_without_a_period_or_of_another_one_is_dropped_alone() -> None:
     assert len(people(layout(), [None, "a", []], DAYS)) == 1
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.date32(), pa.date64(), pa.string(), pa.dictionary(pa.int8(), pa.string())]
-)
+@pytest.mark.parametrize("kind", [pa.date64(), pa.string()])
 def test_batches_agree_with_rows(kind: pa.DataType) -> None:
     persons, days = ["a", "b", "a", None], [DAYS[0], None, DAYS[1], DAYS[1]]
-    cells = (
-        pa.array(days).cast(pa.string()).cast(kind) if kind != pa.date64() else pa.array(days, kind)
-    )
+    cells = pa.array(days).cast(kind)
     batch = pa.record_batch({"person": persons, "spent": [1.0] * 4, "day": cells})
     for found in (layout(), layout("2026-11-22")):
         table = found.from_batch(batch)
@@ -76,19 +72,12 @@ def test_batches_agree_with_rows(kind: pa.DataType) -> None:
         assert pairs == people(found, persons, days) and pairs
 
 
-def test_a_column_that_holds_no_periods_is_refused_by_its_type() -> None:
-    with pytest.raises(TypeError, match="column 'day' must hold integers, text, dates"):
-        check_types(layout(), {"day": pa.timestamp("us")})
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"period": 3}, "period must be"),
         ({"period": "person"}, "period must be another column than the person"),
         ({"ledger_period": "2026-11-22"}, "period must be given with a ledger_period"),
         ({"period": "day", "ledger_period": "1..2"}, "ledger_period must be a period, or FROM..TO"),
-        ({"period": "day", "ledger_period": ""}, "ledger_period must be text"),
         (
             {"period": "day", "person": ["a", "b"]},
             "period must be left out where rows have several",

@@ -1,17 +1,13 @@
 """`Rows` runs SQL on one row at a time: what could look at two rows, or outside, is refused."""
 
 import datetime
-import random
 import re
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
 from beam_dp import testing
@@ -21,85 +17,33 @@ from tests import pages
 from tests.hostile import support
 from tests.hostile.support import Hostile
 
-REFUSED = {
+REFUSED = {  # functions and forms that are on no list: tests/hostile/test_select_statements.py
     "an aggregate": "SELECT count(*) AS n FROM rows",
-    "an aggregate with a filter": "SELECT sum(x) FILTER (WHERE y) AS n FROM rows",
-    "an aggregate of a list, which may be random": "SELECT list_aggregate(x, 'any_value') AS n FROM rows",
     "groups": "SELECT x FROM rows GROUP BY x",
-    "groups by all": "SELECT x FROM rows GROUP BY ALL",
     "having": "SELECT x FROM rows HAVING x > 1",
     "a window": "SELECT row_number() OVER () AS n FROM rows",
-    "an aggregate over a window": "SELECT sum(x) OVER (PARTITION BY y) AS n FROM rows",
     "qualify": "SELECT x FROM rows QUALIFY x",
     "a subquery": "SELECT (SELECT 1) AS x FROM rows",
-    "a subquery in IN": "SELECT x FROM rows WHERE x IN (SELECT x FROM rows)",
-    "a subquery in EXISTS": "SELECT x FROM rows WHERE EXISTS (SELECT x FROM rows)",
     "a subquery in FROM": "SELECT x FROM (SELECT x FROM rows)",
     "a with": "WITH r AS (SELECT 1) SELECT * FROM rows",
-    "a join": "SELECT x FROM rows r JOIN rows s USING (x)",
-    "a comma": "SELECT x FROM rows, rows AS s",
     "a union": "SELECT x FROM rows UNION ALL SELECT x FROM rows",
     "distinct": "SELECT DISTINCT x FROM rows",
-    "order": "SELECT x FROM rows ORDER BY x",
-    "a limit": "SELECT x FROM rows LIMIT 3",
     "a sample": "SELECT x FROM rows USING SAMPLE 3",
     "a sample of the table": "SELECT x FROM rows TABLESAMPLE 10%",
-    "unnest": "SELECT unnest([1, 2]) AS x FROM rows",
     "a file": "SELECT x FROM 'a.csv'",
     "a table function": "SELECT x FROM read_csv('a.csv')",
-    "a table of the catalog": "SELECT x FROM duckdb_settings()",
-    "another schema": "SELECT x FROM main.rows",
-    "a function that reads": "SELECT read_text('a.csv') AS x FROM rows",
-    "the environment": "SELECT getenv('HOME') AS x FROM rows",
-    "a setting": "SELECT current_setting('threads') AS x FROM rows",
-    "a variable": "SELECT getvariable('x') AS x FROM rows",
-    "the statistics of a column": "SELECT stats(x) AS x FROM rows",
-    "randomness": "SELECT x FROM rows WHERE random() < 0.5",
-    "a new UUID": "SELECT uuid() AS x FROM rows",
-    "a sequence": "SELECT nextval('s') AS x FROM rows",
     "the clock": "SELECT now() AS x FROM rows",
-    "an age as of today": "SELECT age(x) AS x FROM rows",
-    "text of any length": "SELECT repeat(x, y) AS x FROM rows",
-    "padding of any length": "SELECT lpad(x, y, ' ') AS x FROM rows",
-    "a result of the square of a cell": "SELECT replace(x, 'a', x) AS x FROM rows",
-    "work of the square of a cell": "SELECT levenshtein(x, y) AS x FROM rows",
-    "a function of functions": "SELECT list_transform(x, lambda y: y + 1) AS x FROM rows",
-    "an internal function": "SELECT __internal_decompress_string(x) AS x FROM rows",
     "columns by a pattern": "SELECT COLUMNS('x.*') FROM rows",
     "a parameter": "SELECT $1 AS x FROM rows",
-    "a time zone, which keeps state": "SELECT make_timestamptz(y, m, d, 0, 0, 0.0) AS t FROM rows",
-    "another time zone": "SELECT t AT TIME ZONE 'Europe/Berlin' AS t FROM rows",
-    "seconds that have a time zone": "SELECT to_timestamp(x) AS t FROM rows",
     "JSON, which may be deep": "SELECT json_contains(TRY_CAST(x AS JSON), '1') AS y FROM rows",
-    "JSON that grows": "SELECT json_pretty(x) AS y FROM rows",
-    "all of a JSON": "SELECT json_extract(x, '$..*') AS y FROM rows",
-    "a variant, which may be deep": "SELECT variant_typeof(x) AS y FROM rows",
-    "normal forms, of the square of a cell": "SELECT nfc_normalize(x) AS y FROM rows",
-    "all matches": "SELECT regexp_extract_all(x, 'a') AS y FROM rows",
-    "parts by a pattern": "SELECT regexp_split_to_array(x, 'a') AS y FROM rows",
     "all matches replaced": "SELECT regexp_replace(x, 'a(.*b)?', 'c', 'g') AS y FROM rows",
-    "a pattern from a cell": "SELECT regexp_matches(x, y) AS z FROM rows",
-    "a LIKE from a cell": "SELECT x LIKE y AS z FROM rows",
-    "a length from a cell": "SELECT lpad(x, y, ' ') AS z FROM rows",
-    "a text to replace by from a cell": "SELECT replace(x, 'a', y) AS z FROM rows",
-    "a format from a cell": "SELECT try_strptime(x, y) AS z FROM rows",
-    "a sequence of characters of a language": "SELECT collate_th(x) AS y FROM rows",
-    "a collation": "SELECT x COLLATE th AS y FROM rows",
+    "a pattern from a cell": "SELECT x LIKE y AS z FROM rows",
     "an escape": "SELECT x LIKE 'a!%' ESCAPE '!' AS y FROM rows",
     "TRY": "SELECT TRY(x + 1) AS y FROM rows",
-    "a part of a list": "SELECT x[1] AS y FROM rows",
-    "strptime, which fails": "SELECT strptime(x, '%Y') AS y FROM rows",
-    "parts of a date as a structure": "SELECT date_part(['year'], x) AS y FROM rows",
-    "a function by its schema": "SELECT main.upper(x) AS y FROM rows",
-    "an argument with a name": "SELECT upper(x := y) AS z FROM rows",
     "a pattern that is none": "SELECT regexp_matches(x, '(') AS y FROM rows",
     "a group that is none": "SELECT regexp_replace(x, 'a', '\\3') AS y FROM rows",
     "two statements": "SELECT 1 AS x FROM rows; SELECT 2 AS x FROM rows",
     "an insert": "INSERT INTO rows VALUES (1)",
-    "a setting that is set": "SET threads = 4",
-    "an extension": "INSTALL httpfs",
-    "a file that is written": "COPY (SELECT 1) TO 'a.csv'",
-    "a database": "ATTACH 'a.db'",
     "an expression without a name": "SELECT x + 1 FROM rows",
     "a name that stands twice": "SELECT x, y AS X FROM rows",
     "the name of a column that another one reads": "SELECT x AS y, y AS x FROM rows",
@@ -121,10 +65,9 @@ def test_what_is_not_of_one_row_is_refused_with_one_line(name: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("query", [None, 7, b"SELECT x FROM rows"])
-def test_what_is_no_text_is_refused(query: Any) -> None:
+def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError, match="^Rows: query must be SQL"):
-        dp.Rows(query)
+        dp.Rows(b"SELECT x FROM rows")
 
 
 def test_the_page_has_the_whole_list() -> None:
@@ -139,19 +82,10 @@ EXPRESSIONS = {
     "x IN (1, 2) AND x BETWEEN 0 AND 3 AND NOT x IS NULL": True,
     "s LIKE 'a%' OR s ILIKE 'B%' OR s SIMILAR TO 'c'": True,
     "coalesce(NULL, s)": "ab c",
-    "upper(s) || '!'": "AB C!",
-    "regexp_extract(s, '^[^ ]* ([^ ]*)', 1)": "c",
-    "regexp_replace(s, '(.*) (.*)', '\\2 \\1')": "c ab",
-    "lpad(x::VARCHAR, 3, '0') || replace(s, ' ', '')": "001abc",
     "ln(x - 1) IS NULL AND sqrt(-x) IS NULL AND x % 0 IS NULL AND log(x) = 0": True,
     "CAST('2026-11-26' AS DATE) = t::DATE AND CAST(s AS DATE) IS NULL": True,
-    "if(x = 1, nullif(s, 'x'), 'no')": "ab c",
     "TRY_CAST(s AS DOUBLE)": None,
-    "CAST(x AS DECIMAL(9, 2))::VARCHAR": "1.00",
     "dayname(t)": "Thursday",
-    "strftime(t, '%Y-%m')": "2026-11",
-    "extract(hour FROM t)": 9,
-    "date_trunc('month', t)::DATE": datetime.date(2026, 11, 1),
     "t >= TIMESTAMP '2026-11-01' + INTERVAL 3 DAY": True,
     "rows.x": 1,
 }
@@ -172,20 +106,17 @@ def test_expressions_of_one_row() -> None:
     assert found == [dict(zip(names, EXPRESSIONS.values(), strict=True))] * 2
 
 
-def test_a_star_is_all_columns() -> None:
-    batch = pa.record_batch({"x": [1, 6], "y": ["a", "b"]})
-    assert run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch]) == [
-        {"x": 6, "y": "b", "z": 12}
-    ]
-
-
 def test_which_columns_are_read() -> None:
+    batch = pa.record_batch({"x": [1, 6], "y": ["a", "b"]})
+    found = run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch])
+    assert found == [{"x": 6, "y": "b", "z": 12}]
+    typed = [beam.Row(who="a", spent=2.0), beam.Row(who="b", spent=0.0)]
+    assert run("SELECT who FROM rows WHERE spent > 1", typed) == [{"who": "a"}]
+    assert run("SELECT who FROM rows", [{"who": 2**64}]) == [{"who": str(2**64)}]
+    assert run("SELECT who FROM rows", []) == []
     query = Query.of("SELECT a AS who, upper(b) AS d, d || c AS e FROM rows WHERE e > f")
     assert sorted(query.needs) == ["a", "b", "c", "f"]
     assert query.columns_of(["who", "d", "x"]) == ["a"]
-
-
-BAD = ("x", "", "99999999999", "1e400", None, "1 2", "٣")
 
 
 def test_casts_that_fail_are_null_in_one_execution(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +140,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return runs
 
 
-@pytest.mark.parametrize("failing", [{0}, {2047}, {5, 900, 901}, {*range(0, 2048, 64)}, {7, 8}])
+@pytest.mark.parametrize("failing", [{0, 2047}, {*range(0, 2048, 128)}])
 def test_a_row_that_fails_costs_a_bounded_number_of_executions(
     failing: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,44 +186,6 @@ def test_both_sides_of_and_and_or_are_computed_for_every_row() -> None:
         assert sum(map(len, engine.rows(batch.slice(2999)))) == 0
 
 
-@pytest.mark.parametrize("dictionary", [False, True])
-def test_a_row_that_fails_is_dropped_and_no_other(dictionary: bool) -> None:
-    rng = random.Random(1)
-    cells = [
-        rng.choice(BAD) if rng.random() < 0.03 else str(rng.randrange(50)) for _ in range(2_000)
-    ]
-    column = pa.array(cells, pa.string())
-    batch = pa.record_batch({
-        "n": range(len(cells)), "s": column.dictionary_encode() if dictionary else column
-    })  # fmt: skip
-    query = "SELECT n, CAST(s AS INTEGER) AS s FROM rows WHERE CAST(s AS INTEGER) < 40"
-    found = {row["n"]: row["s"] for row in run(query, [batch])}
-    small = {n: int(s) for n, s in enumerate(cells) if s not in BAD and int(s) < 40}
-    assert found == small
-
-
-@pytest.mark.audit
-def test_what_becomes_of_a_row_does_not_depend_on_others() -> None:
-    """Each row alone gives what it gives among others, whatever the order of conditions."""
-    rng = random.Random(2)
-    values = [rng.choice(["x", "7", "-3", None, "1e9"]) for _ in range(300)]
-    batch = pa.record_batch({
-        "n": range(300),
-        "k": [rng.choice([0, 1, None]) for _ in range(300)],
-        "s": pa.array(values, pa.string()).dictionary_encode(),
-        "v": np.array([rng.choice([np.nan, np.inf, 1e308, 0.0, -0.0]) for _ in range(300)]),
-    })  # fmt: skip
-    for query in (
-        "SELECT n, v * 10 AS v FROM rows WHERE k = 1 OR CAST(s AS INTEGER) > 0",
-        "SELECT n, CASE WHEN k = 1 THEN 1 ELSE CAST(s AS INTEGER) END AS v FROM rows",
-        "SELECT n, CAST(v AS BIGINT) AS v FROM rows",
-        "SELECT n, k::TINYINT * 127::TINYINT + k::TINYINT AS v FROM rows WHERE s < 'a'",
-    ):
-        alone = [batch.slice(index, 1) for index in range(len(batch))]
-        together, apart = run(query, [batch]), run(query, alone)
-        assert 0 < len(apart) <= 300 and str(together) == str(apart)
-
-
 def test_text_that_is_no_utf8_drops_its_row() -> None:
     raw = pa.array([b"good", b"\xff\xfe", b"fine"]).cast(pa.binary())
     text = pa.StringArray.from_buffers(3, *raw.buffers()[1:])
@@ -316,74 +209,43 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(
-    "query", ["SELECT who, v FROM rows", "SELECT who, v * 2 AS v FROM rows WHERE v > 0"]
-)
-def test_hostile_rows_without_a_type_never_fail_and_change_no_other(query: str) -> None:
-    rows = [{"who": name, "v": value} for name, value in HOSTILE.items()]
-    good = [{"who": f"good {number}", "v": number} for number in range(1, 20)]
-    mixed: list[Any] = [*rows, Hostile(), None, 7, "text", *good, {"who": Hostile(), "v": 1}]
-    found = [row for row in run(query, mixed) if str(row["who"]).startswith("good")]
-    assert found == run(query, good) and len(found) == 19
-
-
-@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
-@pytest.mark.parametrize("columns", [["v"], ["who"], ["key"], ["who", "key", "v"]])
-def test_rows_without_a_type_fail_no_release_of_them(columns: list[str]) -> None:
+def test_rows_without_a_type_fail_no_release_of_them() -> None:
     """A cell that is of no use for its column is that row's own: the others are released."""
     good = [{"who": f"good {number}", "key": "a", "v": 2.0} for number in range(9)]
-    bad = [{**good[0], **dict.fromkeys(columns, value)} for value in HOSTILE.values()]
+    bad = [{**good[0], name: value} for name in good[0] for value in HOSTILE.values()]
     public = dp.PublicPartitions(["a"])
     metrics = [dp.Count(), dp.Sum("v", clip=50), dp.DistinctCount("v")]
     release = dp.PrivateAggregate("who", metrics, dp.Budget(1), ["key"], partitions=public)
+    bound = dp.BoundContributions("who", ["key"], dp.ContributionBounds(1, 1), ["v"])
     with testing.without_noise(), beam.Pipeline(runner="FnApiRunner") as pipeline:
         read = support.start(pipeline, [*bad, *good])
         rows = read | dp.Rows("SELECT who, key, v FROM rows")
-        seen = support.keep(rows | release)
-    bound = dp.BoundContributions("who", ["key"], dp.ContributionBounds(1, 1), ["v"])
-    with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        read = support.start(pipeline, [*bad, *good])
-        kept = support.keep(read | dp.Rows("SELECT who, key, v FROM rows") | bound)
+        seen, kept = support.keep(rows | release), support.keep(rows | bound, "KeepBound")
     assert {f"good {number}" for number in range(1, 9)} <= {each.who for each in kept}
     [row] = seen
     assert row.key == "a" and row.count >= 9 and row.sum_v >= 18
 
 
-def test_an_integer_beyond_64_bits_stays_an_id() -> None:
-    assert run("SELECT who FROM rows", [{"who": 2**64}]) == [{"who": str(2**64)}]
+FITS_NOT = {
+    "SELECT who, spent * 2 AS spent FROM rows": r"No function matches .*CAST\(spent AS DOUBLE",
+    "SELECT who, missing FROM rows": "column 'missing' must stand once in every file",
+}
 
 
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        (
-            "SELECT who, spent * 2 AS spent FROM rows",
-            r"No function matches .*CAST\(spent AS DOUBLE",
-        ),
-        ("SELECT who, missing FROM rows", "column 'missing' must stand once in every file"),
-    ],
-)
-def test_what_does_not_fit_a_file_is_refused_before_it_runs(
-    tmp_path: Path, query: str, said: str
-) -> None:
+@pytest.mark.parametrize("query", FITS_NOT)
+def test_what_does_not_fit_a_file_is_refused_before_it_runs(tmp_path: Path, query: str) -> None:
     (tmp_path / "in.csv").write_text("who,spent\ncanary,1\n")
     rows = dp.Rows(query)
-    with pytest.raises(ValueError, match=said) as raised:
-        _ = (
-            beam.Pipeline("FnApiRunner")
-            | dp.ReadRows(str(tmp_path / "in.csv"), rows.parsed.needs)
-            | rows
-        )
+    read = dp.ReadRows(str(tmp_path / "in.csv"), rows.parsed.needs)
+    with pytest.raises(ValueError, match=FITS_NOT[query]) as raised:
+        _ = beam.Pipeline("FnApiRunner") | read | rows
     assert "canary" not in str(raised.value)
 
 
-def test_names_that_differ_in_case_alone_are_refused_behind_a_star() -> None:
+def test_batches_with_two_columns_of_one_name_or_none_fail_the_job() -> None:
     with pytest.raises(Exception, match="query must read one of 'v' and 'V'"):
         run("SELECT * FROM rows WHERE v = 1", [pa.record_batch({"v": [1], "V": [100]})])
-
-
-def test_a_batch_without_a_column_fails_the_job() -> None:
     with pytest.raises(Exception, match="column 'y' must stand once in every batch"):
         run("SELECT y FROM rows", [pa.record_batch({"x": [1]})])
 
@@ -396,46 +258,12 @@ def test_types_go_on_to_the_release(tmp_path: Path) -> None:
         _ = made | dp.PrivateAggregate("who", [dp.Sum("spent", clip=3)], dp.Budget(1.0))
 
 
-def test_beam_rows_and_an_empty_input(tmp_path: Path) -> None:
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        rows = pipeline | beam.Create([beam.Row(who="a", spent=2.0), beam.Row(who="b", spent=0.0)])
-        made = rows | dp.Rows("SELECT who FROM rows WHERE spent > 1")
-        assert_that(made, _is_a)
-    assert run("SELECT who FROM rows", []) == []
-
-
-def _is_a(batches: list[pa.RecordBatch]) -> None:
-    assert [row for batch in batches for row in batch.to_pylist()] == [{"who": "a"}]
-
-
-def test_a_job_and_its_mapping(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    source, out = tmp_path / "in.csv", str(tmp_path / "out.csv")
-    lines = [f"{person},2026-11-2{person % 10},1.5,{person % 2}" for person in range(4_000)]
-    source.write_text("\n".join(["who,day,spent,kept", *lines]))
-    query = "SELECT who, dayname(CAST(day AS DATE)) AS day, spent * 2 AS spent FROM rows WHERE kept = '1'"
-    words = ["--input", str(source), "--output", out, "--person", "who", "--partition", "day"]
-    words += ["--count", "--sum", "spent,clip=9", "--public_partitions", "Saturday,Monday"]
-    words += ["--epsilon", "5", "--runner", "FnApiRunner", "--query", query]
-    with pytest.raises(SystemExit):
-        aggregate.main(words)
-    said = capfd.readouterr().err
-    assert "query must fit the columns" in said and "CAST(spent AS DOUBLE); numbers" in said
-    assert aggregate.main([*words, "--numbers", "spent"]) == 0
-    released = dp.Released.read(out)
-    found = {row["day"]: row["sum_spent"] for row in released.table.to_pylist()}
-    # Odd people on 21, 23, 25, 27 and 29 November: a Saturday, a Monday, ...
-    assert all(abs(found[day] - 1_200) < 100 for day in ("Saturday", "Monday"))
-    assert released.record["job"]["query"] == query
-
-
 TYPES = {
     "STRUCT": ("v.f", pa.struct([("f", pa.string())])),
     "LIST": ("v", pa.list_(pa.int64())),
     "BLOB": ("v", pa.binary()),
-    "JSON": ("CAST(v AS JSON)", pa.string()),
     "VARIANT": ("CAST(v AS VARIANT)", pa.string()),
     "TIMESTAMP WITH TIME ZONE": ("CAST(v AS TIMESTAMPTZ)", pa.string()),
-    "TIME WITH TIME ZONE": ("CAST(v AS TIMETZ)", pa.string()),
 }
 
 
@@ -449,8 +277,6 @@ def test_values_that_are_not_plain_are_refused_by_their_type(name: str) -> None:
 
 UNASKED = {
     "s = 5": "cast text to INTEGER, as that of s.* Write CAST.s AS INTEGER",
-    "s IN (1, 2)": "cast text to INTEGER",
-    "d > '24.11.2026'": "invalid date field format",
     "d > DATE '24.11.2026'": "invalid date field format",
     "n = 'x'": "Could not convert string 'x'",
 }
@@ -479,7 +305,6 @@ def test_a_query_of_a_query_is_refused() -> None:
 
 
 PEOPLE = {
-    "who": "",
     "lower(trim(who)) AS who": "",
     "CASE WHEN who = 'a' THEN NULL ELSE who || 'x' END AS person": "",
     "7 AS person": "",
@@ -509,23 +334,6 @@ def daily(period: str, when: str = "") -> dp.PrivateAggregate:
     return dp.PrivateAggregate("who", *parts, period=period, ledger_period=when or None)
 
 
-def test_a_ledger_counts_a_computed_period_by_its_expression(tmp_path: Path) -> None:
-    ledger = dp.Ledger(tmp_path / "ledger.jsonl", dp.Budget(1.0))
-    ledger.charge(daily("day", "1"), "day 1")
-    for query in ("SELECT who, day + 1 AS tag FROM rows", "SELECT who, other AS tag FROM rows"):
-        release = daily("tag", "2")
-        release.reads(Query.of(query))
-        with pytest.raises(ValueError, match="period must be day as in earlier runs"):
-            ledger.charge(release, "the same rows")
-    release = daily("tag", "2")
-    release.reads(Query.of("SELECT who, day AS tag FROM rows"))
-    assert ledger.charge(release, "day 2").amount == 1
-    release = daily("tag", "2")
-    release.reads(Query.of("SELECT who, day AS tag FROM rows"))
-    with pytest.raises(ValueError, match="be at most"):
-        ledger.charge(release, "day 2 again")
-
-
 def test_the_same_rows_are_not_released_twice_for_one_charge(tmp_path: Path) -> None:
     rows = pa.table({"who": [f"u{n}" for n in range(500)], "day": [1 + n % 2 for n in range(500)]})
     given: dict[str, Any] = {"person": "who", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
@@ -538,23 +346,6 @@ def test_the_same_rows_are_not_released_twice_for_one_charge(tmp_path: Path) -> 
     with pytest.raises(ValueError, match="compute 'one', the person, of one column"):
         given |= {"person": "one", "ledger": None}
         dp.release(rows, **given, query="SELECT who || day AS one FROM rows")
-
-
-def test_another_expression_is_another_period(tmp_path: Path) -> None:
-    ledger = dp.Ledger(tmp_path / "ledger.jsonl", dp.Budget(1.0))
-    for hours, when, fits in (
-        (0, "2026-11-02", True),
-        (0, "2026-11-03", True),
-        (1, "2026-11-04", False),
-    ):
-        release = daily("tag", when)
-        moved = f"CAST(tm + INTERVAL {hours} HOUR AS DATE) AS tag"
-        release.reads(Query.of(f"SELECT who, {moved} FROM rows"))
-        if fits:
-            assert ledger.charge(release, when).period.startswith("CAST((tm + to_hours(")
-            continue
-        with pytest.raises(ValueError, match="period must be CAST"):
-            ledger.charge(release, when)
 
 
 def test_a_period_is_known_before_it_is_charged(tmp_path: Path) -> None:
@@ -570,42 +361,34 @@ def test_a_period_is_known_before_it_is_charged(tmp_path: Path) -> None:
 def test_a_period_that_no_line_can_name_is_refused(columns: str) -> None:
     with pytest.raises(ValueError, match="compute 'tag', the period, in one line"):
         daily("tag").reads(Query.of(f"SELECT who, {columns} FROM rows"))
+    release = daily("tag")
+    release.reads(Query.of("SELECT who, day AS tag FROM rows"))
+    assert release.period_source == "day"
 
 
-def test_plan_and_table_say_what_a_period_is_and_its_first_and_last_hour(
+def test_a_job_whose_query_computes_its_period(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [f"u{n},2026-11-0{n % 9 + 1} 10:00" for n in range(900)]
-    (tmp_path / "in.csv").write_text("\n".join(["who,tm", *rows]))
-    words = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
-    words += ["--person", "who", "--count", "--epsilon", "1", "--runner", "FnApiRunner"]
-    words += ["--query", "SELECT who, CAST(tm AS DATE) AS tag FROM rows", "--period", "tag"]
-    words += ["--ledger_period", "2026-11-02..2026-11-03", "--quiet"]
-    ledger = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "1"]
+    source, out = tmp_path / "in.csv", str(tmp_path / "out.csv")
+    lines = [f"u{n},2026-11-0{n % 9 + 1} 10:00,1.5,{n % 2}" for n in range(900)]
+    source.write_text("\n".join(["who,tm,spent,kept", *lines]))
+    query = "SELECT who, CAST(tm AS DATE) AS tag, spent * 2 AS spent FROM rows WHERE kept = '1'"
+    words = ["--input", str(source), "--output", out, "--person", "who", "--runner", "FnApiRunner"]
+    words += ["--count", "--sum", "spent,clip=9", "--epsilon", "5", "--query", query, "--quiet"]
+    words += ["--period", "tag", "--ledger_period", "2026-11-02..2026-11-03"]
+    with pytest.raises(SystemExit):
+        aggregate.main(words)
+    said = capfd.readouterr().err
+    assert "query must fit the columns" in said and "CAST(spent AS DOUBLE); numbers" in said
+    words += ["--numbers", "spent", "--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "5"]
     for further in (["--plan"], []):
-        assert aggregate.main([*words, *ledger, *further]) == 0
+        assert aggregate.main([*words, *further]) == 0
         said = " ".join(capfd.readouterr().out.split())
         assert "tag is CAST(tm AS DATE); times of a query are in UTC" in said
         assert "from 2026-11-02 00:00 to 2026-11-03 24:00" in said
-        assert "per person and CAST(tm AS DATE): epsilon 1 of 1" in said
-    found = dp.Released.read(str(tmp_path / "out.csv"))
+        assert "per person and CAST(tm AS DATE): epsilon 5 of 5" in said
+    found = dp.Released.read(out)
+    assert abs(found.table["sum_spent"][0].as_py() - 300) < 100
+    assert found.record["job"]["query"] == query
     assert found.record["parameters"]["period_source"] == "CAST(tm AS DATE)"
     assert "tag is CAST(tm AS DATE)" in found.report()
-
-
-def test_a_file_in_which_a_column_is_null_has_its_type_of_other_files(tmp_path: Path) -> None:
-    """One cell of one person decides whether a column of a file has a type at all."""
-    moment = datetime.datetime(2026, 11, 24, 13)
-    tables = [
-        pa.table({"who": ["a"], "at_time": pa.nulls(1)}),
-        pa.table({"who": ["b"], "at_time": [moment]}),
-    ]
-    for at, table in enumerate(tables):
-        pq.write_table(table, tmp_path / f"{at}.parquet")
-    query = "SELECT who, date_trunc('hour', at_time) AS day FROM rows"
-    with dp.testing.without_noise():
-        released = dp.release(
-            str(tmp_path / "*.parquet"), person="who", metrics=[dp.Count()],
-            budget=dp.Budget(1), query=query,
-        )  # fmt: skip
-    assert released.table["count"].to_pylist() == [2]

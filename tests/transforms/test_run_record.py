@@ -12,7 +12,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
 from beam_dp.transforms import run_record
@@ -45,10 +44,9 @@ def recorded(path: Path, rows: list[dict[str, Any]] = ROWS, **options: Any) -> d
     return content
 
 
-@pytest.mark.parametrize("batches", [False, True])
-def test_it_stands_beside_the_file_and_holds_no_data(tmp_path: Path, batches: bool) -> None:
+def test_it_stands_beside_the_file_and_holds_no_data(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
-    record = recorded(path, batches=batches)
+    record = recorded(path, batches=True)
     text = Path(f"{path}.json").read_text()
     assert CANARY not in text and "765432" not in text
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.json"]
@@ -69,16 +67,12 @@ def test_all_who_are_protected_are_named() -> None:
     assert run_record.facts(several, None)["parameters"]["person"] == ["who", "by"]
     again = dataclasses.replace(several, metrics=[dp.Count()], budget=dp.Budget(0.5))
     assert run_record.facts(again, None)["parameters"]["person"] == ["who", "by"]
-    assert run_record.facts(release_of(), None)["parameters"]["person"] == "who"
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    known = run_record.facts(release_of(), None)
+    assert known["parameters"]["person"] == "who"  # and its date is that of building
+    assert before <= datetime.datetime.fromisoformat(known["date"])
     loss = dp.RemovalLoss(dp.Sum("spent"), ["who", "by"])
     assert loss.person == ("who", "by") and dp.RemovalLoss(dp.Count(), "who").person == "who"
-
-
-def test_private_partitions_and_no_rows_at_all(tmp_path: Path) -> None:
-    record = recorded(tmp_path / "out.jsonl", [], partitions=dp.PrivatePartitions())
-    assert record["selection"].endswith(" people is always released")
-    assert record["releases"][0]["clip"]["clips"] == []
-    assert (tmp_path / "out.jsonl").read_bytes() == b""
 
 
 def test_it_does_not_tell_no_row_from_one(tmp_path: Path) -> None:
@@ -96,26 +90,8 @@ def test_it_does_not_tell_no_row_from_one(tmp_path: Path) -> None:
         none, one = (record[name] for record in records)
         assert none == one
     none, one = ([r["mechanism"] for r in record["releases"]] for record in records)
-    assert none == one
-
-
-def test_a_transform_of_one_metric_has_one() -> None:
-    release = dp.ShiftedInverse(dp.Max("spent"), "who", dp.Budget(1.0))
-
-    def check(found: list[dict[str, Any]]) -> None:
-        [record] = found
-        assert record["releases"][0]["metric"] == "max_spent"
-        json.dumps(record, allow_nan=False)
-
-    with beam.Pipeline("FnApiRunner") as p:
-        _ = p | beam.Create(ROWS) | release
-        assert_that(release.record(), check)
-
-
-def test_the_date_is_that_of_building() -> None:
-    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    date = datetime.datetime.fromisoformat(run_record.facts(release_of(), None)["date"])
-    assert before <= date <= datetime.datetime.now(datetime.UTC)
+    assert none == one and records[0]["releases"][0]["clip"]["clips"] == []
+    assert all(record["selection"].startswith("a partition with ") for record in records)
 
 
 @dataclasses.dataclass
@@ -129,15 +105,10 @@ class Point:
     [
         (Fraction(1, 3), "1/3"),
         (math.inf, "inf"),
-        (0.5, 0.5),
-        (True, True),
-        (None, None),
         ((1, ["a"]), [1, ["a"]]),
-        ({1: Fraction(2)}, {"1": "2"}),
         (Point(1.0, (2,)), {"type": "Point", "x": 1.0, "y": [2]}),
         (math.sqrt, "math:sqrt"),
         (functools.partial(print), "functools:partial"),
-        (dp.AboveThreshold, "AboveThreshold"),
         (dp.Budget.zcdp(0.5), {"rho": "1/2", "delta": "0"}),
         (dp.PublicPartitions(range(1000)), {"type": "PublicPartitions", "keys": 1000}),
         (np.ones(3), "ndarray"),

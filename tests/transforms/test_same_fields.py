@@ -1,7 +1,5 @@
 """What is collected before anything is chosen is what is read afterwards, for every metric."""
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 import beam_dp as dp
@@ -20,6 +18,7 @@ METRICS = (
     dp.Variance("v"),
     dp.Histogram("v", edges=[0, 1]),
     dp.DistinctCount("item"),
+    dp.Mean("w", own_count=True),
     dp.MaxFrequency("item"),
     dp.Ratio("flag"),
     dp.Median("v"),
@@ -27,22 +26,12 @@ METRICS = (
 )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("budget", [Budget(1, 1e-6), Budget.zcdp(0.5, 1e-6)], ids=str)
-@pytest.mark.parametrize("first", range(len(METRICS)))
+@pytest.mark.parametrize("first", range(0, len(METRICS), 2))
 def test_every_number_of_selected_partitions_reads_the_same(first, budget) -> None:
     asked, selection = METRICS[first:] + METRICS[:first], SelectionRequest(1, 1)
     program = compile_program(asked[:3], budget, edges_up_to(None), selection=selection)
     for number in (0, 1, 2, 500):
         made = compiled(program.request, Adaptive(partitions=number))
         assert (made.fields, made.columns) == (program.fields, program.columns)
-
-
-def test_distinct_values_beside_others_of_one_selected_partition() -> None:
-    """1,000 people of one partition; noise of the mean is below 1 but with probability e^-30."""
-    who = np.arange(1_000)
-    rows = pa.table({"p": who, "k": who // 1_000, "v": 30 + who % 5, "item": who % 50})
-    metrics = [dp.DistinctCount("item"), dp.Mean("v", own_count=True)]
-    budget = dp.Budget(6, 1e-6)
-    found = dp.release(rows, person="p", partition=["k"], metrics=metrics, budget=budget)
-    assert abs(found.table.to_pylist()[0]["mean_v"] - 32) < 1

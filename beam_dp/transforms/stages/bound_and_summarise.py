@@ -170,8 +170,9 @@ class Summarise(
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
-        layouts.check_types(self.layout, known_columns.types_of(rows))
-        layouts.check_forms(self.layout, known_columns.forms_of(rows))
+        _, types, forms = known_columns.known_of(rows)
+        layouts.check_types(self.layout, types)
+        layouts.check_forms(self.layout, forms)
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)
         people = collected | "GroupByShard" >> beam.GroupByKey()

@@ -26,7 +26,6 @@ _DATES = (pa.date32(), pa.date64())
 _TIMES = tuple(
     pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC")
 )
-_CHANGED = (pa.date64(), pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.decimal128(5, -2))
 _IDS = (*_TEXTS, *_TEXTS, *_INTEGERS, *_WHOLE, *_DATES)
 KINDS = {
     "person": _IDS,
@@ -53,18 +52,9 @@ Types = dict[str, tuple[pa.DataType, bool]]
 """The type of every column, and whether it is a dictionary of that type."""
 
 
-def kinds(rng: random.Random, stored: bool = False) -> Types:
-    """Return a type for every column, and whether it is a dictionary of that type.
-
-    Args:
-        rng: the source of chance.
-        stored: only types that Parquet files store as they are.
-    """
-    changed = _CHANGED if stored else ()
-    found = {
-        name: rng.choice([kind for kind in choice if kind not in changed])
-        for name, choice in KINDS.items()
-    }
+def kinds(rng: random.Random) -> Types:
+    """Return a type for every column, and whether it is a dictionary of that type."""
+    found = {name: rng.choice(choice) for name, choice in KINDS.items()}
     return {
         name: (kind, rng.random() < 0.25 and _encodable(name, kind)) for name, kind in found.items()
     }

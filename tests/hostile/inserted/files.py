@@ -1,13 +1,12 @@
 """Insert rows into files and read them, thousands of times, by the readers' own functions."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.inserted import layouts, lines_of_csv, lines_of_json, readers, tally
+from tests.hostile.inserted import lines_of_csv, lines_of_json, readers, tally
 from tests.hostile.inserted.tally import Tally
-from tests.transforms.io.test_records import slow_rows
 
 # So short that a few hundred bytes cross all of them.
 RECORD, LOOKAHEAD = 64, 512
@@ -45,41 +44,12 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     _csv(rng, found, folder, base, rows)
 
 
-def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
-    """Insert any line into a file that is read without quotes: one line is one record."""
-    base = lines_of_csv.pool_without_quotes(rng.choice((b"\n", b"\r\n")))
-    rows = [lines_of_csv.raw(rng, LOOKAHEAD) for _ in _inserted(rng)]
-    _csv(rng, found, folder, rng.choices(base, k=_size(rng)), rows, quotes=False)
-
-
-def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
-    """Insert any bytes, two of which may open and close one cell, and read by the slow reader too.
-
-    Nothing is promised for other rows here, but what the rules make of the whole text.
-    """
-    end = rng.choice((b"\n", b"\r\n"))
-    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
-    rows = [lines_of_csv.of_any_sort(rng, LOOKAHEAD) for _ in _inserted(rng)]
-    header, quotes = b",".join(lines_of_csv.HEADER), rng.random() < 0.8
-    text = b"".join([header, end, *tally.placed(rng, base, rows)])
-    path = readers.write(folder / "r.csv", [text])
-    lookahead = rng.choice((20, 100, LOOKAHEAD))
-    with readers.limits(RECORD, lookahead, rng.choice(BLOCKS)):
-        found.check(
-            rows,
-            lambda: slow_rows(text, header, quotes, RECORD, lookahead) or (),
-            lambda: readers.csv_rows(path, header.decode().split(","), (), quotes),
-            (text, lookahead, quotes),
-        )
-
-
 def _csv(
     rng: random.Random,
     found: Tally,
     folder: Path,
     base: Sequence[bytes],
     rows: Sequence[bytes],
-    quotes: bool = True,
 ) -> None:
     end = [base[0].rstrip(b"\r\n")] * (rng.random() < 0.2)
     base, together = [*base, *end], [*tally.placed(rng, base, rows), *end]
@@ -88,7 +58,7 @@ def _csv(
 
     def lines(rows: Sequence[bytes]) -> list[Any]:
         readers.write(path, [header, b"\n", *rows])
-        return readers.csv_rows(path, columns, columns[2:], quotes)
+        return readers.csv_rows(path, columns, columns[2:])
 
     with readers.limits(RECORD, LOOKAHEAD, rng.choice(BLOCKS)):
         found.check_union(lines, base, rows, together, together)
@@ -111,31 +81,3 @@ def json_lines(rng: random.Random, found: Tally, folder: Path) -> None:
             lambda: readers.json_rows(path, lines_of_json.NAMES),
             lines,
         )
-
-
-def options_on(extension: str, name: str) -> Callable[[random.Random, Tally, Path], None]:
-    """Return the insertion of rows into files that are read for one of the `layouts`.
-
-    What is compared is what the rows become there: people, partitions and values. A row must become
-    the same as in a file of its own.
-    """
-    layout = layouts.layouts()[name]
-    columns, numbers = tuple(dict.fromkeys(layout.names)), ("value", "mark", "time", "epsilon")
-    numbers = tuple(column for column in columns if column in numbers)
-    make = lines_of_csv.of_a_table if extension == "csv" else lines_of_json.of_a_table
-
-    def insert(rng: random.Random, found: Tally, folder: Path) -> None:
-        path = folder / f"r.{extension}"
-
-        def lines(rows: Sequence[bytes]) -> list[Any]:
-            header = [",".join(layouts.NAMES).encode() + b"\n"] if extension == "csv" else []
-            readers.write(path, [*header, *rows])
-            if extension == "csv":
-                return layouts.of_batches(layout, readers.csv_batches(path, columns, numbers))
-            return layouts.of_rows(layout, readers.json_objects(path, columns))
-
-        base = [make(None, number) for number in rng.sample(range(16), 4)]
-        rows = [make(rng, rng.randrange(16)) for _ in range(1 + found.checks % 2)]
-        found.check_union(lines, base, rows, tally.placed(rng, base, rows))
-
-    return insert

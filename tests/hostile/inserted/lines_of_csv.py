@@ -55,12 +55,6 @@ def pool(quotes: bool, end: bytes, inert: bool = True) -> list[bytes]:
     return rows
 
 
-def pool_without_quotes(end: bytes) -> list[bytes]:
-    """Return rows of a base that is read without quotes: they are ordinary characters."""
-    contents = enumerate((*_PLAIN, b'"a', b'b"'))
-    return [b"base-%d,%s,%d" % (n, what, n) + end for n, what in contents]
-
-
 def of_a_table(rng: random.Random | None, number: int) -> bytes:
     """Return a row of all columns of the `layouts`, with hostile cells if there is chance."""
     cells = [cell.encode() for cell in layouts.texts_of(number)]
@@ -97,12 +91,3 @@ def raw(rng: random.Random, longest: int) -> bytes:
     if rng.random() < 0.05:
         line += texts.overlong(rng, rng.randint(1, longest - 100))
     return texts.on_one_line(line) + rng.choice((b"\n", b"\n", b"\r\n", b"\r\r\n"))
-
-
-def of_any_sort(rng: random.Random, longest: int) -> bytes:
-    """Return a proper row, a raw line, or bytes with line ends anywhere."""
-    chance = rng.random()
-    if chance < 0.6:
-        return (proper if chance < 0.3 else raw)(rng, longest)
-    cells = [texts.cell(rng, longest) for _ in range(rng.randint(1, 5))]
-    return texts.mutated(rng, b",".join(cells)) + rng.choice((b"", b"\n", b'"\n'))

@@ -5,10 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from tests.hostile.inserted import columns_of_arrow, layouts, python_rows, readers, tally
+from tests.hostile.inserted import columns_of_arrow, layouts, python_rows, tally
 from tests.hostile.inserted.tally import Tally
 
 Insert = Callable[[random.Random, Tally, Path], None]
@@ -43,23 +40,6 @@ def record_batches(name: str) -> Insert:
     return insert
 
 
-def parquet_files(name: str) -> Insert:
-    """Return the insertion of such values into a Parquet file of one to six row groups."""
-    layout = layouts.layouts()[name]
-
-    def insert(rng: random.Random, found: Tally, folder: Path) -> None:
-        types = columns_of_arrow.kinds(rng, stored=True)
-
-        def lines(rows: Sequence[Any]) -> list[Any]:
-            batch = columns_of_arrow.batch(rng, types, rows, nulls=False)
-            path = _written(rng, batch, folder)
-            return layouts.of_batches(layout, readers.parquet_batches(path, layout.names))
-
-        _columns(rng, found, types, lines)
-
-    return insert
-
-
 def _columns(
     rng: random.Random,
     found: Tally,
@@ -69,15 +49,3 @@ def _columns(
     base = [columns_of_arrow.good(types, number) for number in rng.sample(range(16), 5)]
     rows = [columns_of_arrow.bad(rng, types) for _ in range(1 + found.checks % 2)]
     found.check_union(lines, base, rows, tally.placed(rng, base, rows), types)
-
-
-def _written(rng: random.Random, batch: pa.RecordBatch, folder: Path) -> str:
-    path = str(folder / "r.parquet")
-    pq.write_table(
-        pa.Table.from_batches([batch]),
-        path,
-        row_group_size=rng.randint(1, 8),
-        use_dictionary=rng.random() < 0.5,
-        compression=rng.choice(("none", "snappy", "zstd")),
-    )
-    return path
