@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
 from beam_dp.transforms.io.file_format import Format, Sniffed, Wanted
-from beam_dp.transforms.io.schemas import check_kinds, check_names, types_of
+from beam_dp.transforms.io.schemas import check_names, types_of
 
 SLICE = 131_072
 # Batches of more would leave the cache, and their memory would be mapped anew for each of them.
@@ -58,9 +58,7 @@ class Parquet(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
-        schemas = [_opened(path, listing, wanted)[0] for path in paths]
-        check_kinds(schemas, wanted)
-        types = types_of(schemas, wanted)
+        types = types_of([_opened(path, listing, wanted)[0] for path in paths], wanted)
         return Sniffed({name: without_view(kind) for name, kind in types.items()})
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
@@ -73,9 +71,7 @@ class Parquet(Format):
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
             files = list(threads.map(of_file, paths))
-        schemas = [schema for schema, _ in files]
-        check_kinds(schemas, wanted)
-        types = types_of(schemas, wanted)
+        types = types_of([schema for schema, _ in files], wanted)
         return [
             each._replace(typed=_missing_types(schema, types))
             for schema, ranges in files

@@ -23,8 +23,8 @@ class Feather(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         found = [next(guarded(schema_of(path), path, wanted)) for path in paths]
         named = zip(paths, found, strict=True)
-        schemas.check_kinds([schemas.check_names(*each, wanted) for each in named], wanted)
-        return Sniffed(schemas.types_of(found, wanted))
+        checked = [schemas.check_names(*each, wanted) for each in named]
+        return Sniffed(schemas.types_of(checked, wanted))
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> Sequence[str]:
         self.sniff(paths, wanted)  # of all files, also of those that no pipeline looks at
