@@ -21,6 +21,8 @@ IN_PROCESS = {
         "direct_num_workers": 2,
     },
 }
+REPEATING = ("bundle_repeat", "multi_processing")
+"""Those of the runners in process that make more of a barrier than one bundle in memory does."""
 SERVICES = ("prism", "loopback")
 
 START_SECONDS = 60
