@@ -47,20 +47,24 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    in_process = {"pipeline_options": services.REPEATING, "job_options": ["in_memory"]}
+    in_process = {
+        "pipeline_options": ["bundle_repeat", *services.OTHERS],
+        "job_options": ["in_memory"],
+    }
     for fixture, own in in_process.items():
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, cases(metafunc, own), indirect=True)
 
 
 def cases(metafunc: pytest.Metafunc, in_process: Sequence[str]) -> list[Any]:
-    """Return the runners of a test: `make test` runs one test in worker processes."""
+    """Return the runners of a test: `make test` runs one test in a worker process."""
     names = asked_for(metafunc.config, in_process)
-    everywhere = metafunc.config.getoption("--runners", default=False)
-    if everywhere or metafunc.function.__name__ == "test_bounded_data_is_the_same_bit_for_bit":
+    if metafunc.config.getoption("--runners", default=False):
         return names
-    audit = {"multi_processing": pytest.mark.audit}
-    return [pytest.param(name, marks=audit.get(name, ())) for name in names]
+    of_all = metafunc.function.__name__ == "test_bounded_data_is_the_same_bit_for_bit"
+    audits = services.OTHERS[of_all:]
+    marks = {name: pytest.mark.audit for name in audits}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 
 
 def asked_for(config: pytest.Config, in_process: Sequence[str]) -> list[str]:
