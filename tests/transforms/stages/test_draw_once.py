@@ -1,5 +1,6 @@
 """The noise is drawn once: what lies behind the barrier sees the same numbers, always."""
 
+import collections
 import dataclasses
 import itertools
 import pickle
@@ -255,19 +256,23 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
     assert [element for group in groups for element in draw_once.started(group)] == [b""]
 
 
-def test_a_group_by_key_stands_between_all_choices_and_the_draw() -> None:
-    components = steps(RELEASES["ranked"]())
+@pytest.mark.parametrize("runner", ["FnApiRunner", guards.RECOMPUTING[0]])
+def test_a_group_by_key_stands_between_each_choice_and_all_who_read_it(runner: str) -> None:
+    components = steps(RELEASES["ranked"](), runner)
     made_by = producers(components)
-    [draw] = [
-        step for step in components.transforms.values() if step.unique_name.endswith("/DrawNumbers")
-    ]
-    sides = [collection for name, collection in draw.inputs.items() if "side_input" in name]
-    assert len(sides) == 3  # the clips, the bound on partitions, the selected partitions
-    for side in sides:
-        reached = list(above(side, made_by))
-        words = ("Choose", "SelectPartitions")
-        assert not any(word in step.unique_name for step in reached for word in words)
-        assert len(reached) > 1
+    read: collections.Counter[str] = collections.Counter()
+    for step in made_by.values():
+        sides = [given for place, given in step.inputs.items() if "side_input" in place]
+        names = [made_by[side].unique_name.split("/")[-1] for side in sides]
+        if step.unique_name.endswith("/DrawNumbers"):
+            assert sorted(names) == ["TakeStoredClips", "TakeStoredFirst", "TakeStoredSelected"]
+        for side, name in zip(sides, names, strict=True):
+            read[name] += 1
+            reached = list(above(side, made_by))
+            words = ("Choose", "SelectPartitions") if name.startswith("TakeStored") else ()
+            assert not any(word in one.unique_name for one in reached for word in words)
+            assert reached[-1].spec.urn == GROUP_BY_KEY or not words
+    assert min(read["TakeStoredFirst"], read["TakeStoredSelected"]) >= 2
 
 
 def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
