@@ -275,6 +275,13 @@ def test_a_group_by_key_stands_between_each_choice_and_all_who_read_it(runner: s
     assert min(read["TakeStoredFirst"], read["TakeStoredSelected"]) >= 2
 
 
+def test_of_several_draws_one_is_read_in_the_order_of_its_numbers() -> None:
+    first, second, again = (draw_once.Block(np.arange(size)) for size in (1, 2, 3))
+    drawn = [(1, second), (0, first), (1, again)]
+    assert list(draw_once.stored_blocks((0, drawn))) == [first, second]
+    assert draw_once.stored((0, [first, again])) is first
+
+
 def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
     """Return the names of the types below a value that hold random state."""
     kinds = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
