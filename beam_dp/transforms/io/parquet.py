@@ -5,7 +5,7 @@ import functools
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -84,15 +84,12 @@ class Parquet(Format):
         A batch takes about 4 MiB as the file encodes it, before compression; values that repeat
         take more in memory.
         """
-        return _guarded(_ahead(_batches(part, wanted.columns)), part.path, wanted)
+        batches = _ahead(_batches(part, wanted.columns))
+        return open_files.rows_of(batches, part.path, wanted.pattern, _RULE)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a table, with its types."""
         pq.write_table(table, file)
-
-
-def _guarded(items: Iterator[Any], path: str, wanted: Wanted) -> Iterator[Any]:
-    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, _RULE))
 
 
 @functools.lru_cache(_FOOTERS_KEPT)
@@ -131,7 +128,8 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _opened(path: str, listing: str, wanted: Wanted) -> tuple[pa.Schema, pq.FileMetaData]:
     """Return the schema of a file, in which each wanted column stands once, and its footer."""
-    [(schema, footer)] = _guarded((footer_of(each, listing) for each in [path]), path, wanted)
+    found = (footer_of(each, listing) for each in [path])
+    [(schema, footer)] = open_files.rows_of(found, path, wanted.pattern, _RULE)
     return check_names(path, schema, wanted), footer
 
 
@@ -208,6 +206,4 @@ def _plain(column: pa.Array) -> pa.Array:
 
 def without_view(kind: pa.DataType) -> pa.DataType:
     """Return the type that a column has after `without_views`."""
-    if pt.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, without_view(kind.value_type))
-    return _PLAIN.get(kind, kind)
+    return _plain(pa.nulls(0, kind)).type

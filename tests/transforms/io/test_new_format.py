@@ -38,7 +38,7 @@ class Feather(Format):
 
 
 def guarded(items: Iterator[Item], path: str, wanted: Wanted) -> Iterator[Item]:
-    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, "a Feather file"))
+    return open_files.rows_of(items, path, wanted.pattern, "a Feather file")
 
 
 def schema_of(path: str) -> Iterator[pa.Schema]:
