@@ -272,8 +272,10 @@ def draw_bucket(
     clips: tuple[np.ndarray, ...] = (),
     chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
-) -> Iterator[tuple[int, Block]]:
-    """Draw the numbers of the partitions of a bucket; yield its numbered blocks.
+) -> Iterator[_TOGETHER]:
+    """Draw the numbers of the partitions of a bucket; yield its numbered blocks under the bucket.
+
+    Bucket 0 yields `START` too. (Under one key, Flink puts what one worker draws into one record.)
 
     Args:
         element: all summaries of one bucket.
@@ -297,18 +299,10 @@ def draw_bucket(
         drawn = program.release(asked, clips, noise)
         return Block(names, drawn=drawn, chosen=program.chosen)
 
-    yield from enumerate(cut(draws.once(f"bucket-{bucket}", released)))
-
-
-def draw_under_bucket(element: _Bucket, *how: Any) -> Iterator[_TOGETHER]:
-    """Yield the numbered blocks of a bucket under the bucket; of bucket 0 `START` too.
-
-    (Under one key, Flink puts what one worker draws into one record.)
-    """
-    if element[0] == 0:
+    if bucket == 0:
         yield START, (0, Block(listed([])))
-    for numbered in draw_bucket(element, *how):
-        yield element[0], numbered
+    for numbered in enumerate(cut(draws.once(f"bucket-{bucket}", released))):
+        yield bucket, numbered
 
 
 def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
@@ -323,17 +317,11 @@ def behind_a_barrier(drawn: beam.PCollection[tuple[int, Any]], what: str) -> bea
 
 
 def stored_together(grouped: tuple[int, Iterable[tuple[int, _Rows]]]) -> Iterator[_Rows]:
-    """Yield one part of each number, in the order of the numbers."""
+    """Yield one part of each number, in the order of the numbers; nothing of `START`."""
     parts: dict[int, _Rows] = {}
-    for number, part in grouped[1]:
+    for number, part in grouped[1] if grouped[0] != START else ():
         parts.setdefault(number, part)
     yield from (parts[number] for number in sorted(parts))
-
-
-def stored_blocks(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[Block]:
-    """Yield the blocks of a bucket, of one draw: those of a bucket have one key."""
-    if grouped[0] != START:
-        yield from stored_together(grouped)
 
 
 def started(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[bytes]:
@@ -482,9 +470,9 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
             clips = beam.pvalue.AsSingleton(behind_a_barrier(chosen, "Clips"))
         sides = [clips, *first]
         given = self.program, self.partitions, *how, *sides
-        draw = quick_steps.flat_mapped(draw_under_bucket, *given).with_output_types(_TOGETHER)
+        draw = quick_steps.flat_mapped(draw_bucket, *given).with_output_types(_TOGETHER)
         grouped = summaries | "DrawNumbers" >> draw | "StoreNumbers" >> beam.GroupByKey()
-        blocks = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_blocks)
+        blocks = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
         self.drawn = Drawn(blocks, sides, self.noise)
         if not self.combine:
             return blocks

@@ -95,7 +95,9 @@ class WithoutBarrier(beam.PTransform):
         whole = self._whole
         given = whole.program, whole.partitions, whole.noise, whole.draws
         draw = quick_steps.flat_mapped(draw_once.draw_bucket, *given)
-        return summaries | "Draw" >> draw | beam.Values() | beam.Map(draw_once.combined, given[0])
+        drawn = summaries | "Draw" >> draw | beam.Filter(lambda one: one[0] != draw_once.START)
+        blocks = drawn | beam.Values() | "Blocks" >> beam.Values()
+        return blocks | beam.Map(draw_once.combined, given[0])
 
 
 def pieces() -> tuple[Summarise, draw_once.DrawOnce]:
@@ -278,7 +280,7 @@ def test_a_group_by_key_stands_between_each_choice_and_all_who_read_it(runner: s
 def test_of_several_draws_one_is_read_in_the_order_of_its_numbers() -> None:
     first, second, again = (draw_once.Block(np.arange(size)) for size in (1, 2, 3))
     drawn = [(1, second), (0, first), (1, again)]
-    assert list(draw_once.stored_blocks((0, drawn))) == [first, second]
+    assert list(draw_once.stored_together((0, drawn))) == [first, second]
     assert draw_once.stored((0, [first, again])) is first
 
 
@@ -298,10 +300,8 @@ def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     given = whole.program, whole.partitions, whole.noise, whole.draws
     assert list(random_attributes(given)) == [] and dataclasses.fields(Noise) == ()
     copies = [pickle.loads(pickle.dumps(given)) for _ in range(2)]
-    first, second = (
-        [block.drawn[0].values.tolist() for _, block in draw_once.draw_bucket((0, []), *copy)]
-        for copy in copies
-    )
+    drawn = [dict(draw_once.draw_bucket((0, []), *copy))[0][1].drawn for copy in copies]
+    first, second = (each[0].values.tolist() for each in drawn)
     assert first != second
 
 

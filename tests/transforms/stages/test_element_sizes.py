@@ -194,13 +194,13 @@ def test_on_engines_no_group_has_much_of_all(
     monkeypatch.setattr(guards, "may_recompute", lambda _: True)
     monkeypatch.setattr(draw_once, "MESSAGE_ROWS", 20)
     assert largest_group(groups) < 0.06
-    under = draw_once.draw_under_bucket
+    under = draw_once.draw_bucket
 
     def together(*given: Any) -> Iterator[Any]:
         yield from ((min(0, key), block) for key, block in under(*given))
 
     with monkeypatch.context() as broken:
-        broken.setattr(draw_once, "draw_under_bucket", together)
+        broken.setattr(draw_once, "draw_bucket", together)
         assert largest_group(groups) > 0.3
     monkeypatch.setattr(draw_once, "MESSAGE_ROWS", draw_once.BLOCK_ROWS)
     assert largest_group(groups) > 0.3
