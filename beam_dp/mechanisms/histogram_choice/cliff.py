@@ -30,6 +30,7 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SINGLE_PARTITION,
     Losses,
+    Tail,
     bucket_means,
     lost,
 )
@@ -161,7 +162,7 @@ class CliffChoice(ClipChoice):
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        deviations: float = SINGLE_PARTITION,
+        tail: Tail = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side.
@@ -174,13 +175,13 @@ class CliffChoice(ClipChoice):
         first, second, cells = self._split(noisy)
         octave = np.searchsorted(self._octaves, clips)
         if cells is None:
-            return self._whole.losses(second, octave, deviations, squared)
+            return self._whole.losses(second, octave, tail, squared)
         [top], ends = octave, self._first.thresholds
         edges = (*ends[:top], self.thresholds[clips[0]], *ends[top + 1 :])
         means = bucket_means(edges)
         means[top + 1 :] = edges[top] * 2.0 ** np.arange(1, len(means) - top)
         tops, scale = self._first.highest(first), HistogramNoise(self._first.cost).scale
         return [
-            lost(first[:, side], tops[:, side], octave, edges, means, scale, deviations, squared)
+            lost(first[:, side], tops[:, side], octave, edges, means, scale, tail, squared)
             for side in range(self.sides)
         ]

@@ -10,6 +10,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SINGLE_PARTITION,
     Losses,
+    Tail,
     bucket_means,
     lost,
 )
@@ -237,14 +238,14 @@ class ClipChoice:
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        deviations: float = SINGLE_PARTITION,
+        tail: Tail = SINGLE_PARTITION,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
         tops, edges, scale = self.highest(noisy), self.thresholds, self._noise.scale
         means = bucket_means(edges)
         return [
-            lost(noisy[:, side], tops[:, side], clips, edges, means, scale, deviations, squared)
+            lost(noisy[:, side], tops[:, side], clips, edges, means, scale, tail, squared)
             for side in range(self.sides)
         ]
 

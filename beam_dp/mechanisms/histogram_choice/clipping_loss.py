@@ -8,24 +8,42 @@ people with enormous numbers can be beyond it, and are protected for exactly tha
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-SINGLE_PARTITION, SHARED_CLIP = 1.5, 1.0
-"""How many scales of the noise are added to what is seen beyond the top: for the interval of one
-number, and for those of several, which share the loss out generously (`ClippingLoss`)."""
+
+class Tail(NamedTuple):
+    """How many people there may be beyond the top, where the histogram does not show them.
+
+    Attributes:
+        deviations: so many scales of the noise are added to what is seen there.
+        bend: by this the fall of people from octave to octave falls itself; 1: as in Pareto's law.
+    """
+
+    deviations: float
+    bend: float
+
+
+SINGLE_PARTITION, SHARED_CLIP = Tail(1.5, 1.0), Tail(1.0, 0.8)
+"""For the interval of one number, and for those of several, which share the loss out generously
+(`ClippingLoss`)."""
 _NOBODY = 0.1
 """A bucket beyond the top with fewer people than that, as expected, is taken for empty."""
 _TAIL = 19.0
 """What people beyond the top lose is off by at most the root of this times its variance (95%)."""
 _FALL = (0.05, 0.45)
-"""Between which quotients people fall from one octave to the next, beyond the top."""
+"""Between which quotients people fall from the first octave beyond the top to the second."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
-SPREAD = 2.0
+SPREAD = 1.5
 """How much more than its share of what is lost a partition may have lost."""
+_FEWEST = 0.02
+"""People of the least norms are this part of all: they are taken to be in one partition each."""
+_GIVEN = 0.7
+"""So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
 
 
 def bucket_means(clips: Sequence[int]) -> np.ndarray:
@@ -56,17 +74,47 @@ class Losses:
         total: what they lose together.
         squares: the sum of squares of what each of them loses.
         beyond: that of people beyond the top alone.
-        shown: what the people lose together who are shown, without any doubt.
-        kept: what all people who are shown have below the clip.
-        seen_squares: the sum of squares of what each of those loses who are shown.
+        people: how many people each bucket shows, up to the top: (rows, buckets).
+        means: what they have each: (buckets).
+        excess: what each of them loses: (rows, buckets).
     """
 
     total: np.ndarray
     squares: np.ndarray
     beyond: np.ndarray
-    shown: np.ndarray
-    kept: np.ndarray
-    seen_squares: np.ndarray
+    people: np.ndarray
+    means: np.ndarray
+    excess: np.ndarray
+
+    @property
+    def shown(self) -> np.ndarray:
+        """What the people lose together who are shown, without any doubt."""
+        return np.asarray((self.people * self.excess).sum(axis=1))
+
+    @property
+    def shown_squares(self) -> np.ndarray:
+        """The sum of squares of what each of those loses who are shown."""
+        return np.asarray((self.people * self.excess**2).sum(axis=1))
+
+    @property
+    def kept(self) -> np.ndarray:
+        """What all people who are shown have below the clip."""
+        return np.asarray((self.people * (self.means - self.excess)).sum(axis=1))
+
+    def by_norm(self) -> tuple[tuple[float, float, float], ...]:
+        """Return, per bucket of the first row, the norm, and its parts of what is kept and lost.
+
+        Norms are in multiples of one that few people are below (`_FEWEST`), at least 1. Where
+        nobody is shown to lose anything, people beyond are taken to be as the highest that are.
+        """
+        people, means, excess = self.people[0], self.means, self.excess[0]
+        counted = people.cumsum()
+        norms = np.maximum(means / means[np.searchsorted(counted, _FEWEST * counted[-1])], 1.0)
+        kept, lost = people * (means - excess), people * excess
+        if not lost.any():
+            lost[people.nonzero()[0][-1]] = 1.0
+        parts = norms, kept / kept.sum(), lost / lost.sum()
+        return tuple(zip(*(part.tolist() for part in parts), strict=True))
 
     def beside(self, noise: np.ndarray | float) -> np.ndarray:
         """Return how much further than by noise alone the truth may be above a single number.
@@ -92,7 +140,7 @@ def lost(
     edges: Sequence[int],
     means: np.ndarray,
     scale: float,
-    deviations: float = SINGLE_PARTITION,
+    tail: Tail = SINGLE_PARTITION,
     squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
@@ -100,11 +148,12 @@ def lost(
     *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
     is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
 
-    *Beyond the top* t: with q = 1.5 scale (or 1, see `SHARED_CLIP`), counts n_d of the buckets t +
-    d, and the fall r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
-    `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r),
-    u_3 = min(n_3 + q, u_2 r), and beyond these they fall by r, down to `_NOBODY`: people to be
-    expected. How many more there may be is `Losses.beside`.
+    *Beyond the top* t (`Tail`): with q = 1.5 scale, a bend b of 1 (or 1 scale and 0.8, of a shared
+    clip), counts n_d of the buckets t + d, and the fall
+    r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within `_FALL`, there are at
+    most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b), u_3 = min(n_3 + q, u_2 r b^2),
+    and beyond these they fall by r b^(d - 1), down to `_NOBODY`: people to be expected. How many
+    more there may be is `Losses.beside`.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -115,33 +164,32 @@ def lost(
         edges: the upper edges of all buckets but the last, which are the clips.
         means: the mean number in each bucket, and beyond (`bucket_means`).
         scale: that of the noise (`HistogramNoise.scale`).
-        deviations: q, in scales of the noise.
+        tail: how many people may be beyond the top.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
             what is squared, so people fall by at most the root of `_FALL`.
     """
-    rows = np.arange(len(noisy))
+    rows, buckets = np.arange(len(noisy)), noisy.shape[1]
     clip = np.array([float(each) for each in edges])[clips]
-    indexes = np.arange(noisy.shape[1])[None, :]
-    seen = (indexes > clips[:, None]) & (indexes <= tops[:, None])
-    excess = np.where(seen, np.maximum(means[None, : noisy.shape[1]] - clip[:, None], 0.0), 0.0)
-    people = np.where(seen, np.maximum(noisy, 0), 0)
+    indexes = np.arange(buckets)[None, :]
+    people = np.where(indexes <= tops[:, None], np.maximum(noisy, 0), 0)
+    above = np.maximum(means[None, :buckets] - clip[:, None], 0.0)
+    excess = np.where(indexes > clips[:, None], above, 0.0)
     doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
-    shown, squares = (people * excess).sum(axis=1), (people * excess**2).sum(axis=1)
-    total = shown + doubt
-    everybody = np.where(indexes <= tops[:, None], np.maximum(noisy, 0), 0)
-    kept = (everybody * np.minimum(means[None, : noisy.shape[1]], clip[:, None])).sum(axis=1)
-    beyond = np.zeros(len(noisy))
-    for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale, squared), 1):
+    total, beyond = (people * excess).sum(axis=1) + doubt, np.zeros(len(noisy))
+    for distance, unseen in enumerate(_unseen(noisy, tops, tail, scale, squared), 1):
         bucket = np.minimum(tops + distance, len(means) - 1)
         counted = (tops >= 0) & (bucket > clips)
         each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
         total, beyond = total + unseen[rows] * each, beyond + unseen[rows] * each**2
-    return Losses(total, squares + beyond, beyond, shown, kept, squares)
+    squares = (people * excess**2).sum(axis=1) + beyond
+    return Losses(total, squares, beyond, people, means[:buckets], excess)
 
 
-def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float, squared: bool) -> list[np.ndarray]:
+def _unseen(
+    noisy: np.ndarray, tops: np.ndarray, tail: Tail, scale: float, squared: bool
+) -> list[np.ndarray]:
     """Return how many people there may be in the buckets above the top: u_1, u_2, ..."""
-    rows = np.arange(len(noisy))
+    rows, q = np.arange(len(noisy)), tail.deviations * scale
 
     def count(distance: int) -> np.ndarray:
         index = tops + distance
@@ -155,6 +203,7 @@ def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float, squared: bool) -> lis
     fall = np.clip(np.minimum(back, forth), least, math.sqrt(most) if squared else most)
     people = [np.maximum(np.minimum(count(1), last) + q, 0.0)]
     for distance in range(2, _UNSEEN + 1):
+        fall = fall * tail.bend
         further = people[-1] * fall
         if distance <= 3:
             further = np.maximum(np.minimum(count(distance) + q, further), 0.0)
@@ -168,11 +217,18 @@ class ClippingLoss:
 
     *The loss is given back.* `lost` is shared out over the partitions in proportion to their
     numbers y: to those above 0 where a person adds from 0 on, to all where numbers have both signs.
-    Each is multiplied by 1 + lost / max(kept, sum of them): for numbers of both signs cancel in a
-    partition, and then have a smaller sum than what people have kept. An L2 norm is no sum: its
-    part lost / kept is taken of the sum of all numbers, below 0 too, so that what noise alone adds
-    to those above 0 gets nothing. It is a function of what was released, and assumes that people
-    above the clip are spread as those below.
+    With S the sum of all y, or of their sizes where they have both signs, and K = max(kept, S),
+    each is multiplied by 1 + min(1, S / sum of those above 0) lost / K, so that what noise alone
+    adds to those above 0 gets nothing. It is a function of what was released, and assumes that
+    people above the clip are spread as those below.
+
+    *An L2 norm is no sum.* A person in k partitions adds up to sqrt(k) times their norm to the sum
+    of numbers, and who has a larger norm is in more of them. That ratio is taken to be n^p, with n
+    the norm over one that few people are below, who are in one partition each, and p the power
+    between 0 and 1 by which what all people keep adds up to S. This p is the largest that it can
+    be, as the others may be in several partitions too: intervals are made with p, and numbers are
+    given back with `_GIVEN` p and a factor for all people alike. Both were measured best. Of
+    numbers of both signs S says nothing about p, and it is 0.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -180,9 +236,10 @@ class ClippingLoss:
         scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
         below: what people whose numbers are below 0 lose: total, and root of the sum of squares.
         above: the same for people whose numbers are above 0.
-        lost: what is given back to all partitions together.
+        lost: what is given back to all partitions together, of the norm.
         kept: what people keep below the clip, by the same histogram.
         norm: which norm was clipped; 0: what people add to each partition was.
+        by_norm: of people with numbers from 0 on, by bucket, for an L2 norm (`Losses.by_norm`).
     """
 
     noise: float
@@ -193,6 +250,7 @@ class ClippingLoss:
     lost: float = 0.0
     kept: float = 0.0
     norm: int = 0
+    by_norm: tuple[tuple[float, float, float], ...] = ()
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
@@ -201,16 +259,34 @@ class ClippingLoss:
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of sizes, of their squares, of what losses are given back by, of numbers.
 
-        They are in scales, as squares overflow.
+        They are in scales, as squares overflow. The last is the third where numbers have both signs.
         """
-        sizes = self.sizes(values)
-        others = (each.sum() / self.scale for each in (self._weights(values), values.astype(float)))
+        sizes, weights = self.sizes(values), self._weights(values)
+        numbers = weights if self._signed else values.astype(float)
+        others = (each.sum() / self.scale for each in (weights, numbers))
         return np.array([sizes.sum(), (sizes**2).sum(), *others])
 
+    @property
+    def _signed(self) -> bool:
+        return self.below[0] > 0
+
     def _weights(self, values: np.ndarray) -> np.ndarray:
-        signed = self.below[0] > 0
         numbers = values.astype(float)
-        return np.asarray(np.abs(numbers) if signed else np.maximum(numbers, 0.0))
+        return np.asarray(np.abs(numbers) if self._signed else np.maximum(numbers, 0.0))
+
+    def _sum_of_norm(self, total: float) -> tuple[float, float]:
+        """Return what 1 that is lost of the norm is of the sum: as given back, and for intervals."""
+        if self.norm != 2 or not self.kept:
+            return 1.0, 1.0
+        whole = max(total / self.kept, 1.0)
+        if not self.by_norm:
+            return whole, whole
+        norms, kept, lost = np.array(self.by_norm).T
+        powers = np.linspace(0, 1, 101)
+        power = np.interp(whole, kept @ norms[:, None] ** powers, powers)
+        sums = (norms ** (part * power) for part in (_GIVEN, 1.0))
+        given, most = (whole * (lost @ each) / (kept @ each) for each in sums)
+        return float(given), float(most)
 
     def given_back(self, values: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Return what each number gets of the loss.
@@ -221,33 +297,31 @@ class ClippingLoss:
         """
         if not self.lost:
             return np.zeros(values.shape)
-        whole, net = sums[2] * self.scale, sums[3] * self.scale
-        part = self.lost / max(self.kept, whole)
-        if self.norm == 2:
-            # Of numbers of both signs the sum says nothing.
-            real = 1.0 if self.below[0] > 0 else max(net, 0.0) / max(whole, self.scale)
-            part = self.lost / self.kept * min(real, 1.0)
+        whole, net = sums[2] * self.scale, max(sums[3], 0.0) * self.scale
+        part = self.lost * self._sum_of_norm(net)[0] / max(self.kept, net)
+        part *= min(net / max(whole, self.scale), 1.0)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far below and above each number, as it was drawn, the truth may be.
 
-        A partition's share w of what is lost is that of its size; without a norm, where people lose
-        in each partition by itself, or of its squared size, whichever is larger. With f = `SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
-        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise. What is lost of an L2 norm is
-        more in the sum of numbers: by as much as the released numbers add up to more than people
-        have kept of the norm.
+        A partition's share w of what is lost is that of its size in the sum of all numbers, or in
+        the sum of sizes: where numbers have both signs, and without a norm, where people lose in
+        each partition by itself, and w is that of its squared size if that is larger. With f =
+        `SPREAD`, loss L and sum of squares Q, it loses at most the smaller of L and
+        f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
 
         Args:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        sizes, more = self.sizes(values), 1.0
-        if self.norm == 2 and self.kept:
-            more = max(1.0, sums[2 if self.below[0] > 0 else 3] * self.scale / self.kept)
-        share = SPREAD * sizes / sums[0]
+        sizes, among = self.sizes(values), sums[0]
+        if self.norm and not self._signed:  # the noise of as many numbers is below that
+            among = min(among, max(sums[3], math.sqrt(2 * among)))
+        share = SPREAD * sizes / among
         if not self.norm:
             share = np.maximum(share, SPREAD * sizes**2 / sums[1])
+        more = self._sum_of_norm(max(sums[3], 0.0) * self.scale)[1]
         below, above = (
             self.noise
             + np.minimum(

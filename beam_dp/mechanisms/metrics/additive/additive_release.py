@@ -338,11 +338,12 @@ class AdditiveRelease(Release):
             return loss
         shown, kept, squares = (
             sum(float(getattr(loss, name)[0]) for loss in losses)
-            for name in ("shown", "kept", "seen_squares")
+            for name in ("shown", "kept", "shown_squares")
         )
         people = shown**2 / squares if squares else 0.0
         lost = shown * people / (people + GIVEN_BACK_FROM) * unit
-        return dataclasses.replace(loss, lost=lost, kept=kept * unit)
+        by_norm = losses[0].by_norm() if kept and not self.signed else ()
+        return dataclasses.replace(loss, lost=lost, kept=kept * unit, by_norm=by_norm)
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers: nobody's partitions were dropped where there is a norm."""
