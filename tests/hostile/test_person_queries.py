@@ -398,7 +398,7 @@ def test_batches_of_unknown_types_have_those_of_their_schema() -> None:
 
 
 def test_blocks_and_shards_of_a_pipeline_make_one_row_per_person() -> None:
-    """300 people in 40 batches and 64 shards."""
+    """300 people in 40 batches and several shards."""
     rows = pa.table({"who": [f"p{at % 300}" for at in range(6_000)], "x": [1.0] * 6_000})
     with pytest.warns(), without_noise():
         found = dp.release(
