@@ -8,8 +8,9 @@ import importlib
 import importlib.util
 import os
 import sys
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 from beam_dp import __version__
 
@@ -54,12 +55,9 @@ _MORE = "beam-dp COMMAND --help lists the options of one, beam-dp --version prin
 
 def _load_jobs() -> None:
     """Import the package `pipelines` that stands beside this one."""
-    folder = Path(__file__).parents[1] / "pipelines"
-    loader = SourceFileLoader("pipelines", str(folder / "__init__.py"))
-    spec = ModuleSpec("pipelines", loader, is_package=True)
-    spec.submodule_search_locations = [str(folder)]
+    spec: Any = PathFinder.find_spec("pipelines", [str(Path(__file__).parents[1])])
     sys.modules["pipelines"] = importlib.util.module_from_spec(spec)
-    loader.exec_module(sys.modules["pipelines"])
+    spec.loader.exec_module(sys.modules["pipelines"])
 
 
 if __name__ == "__main__":

@@ -30,19 +30,9 @@ from beam_dp.transforms.io import formats, open_files, read_rows
 from beam_dp.transforms.io.csv_files import Csv
 from beam_dp.transforms.person_queries import parsed
 from pipelines import command_line, releasing
-from pipelines.description import DIALECT, Description
+from pipelines.description import DIALECT, PAGE, Description
 
-_MADE = (
-    "select",
-    "ledger",
-    "input",
-    "output",
-    "overwrite",
-    "report",
-    "title",
-    "number_style",
-    *DIALECT,
-)
+_MADE = ("select", "ledger", "input", "output", "overwrite", "report", *PAGE, *DIALECT)
 _WORDS = ("a", "b", "1", "2", "2026-11-22", "2026-11-23")
 _NUMBERS = ("1", "2.5", "-3", "20", "1000")
 _LITERAL = re.compile(r"'((?:[^']|'')*)'")

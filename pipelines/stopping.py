@@ -8,17 +8,19 @@ Beam would print the element that it was working on.
 
 import atexit
 import contextlib
+import functools
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 NO_READER = 141
-_PATIENCE = 5.0
+_PATIENCE, _DELAY = 5.0, 1.0
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 _SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 _BEAMS = " -m apache_beam.runners.worker.sdk_worker_main"
@@ -58,7 +60,20 @@ def watch() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    os.register_at_fork(after_in_child=functools.partial(signal.set_wakeup_fd, -1))
+    threading.Thread(target=_end_late, args=(reading,), daemon=True).start()
     vars(subprocess)["Popen"] = Worker
+
+
+def _end_late(reading: int) -> None:
+    """End the process where the main thread did not hear of a signal: it had just begun to wait."""
+    while (number := os.read(reading, 1)[0]) not in _SIGNALS:
+        pass
+    time.sleep(_DELAY)
+    end(128 + number)
 
 
 def _flush() -> None:

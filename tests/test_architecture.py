@@ -21,13 +21,13 @@ def exists(path: str) -> bool:
     return any(place.exists() for place in (ROOT / path, ROOT / "beam_dp" / path, *beside))
 
 
-def test_every_file_that_is_named_exists() -> None:
+def test_every_file_that_is_named_exists():
     named = [path for page in pages.PAGES for path in PATHS.findall(pages.read(page))]
     assert len(named) > 80
     assert {path for path in named if not exists(path)} == MADE
 
 
-def test_what_protects_a_person_is_where_the_pages_say() -> None:
+def test_what_protects_a_person_is_where_the_pages_say():
     for name, path in (
         (r"def settle\(", "mechanisms/bounding/bounder.py"),
         ("getrandom|urandom|randbits|SystemRandom", "mechanisms/noise/sampling.py"),
@@ -41,9 +41,7 @@ def test_what_protects_a_person_is_where_the_pages_say() -> None:
 @pytest.mark.parametrize(
     "line, flags", [("one partition", []), ("private partitions", ["--private"])]
 )
-def test_a_small_release_enters_no_more_files_and_functions_than_the_page_says(
-    line: str, flags: list[str]
-) -> None:
+def test_a_small_release_enters_no_more_files_and_functions_than_the_page_says(line, flags):
     page = pages.read("docs/maintainers/architecture.md")
     [most] = re.findall(rf"^\| {line} \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     command = [sys.executable, "-m", "tests.entered", *flags]

@@ -16,7 +16,7 @@ def numbers(value: Any) -> list[str]:
     return [f"{float(each):.4g}" for each in (value if isinstance(value, tuple) else [value])]
 
 
-def test_every_constant_has_the_value_that_is_listed() -> None:
+def test_every_constant_has_the_value_that_is_listed():
     listed = CONSTANT.findall(pages.read("docs/maintainers/measuring.md"))
     assert len(set(listed)) == len(listed) > 70
     for file, name, shown in listed:

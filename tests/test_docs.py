@@ -6,13 +6,11 @@ import inspect
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import REGISTRY, preprocessed, ratio
-from beam_dp.mechanisms.profiles import from_summaries
 from docs import tables, visits
 from pipelines import aggregate
 from tests import pages
@@ -46,13 +44,13 @@ def tables_of_numbers(text: str) -> list[re.Match[str]]:
 
 
 @pytest.mark.audit
-def test_the_table_of_searches_is_the_one_that_is_printed() -> None:
+def test_the_table_of_searches_is_the_one_that_is_printed():
     assert SEARCHES.count(tables.searches()) == 1
     assert [table[0] for table in tables_of_numbers(SEARCHES)] == [tables.searches()]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_table_of_numbers_names_its_command(page: str) -> None:
+def test_every_table_of_numbers_names_its_command(page):
     text = pages.read(page)
     for table in tables_of_numbers(text):
         before = text[: table.start()]
@@ -60,13 +58,13 @@ def test_every_table_of_numbers_names_its_command(page: str) -> None:
         assert "python -m" in near or "e^epsilon" in near, table[0]
 
 
-def test_the_blocks_that_no_test_runs_are_counted() -> None:
+def test_the_blocks_that_no_test_runs_are_counted():
     found = {page: [b for b in pages.blocks(pages.read(page)) if b.reason] for page in PAGES}
     assert {page: len(left) for page, left in found.items() if left} == NOT_RUN
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_is_in_a_block_of_a_known_language(page: str) -> None:
+def test_every_command_is_in_a_block_of_a_known_language(page):
     text = pages.read(page)
     for block in pages.blocks(text):
         known = block.language in pages.SHOWN or block.language in RUN or block.reason
@@ -77,7 +75,7 @@ def test_every_command_is_in_a_block_of_a_known_language(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_file_that_is_read_is_in_a_clone_or_made_before(page: str) -> None:
+def test_every_file_that_is_read_is_in_a_clone_or_made_before(page):
     text = "\n".join(block.code for block in pages.blocks(pages.read(page)))
     for name in pages.inputs(text):
         before = text[: text.index(name)]
@@ -85,7 +83,7 @@ def test_every_file_that_is_read_is_in_a_clone_or_made_before(page: str) -> None
         assert name.startswith("docs/start/") and (ROOT / name).exists() or made, name
 
 
-def test_files_that_nobody_has_are_noticed() -> None:
+def test_files_that_nobody_has_are_noticed():
     code = 'dp.release(\n    "a.csv",)\nbeam-dp rehearse --input b.csv -x\ninput: c.csv\n'
     assert pages.inputs(code) == ["a.csv", "b.csv", "c.csv"]
     assert len(pages.inputs("".join(map(pages.read, PAGES)))) > 20
@@ -119,7 +117,7 @@ def compare(out: str, shown: str) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("page", TUTORIALS)
-def test_the_tutorials_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tutorials_run(page, tmp_path, monkeypatch):
     pages.work_in(tmp_path, monkeypatch)
     run_page(page, Shell(whole=True))
 
@@ -128,9 +126,7 @@ NOTEBOOKS = sorted(ROOT.glob("docs/start/*.ipynb"))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_notebooks_run_and_print_as_much_as_they_show(
-    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_notebooks_run_and_print_as_much_as_they_show(notebook, tmp_path, monkeypatch):
     pages.work_in(tmp_path, monkeypatch)
     monkeypatch.chdir("docs/start")  # a notebook runs in its own folder
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -155,9 +151,7 @@ DEPENDENT = {"docs/how_to/card.md", "docs/how_to/ledger.md", "docs/top_partition
 @pytest.mark.filterwarnings("ignore::beam_dp.transforms.stages.noise_off.NotPrivate")
 @pytest.mark.parametrize("whole", WHOLE)
 @pytest.mark.parametrize("page", WITH_BLOCKS)
-def test_the_other_pages_run(
-    page: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_pages_run(page, whole, tmp_path, monkeypatch):
     pages.work_in(tmp_path, monkeypatch)
     run_page(page, Shell(whole or page in DEPENDENT))
 
@@ -171,22 +165,20 @@ FAILING = {
 
 
 @pytest.mark.parametrize("command", FAILING)
-def test_a_block_that_fails_is_noticed(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_that_fails_is_noticed(command, tmp_path, monkeypatch):
     pages.work_in(tmp_path, monkeypatch)
     with pytest.raises(FAILING[command]):
         Shell(whole=False).run(Block("bash", command, ""))
 
 
-def test_what_a_page_shows_and_no_command_prints_is_noticed() -> None:
+def test_what_a_page_shows_and_no_command_prints_is_noticed():
     with pytest.raises(AssertionError):
         compare("day  count\n", "day  sum\n")
     with pytest.raises(AssertionError):
         compare("count  857\n", "count  858\n")
 
 
-def test_the_file_of_the_tutorials_is_the_one_that_is_made() -> None:
+def test_the_file_of_the_tutorials_is_the_one_that_is_made():
     assert pages.read("docs/start/visits.csv") == visits.as_csv()
     [head] = re.findall(
         r"```text\n(visitor_id.*?)```", pages.read("docs/start/table.md"), re.DOTALL
@@ -194,7 +186,7 @@ def test_the_file_of_the_tutorials_is_the_one_that_is_made() -> None:
     assert visits.as_csv().startswith(head)
 
 
-def test_the_tutorial_shows_releases_of_that_file() -> None:
+def test_the_tutorial_shows_releases_of_that_file():
     counts: collections.Counter[int] = collections.Counter()
     sums: collections.Counter[int] = collections.Counter()
     for day, _, spent, _ in visits.visits():
@@ -215,7 +207,7 @@ def test_the_tutorial_shows_releases_of_that_file() -> None:
     assert f"the true sum is {sums.total() / 100:,.2f}" in page
 
 
-def test_every_metric_has_a_place() -> None:
+def test_every_metric_has_a_place():
     elsewhere = {module.__name__ for module in (ratio, preprocessed)}  # docs/ratios_and_spreads.md
     public = [kind.__name__ for kind in REGISTRY.values() if kind.__module__ not in elsewhere]
     assert len(public) >= 16 and all(hasattr(dp, name) for name in public)
@@ -223,21 +215,12 @@ def test_every_metric_has_a_place() -> None:
         assert re.search(rf"(^###.*|`)\b{name}\b", STATISTICS, re.MULTILINE), name
 
 
-RETIRED = re.compile(r"foresee|\bkeep[=:`]|within=|within:|`walk`|\"walk\"|KeepReliable|\bmend\b")
-"""Names of `CHANGELOG.md` that are no longer understood."""
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_page_has_a_name_that_was_renamed(page: str) -> None:
-    assert not RETIRED.search(pages.read(page))
-
-
-def test_no_page_says_more_than_all_may() -> None:
+def test_no_page_says_more_than_all_may():
     words = sum(len(path.read_text(encoding="utf-8").split()) for path in ROOT.glob("docs/**/*.md"))
     assert words <= 20_000
 
 
-def test_every_public_name_is_on_the_page_of_the_api() -> None:
+def test_every_public_name_is_on_the_page_of_the_api():
     source = (ROOT / "beam_dp/__init__.py").read_text(encoding="utf-8")
     public = {
         name for name, again in re.findall(r"import (\w+) as (?!_)(\w+)$", source, re.MULTILINE)
@@ -248,7 +231,7 @@ def test_every_public_name_is_on_the_page_of_the_api() -> None:
     assert collections.Counter(listed) == collections.Counter(public)
 
 
-def test_every_option_of_a_metric_is_described() -> None:
+def test_every_option_of_a_metric_is_described():
     shared = pages.read("docs/api.md").partition("options that several have")[2]
     listed = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]+\|", shared, re.MULTILINE))))
     for kind in REGISTRY.values():
@@ -257,18 +240,14 @@ def test_every_option_of_a_metric_is_described() -> None:
         assert fields <= own | listed, kind
 
 
-def test_every_option_of_the_job_is_on_its_page() -> None:
+def test_every_option_of_the_job_is_on_its_page():
     ours = {flag for action in aggregate.parser()._actions for flag in action.option_strings}
     told = set(re.findall(r"`(--[a-z_]+)", JOBS)) - {"--runner", "--temp_location"}
     assert told <= ours
     assert ours - told <= {"-h"}
 
 
-def test_the_most_that_a_row_of_several_owners_counts_for() -> None:
-    assert "4,294,967" in STATISTICS and from_summaries._HEAVIEST // 1000 == 4_294_967
-
-
-def test_the_table_of_epsilons_is_right() -> None:
+def test_the_table_of_epsilons_is_right():
     page = pages.read("docs/start/budget.md")
     lines = re.findall(r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \|$", page, re.MULTILINE)
     assert len(lines) == 7

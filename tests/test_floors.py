@@ -25,7 +25,7 @@ def floors_of(source: str) -> set[str]:
     return {words[2] for words in names if words[:2] == ["beam_dp", "mechanisms"] and words[2:]}
 
 
-def test_every_package_of_the_mathematics_has_its_floor() -> None:
+def test_every_package_of_the_mathematics_has_its_floor():
     packages = {path.relative_to(MECHANISMS).parts[0] for path in MECHANISMS.glob("*/**/*.py")}
     assert packages == set(FLOORS)
     assert [path.name for path in MECHANISMS.glob("*.py")] == ["__init__.py"]
@@ -33,13 +33,13 @@ def test_every_package_of_the_mathematics_has_its_floor() -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("floor", FLOORS)
-def test_imports_run_one_way_between_packages(floor: str) -> None:
+def test_imports_run_one_way_between_packages(floor):
     allowed = {*FLOORS[: FLOORS.index(floor) + 1]}
     for path in sorted((MECHANISMS / floor).rglob("*.py")):
         assert floors_of(path.read_text(encoding="utf-8")) <= allowed, named(path)
 
 
-def test_no_public_class_stands_twice() -> None:
+def test_no_public_class_stands_twice():
     places = collections.defaultdict(list)
     for path in LIBRARY:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -48,12 +48,6 @@ def test_no_public_class_stands_twice() -> None:
     assert {name for name, paths in places.items() if len(paths) > 1} == TWICE
 
 
-def test_no_file_name_stands_twice() -> None:
+def test_no_file_name_stands_twice():
     counts = collections.Counter(path.name for path in LIBRARY)
     assert {name for name, count in counts.items() if count > 1} == set()
-
-
-def test_the_test_of_floors_notices() -> None:
-    assert floors_of("def f():\n    from beam_dp.mechanisms.planning import x") == {"planning"}
-    assert floors_of("from beam_dp.mechanisms import ratio, search") == {"ratio", "search"}
-    assert floors_of("from beam_dp.transforms import x\nimport numpy") == set()

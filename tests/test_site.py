@@ -42,7 +42,7 @@ def build(made: Path) -> None:
 
 
 @pytest.mark.audit
-def test_the_site_is_whole_and_reads_without_a_network(tmp_path: Path) -> None:
+def test_the_site_is_whole_and_reads_without_a_network(tmp_path):
     build(tmp_path)
     built = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")}
     docs = (page.removeprefix("docs/") for page in PAGES if page.startswith("docs/"))
@@ -66,7 +66,7 @@ def check_search(site: Path) -> None:
     assert "assets/iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
 
 
-def test_what_is_fetched_would_be_noticed() -> None:
+def test_what_is_fetched_would_be_noticed():
     assert loads('<script src="https://a/b.js"></script><link rel="stylesheet" href="//c/d">') == [
         "https://a/b.js",
         "//c/d",

@@ -160,13 +160,7 @@ class Balance:
 
     def __str__(self) -> str:
         cells = [
-            (
-                each.date,
-                each.who,
-                each.label,
-                _unit(each),
-                _text_of(each.budget),
-            )
+            (each.date, each.who, each.label, _unit(each), _text_of(each.budget))
             for each in self.charges
         ]
         return "\n".join([*text_table(_HEADINGS, cells), self.line])

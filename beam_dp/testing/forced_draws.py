@@ -173,7 +173,7 @@ class Run:
             if self._inside:
                 return original(*bound.args, **bound.kwargs)
             leans = int(np.sign(self._lean)) * (abs(self._lean) >= kind.leans)
-            spy = Spy(self._source, leans, kind.marked)
+            spy = Spy(self._source, leans, kind.leans == 1)
             given = dict(bound.arguments) | {"noise": spy}
             owner = given.pop("self")
             self._inside = True

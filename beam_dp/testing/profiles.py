@@ -48,10 +48,10 @@ class Counterexample:
 
 def pairs(n: int, attempts: int, most: int) -> Iterator[Pair]:
     """Yield all neighbours of at most `most` people if there are few sets, else random ones."""
-    if most == n and 1 << n <= attempts:
-        bits = [1 << i for i in range(n)]
+    if 1 << n <= attempts:
+        bits, sets = [1 << i for i in range(n)], (s for s in range(1 << n) if s.bit_count() < most)
         yield (0, 0)  # the empty set alone: for n = 0 there is no other pair
-        yield from ((s, s | bit) for s in range(1 << n) for bit in bits if not s & bit)
+        yield from ((s, s | bit) for s in sets for bit in bits if not s & bit)
     else:
         yield from itertools.islice(chains(n, most), attempts)
 
@@ -150,8 +150,8 @@ def check_profile(
     the failure probability of the search), and the claimed profiles of neighbours interlace as in
     `check_interlacing` (so a release is private).
 
-    With n <= size people and 2^n <= attempts all sets are checked and None proves both for these
-    people; otherwise `attempts` random neighbours are checked, and None proves nothing.
+    With n people and 2^n <= attempts all sets of at most `size` people are checked and None proves
+    both for them; otherwise `attempts` random neighbours are checked, and None proves nothing.
 
     Args:
         profile_function: people -> B[0], B[1], ..., as for `Monotone`.

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.numerics.integers import Number
 from beam_dp.mechanisms.numerics.user_functions import check_callable, records
 from beam_dp.mechanisms.sensitivity import histograms, norm
 from beam_dp.mechanisms.sensitivity.gradient import Values, check_p, step
-from beam_dp.testing.profiles import Counterexample, below
+from beam_dp.testing.profiles import Counterexample, Pair, below, pairs
 
 _ROUNDING = 1 + Fraction(1, 1 << 40)  # by so much the rounding of floats may exceed a claim
 
@@ -62,11 +62,23 @@ def check_sensitivity(
     check_callable(subject, "f", f)
     power, limit = check_p(subject, p), _limit(subject, claimed)
     checks.positive_integer(subject, "attempts", attempts)
-    databases = _databases(subject, f, people, bins, size)
-    for x, i in databases.moves(attempts):
-        moved = databases.moved((x, i), power)
+    if size is not None:
+        checks.positive_integer(subject, "size", size)
+    if (people is None) == (bins is None):
+        hint = "Write people=[...] for a function of records, bins=3 for one of histograms."
+        raise checks.ParameterTypeError(subject, "either people or bins", "be given", hint)
+    if bins is not None:
+        universe = tuple(range(checks.positive_integer(subject, "bins", bins)))
+        values, moves = Values(subject, f), _moves(bins, size or 32, attempts)
+    else:
+        universe = records(subject, people if people is not None else ())
+        n = len(universe)
+        values = Values(subject, lambda x: f(tuple(universe[i] for i in x.nonzero()[0])))
+        moves = _joining(n, pairs(n, attempts, min(size or n, n)))
+    for x, i in moves:
+        moved = norm(values.difference(x, i), power)
         if exceeds(moved, limit):
-            smaller, larger = databases.people(x), databases.people(step(x, i, 1))
+            smaller, larger = _people(universe, x), _people(universe, step(x, i, 1))
             rule = "|f(larger) - f(smaller)|_p <= claimed"
             return Counterexample(rule, smaller, larger, (moved, limit), power)
     return None
@@ -87,79 +99,32 @@ def _limit(subject: str, claimed: object) -> Number:
     return exact.numerator if exact.denominator == 1 else exact
 
 
-def _databases(
-    subject: str,
-    f: Callable[[Any], Any],
-    people: Iterable[Any] | None,
-    bins: int | None,
-    size: int | None,
-) -> "_Databases":
-    if (people is None) == (bins is None):
-        raise checks.ParameterTypeError(
-            subject,
-            "either people or bins",
-            "be given",
-            "Write people=[...] for a function of records, bins=3 for one of histograms.",
-        )
-    if size is not None:
-        checks.positive_integer(subject, "size", size)
-    if bins is not None:
-        universe = tuple(range(checks.positive_integer(subject, "bins", bins)))
-        return _Databases(Values(subject, f), universe, size or 32, size or 32)
-    listed = records(subject, people if people is not None else ())
-    chosen = Values(subject, lambda x: f(tuple(listed[i] for i in x.nonzero()[0])))
-    return _Databases(chosen, listed, 1, min(size or len(listed), len(listed)))
+def _people(universe: tuple[Any, ...], x: State) -> tuple[Any, ...]:
+    """Return one record per person."""
+    pairs = zip(universe, x, strict=True)
+    return tuple(itertools.chain.from_iterable([record] * n for record, n in pairs))
 
 
-class _Databases:
-    """The histograms over some records: at most `copies` of each, and `size` people in all."""
+def _joining(n: int, neighbours: Iterable[Pair]) -> Iterator[Move]:
+    """Yield neighbouring sets of n people as who is in the first, and who joins."""
+    for smaller, larger in neighbours:
+        if smaller != larger:
+            yield tuple(smaller >> i & 1 for i in range(n)), (smaller ^ larger).bit_length() - 1
 
-    def __init__(self, values: Values, universe: tuple[Any, ...], copies: int, size: int) -> None:
-        self._values, self._universe = values, universe
-        self._copies, self._size = copies, size
 
-    def people(self, x: State) -> tuple[Any, ...]:
-        """Return one record per person."""
-        pairs = zip(self._universe, x, strict=True)
-        return tuple(itertools.chain.from_iterable([record] * n for record, n in pairs))
+def _moves(bins: int, size: int, attempts: int) -> Iterator[Move]:
+    """Yield all neighbours of at most `size` people if the histograms are few, else random ones."""
+    if math.comb(bins + size, bins) > attempts:
+        return itertools.islice(_random(bins, size), attempts)
+    starts = (x for x in histograms(bins, size) if sum(x) < size)
+    return ((x, i) for x in starts for i in range(bins))
 
-    def moved(self, move: Move, p: Number) -> Number:
-        """Return the p-norm of the column of the gradient."""
-        return norm(self._values.difference(*move), p)
 
-    def moves(self, attempts: int) -> Iterator[Move]:
-        """Yield all neighbours if the histograms are few, else random ones."""
-        if self._count() <= attempts:
-            yield from self._all()
-        else:
-            yield from itertools.islice(self._random(), attempts)
-
-    @property
-    def _sets(self) -> bool:
-        return self._copies == 1 and self._size != 1
-
-    def _count(self) -> int:
-        n = len(self._universe)
-        return 1 << n if self._sets else math.comb(n + self._size, n)
-
-    def _all(self) -> Iterator[Move]:
-        if self._sets:
-            starts: Iterable[State] = itertools.product((0, 1), repeat=len(self._universe))
-        else:
-            starts = histograms(len(self._universe), self._size)
-        return ((x, i) for x in starts for i in self._open(x))
-
-    def _open(self, x: State) -> list[int]:
-        """Return the bins that another person may join."""
-        return [i for i, n in enumerate(x) if n < self._copies] if sum(x) < self._size else []
-
-    def _random(self) -> Iterator[Move]:
-        """Yield random histograms, of all sizes and concentrations alike, and who joins."""
-        while True:
-            bins = [below(len(self._universe)) for _ in range(1 + below(len(self._universe)))]
-            x = (0,) * len(self._universe)
-            for _ in range(below(self._size)):
-                i = bins[below(len(bins))] if self._copies > 1 else below(len(self._universe))
-                x = step(x, i, int(x[i] < self._copies))
-            if open_bins := self._open(x):
-                yield x, open_bins[below(len(open_bins))]
+def _random(bins: int, size: int) -> Iterator[Move]:
+    """Yield random histograms, of all sizes and concentrations alike, and who joins."""
+    while True:
+        among = [below(bins) for _ in range(1 + below(bins))]
+        x: State = (0,) * bins
+        for _ in range(below(size)):
+            x = step(x, among[below(len(among))], 1)
+        yield x, below(bins)

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import (
     AboveThreshold,
     ExponentialMechanism,
@@ -22,6 +20,7 @@ from beam_dp.mechanisms.search import (
     ScaleThenChoose,
 )
 from tests import laws
+from tests.mechanisms.search.test_searches import profile_of
 
 LOSSES = 6
 SIZES = range(1, 7)
@@ -31,11 +30,7 @@ ROUNDING = 1e-9
 
 def distribution(search, losses) -> list[float]:
     """Return the output probabilities for a profile that has these losses."""
-    n = len(losses)
-    values = [
-        next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(max(losses) + 1)
-    ]
-    return laws.distribution(search, Profile(values), Candidates.of(range(n)))
+    return laws.distribution(search, *profile_of(losses, max(losses) + 1))
 
 
 def all_losses(n: int) -> list[tuple[int, ...]]:
@@ -111,7 +106,7 @@ def worst_failure(search, rows: list[tuple[int, ...]], shift: int) -> float:
     return worst
 
 
-PURE = [(0.5, 0.5), (1.0, 0.3), (2.0, 0.3), (3.0, 0.05), (4.0, 0.3)]
+PURE = [(0.5, 0.5), (1.0, 0.3), (4.0, 0.3)]
 
 
 GATED = functools.partial(AboveThreshold, gate=True)
@@ -167,7 +162,7 @@ def test_the_audit_of_epsilon_notices_the_missing_noise_of_the_threshold():
     assert math.log(after[-1] / before[-1]) > 1 + ROUNDING
 
 
-@pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("rho", [0.1, 2.0])
 @pytest.mark.parametrize("make", [AboveThreshold, GATED, ExponentialMechanism, NoisyBinarySearch])
 def test_every_search_spends_at_most_rho(make, rho):
     search = make(Budget.zcdp(rho), 0.3)
@@ -183,13 +178,10 @@ def test_the_audit_of_rho_notices_half_of_the_noise(make):
 
 
 GUARANTEED = [
-    AboveThreshold(Budget(3), 0.3),
     AboveThreshold(Budget(4), 0.05),
     AboveThreshold(Budget.zcdp(2), 0.3),
-    ExponentialMechanism(Budget(3), 0.3),
     ExponentialMechanism(Budget(4), 0.05),
     ExponentialMechanism(Budget.zcdp(2), 0.3),
-    NoisyBinarySearch(Budget(3), 0.3),
     NoisyBinarySearch(Budget(4), 0.05),
     NoisyBinarySearch(Budget.zcdp(2), 0.3),
     ScaleThenChoose(Budget(60, 0.3), 0.3),

@@ -13,13 +13,9 @@ from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeErro
 
 METRICS: dict[str, Any] = {
     "count": dp.Count(),
-    "{count: }": dp.Count(),
     "{sum: spent, clip: 100}": dp.Sum("spent", clip=100),
     "{sum: spent, name: revenue, weight: 0.1}": dp.Sum("spent", name="revenue", weight=Fraction(1, 10)),
-    "{mean: spent, per: person}": dp.Mean("spent", per="person"),
     "{kth_largest: minutes, k: 3}": dp.KthLargest("minutes", 3),
-    "{quantiles: minutes, shares: [0.25, 0.5]}": dp.Quantiles("minutes", [Fraction(1, 4), Fraction(1, 2)]),
-    "{histogram: age, edges: [0, 18, .inf]}": dp.Histogram("age", [0, 18, float("inf")]),
     "{ratio: clicked, equals: 'yes', per: person}": dp.Ratio("clicked", equals="yes", per="person"),
     "{max: m, search: above_threshold}": dp.Max("m", search=dp.AboveThreshold),
     "{max: s, candidates: {low: 1, high: 1e3, ratio: 10}}": dp.Max("s", candidates=dp.Candidates.geometric(1, 1000, 10)),
@@ -30,7 +26,7 @@ METRICS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("text", METRICS)
-def test_a_mapping_is_a_metric(text: str) -> None:
+def test_a_mapping_is_a_metric(text):
     [found] = mappings.metrics_of("owner", [yaml.safe_load(text)])
     assert found == METRICS[text]
 
@@ -39,27 +35,23 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no list": ({"sum": "spent"}, "metrics must be a list of metrics"),
     "empty": ([], "metrics must be a list of metrics"),
     "no metric": (["sums"], "a metric must not have the word 'sums'. Did you mean sum"),
-    "two metrics": ([{"sum": "a", "max": "b"}], "a metric must have the word of one metric"),
     "an option of others": (
         [{"sum": "a", "k": 3}],
         "sum must not have the word 'k'. It has beta, .*, weight",
     ),
     "no column": ([{"sum": None}], "sum must have column"),
-    "no k": ([{"kth_largest": "a"}], "kth_largest must have k"),
     "a function": ([{"black_box": "a"}], "black_box must have function"),
     "a number": ([3], "a metric must be a mapping, not 3"),
-    "a wrong clip": ([{"sum": "a", "clip": -1}], "clip must be above 0"),
-    "an unknown search": ([{"max": "a", "search": "best"}], "search must be"),
 }
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG.values(), ids=WRONG)
-def test_a_wrong_metric_is_told_in_a_line(given: Any, said: str) -> None:
+def test_a_wrong_metric_is_told_in_a_line(given, said):
     with pytest.raises((ParameterError, ParameterTypeError), match=said):
         mappings.metrics_of("owner", given)
 
 
-def test_budgets_are_the_decimals_that_were_written() -> None:
+def test_budgets_are_the_decimals_that_were_written():
     given = yaml.safe_load("{epsilon: 0.1, delta: 1e-6}")
     assert given["delta"] == "1e-6"  # YAML takes it for text
     found = mappings.budget_of("owner", given)
@@ -70,7 +62,7 @@ def test_budgets_are_the_decimals_that_were_written() -> None:
             mappings.budget_of("owner", wrong)
 
 
-def test_partitions_and_bounds() -> None:
+def test_partitions_and_bounds():
     made = mappings.partitions_of("owner", {"product": {"day": [1, 2], "at": ["a"]}}, ["day", "at"])
     assert made == dp.PublicPartitions.product(day=[1, 2], at=["a"])
     assert mappings.partitions_of("owner", [["a", 1]], ["x", "y"]) == dp.PublicPartitions(
@@ -88,7 +80,7 @@ def test_partitions_and_bounds() -> None:
         mappings.bounds_of("owner", {"partition": 3})
 
 
-def test_people_with_an_epsilon_of_their_own() -> None:
+def test_people_with_an_epsilon_of_their_own():
     given = {"sum": "m", "person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}
     [found] = mappings.metrics_of("owner", [given])
     options = {"person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}

@@ -42,8 +42,20 @@ pipeline:
         metrics: [people_count]
         budget: {epsilon: 5, delta: 1e-6}
         bounds: {partitions: 3}
+    - type: PrivateAggregate
+      name: Several
+      input: Visits
+      config:
+        person: visitor_id
+        partition: [day, half]
+        metrics: [count, {sum: spent}]
+        budget: {epsilon: 9, delta: 1e-6}
+        also_by: [day, {partition: total, weight: 2}]
     - {type: WriteToJson, name: A, input: Named, config: {path: a.json, num_shards: 1}}
     - {type: WriteToJson, name: B, input: Chosen, config: {path: b.json, num_shards: 1}}
+    - {type: WriteToJson, name: C, input: Several.first, config: {path: c.json, num_shards: 1}}
+    - {type: WriteToJson, name: D, input: Several.by_day, config: {path: d.json, num_shards: 1}}
+    - {type: WriteToJson, name: E, input: Several.total, config: {path: e.json, num_shards: 1}}
 providers:
   - include: PROVIDERS
 """.replace("PROVIDERS", PROVIDERS)
@@ -55,9 +67,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     with Path("visits.csv").open("w", newline="") as file:
         written = csv.writer(file)
-        written.writerow(["visitor_id", "day", "spent"])
-        for person in range(600):
-            written.writerows([f"v{person}", day, 2] for day in (1, 2, 3))
+        written.writerow(["visitor_id", "day", "spent", "half"])
+        for at in range(1800):
+            written.writerow([f"v{at // 3}", at % 3 + 1, 2, "ab"[at % 2]])
     Path("pipeline.yaml").write_text(PIPELINE)
     return tmp_path
 
@@ -67,9 +79,8 @@ def rows(name: str) -> list[dict[str, Any]]:
     return sorted(map(json.loads, path.read_text().splitlines()), key=str)
 
 
-def test_the_transforms_of_the_provider_file_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_transforms_of_the_provider_file_run_and_their_tables_agree(folder, monkeypatch):
+    """A day of 600 people is not selected with a chance below e^-70."""
     words = ["main", "--yaml_pipeline_file=pipeline.yaml", "--runner=FnApiRunner"]
     monkeypatch.setattr(sys, "argv", words)
     runpy.run_module("apache_beam.yaml.main", run_name="__main__")
@@ -81,72 +92,7 @@ def test_the_transforms_of_the_provider_file_run(
         assert abs(row["sum_spent"] - 2 * people) < 400
         assert row["sum_spent_low"] < row["sum_spent"] < row["sum_spent_high"]
     assert [row["day"] for row in rows("b")] == ["1", "2", "3"]
-
-
-def test_the_provider_file_ships_and_names_what_there_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    runpy.run_module("beam_dp.beam_yaml", run_name="__main__")
-    [provider] = yaml.safe_load(Path(capsys.readouterr().out.strip()).read_text())
-    for name, place in provider["transforms"].items():
-        assert place == f"beam_dp.beam_yaml.private_transforms.{place.rpartition('.')[2]}"
-        assert hasattr(private_transforms, place.rpartition(".")[2]), name
-    assert set(provider["transforms"]) == {"PrivateAggregate"}
-    setup = (Path(__file__).parents[2] / "setup.py").read_text()
-    assert '"beam_dp.beam_yaml": ["*.yaml"]' in setup
-
-
-def test_keys_of_unknown_types_become_text() -> None:
-    row = beam.Row(a=1, b=None, c=datetime.date(2020, 1, 2), count=3.5)
-    found = private_transforms.with_text(row, ["a", "b", "c"])
-    assert found == beam.Row(a="1", b=None, c="2020-01-02", count=3.5)
-
-
-def test_a_misspelt_part_is_told_with_the_right_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("pipeline.yaml").write_text(PIPELINE.replace("partition: day", "partition_keys: day"))
-    monkeypatch.setattr(sys, "argv", ["main", "--yaml_pipeline_file=pipeline.yaml"])
-    with pytest.raises(ValueError) as failed:
-        runpy.run_module("apache_beam.yaml.main", run_name="__main__")
-    said = "".join(traceback.format_exception(failed.value))
-    assert "not have the word 'partition_keys'. Did you mean partitions or partition?" in said
-
-
-TABLES = """
-pipeline:
-  type: composite
-  transforms:
-    - {type: ReadFromCsv, name: Visits, config: {path: visits.csv}}
-    - type: PrivateAggregate
-      name: Several
-      input: Visits
-      config:
-        person: visitor_id
-        partition: [day, half]
-        metrics: [count, {sum: spent}]
-        budget: {epsilon: 9, delta: 1e-6}
-        also_by: [day, {partition: total, weight: 2}]
-    - {type: WriteToJson, name: A, input: Several.first, config: {path: a.json, num_shards: 1}}
-    - {type: WriteToJson, name: B, input: Several.by_day, config: {path: b.json, num_shards: 1}}
-    - {type: WriteToJson, name: C, input: Several.total, config: {path: c.json, num_shards: 1}}
-providers:
-  - include: PROVIDERS
-""".replace("PROVIDERS", PROVIDERS)
-
-
-def test_tables_of_one_run_are_outputs_that_agree(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A day of 600 people is not selected with a chance below e^-70."""
-    lines = Path("visits.csv").read_text().splitlines()
-    halves = [f"{line},{'ab'[at % 2]}" for at, line in enumerate(lines[1:])]
-    Path("visits.csv").write_text("\n".join([f"{lines[0]},half", *halves]))
-    Path("tables.yaml").write_text(TABLES)
-    words = ["main", "--yaml_pipeline_file=tables.yaml", "--runner=FnApiRunner"]
-    monkeypatch.setattr(sys, "argv", words)
-    runpy.run_module("apache_beam.yaml.main", run_name="__main__")
-    cells, days, [total] = (rows(name) for name in "abc")
+    cells, days, [total] = (rows(name) for name in "cde")
     listed = [day for day in days if not day["is_other"]]
     assert [(day["day"], day["is_other"]) for day in days] == [
         *((str(day), False) for day in (1, 2, 3)), (None, True),
@@ -159,7 +105,33 @@ def test_tables_of_one_run_are_outputs_that_agree(
             assert sum(parts) == exact[day["day"]]
 
 
-def test_totals_may_be_apart_and_words_are_checked() -> None:
+def test_the_provider_file_ships_and_names_what_there_is(capsys):
+    runpy.run_module("beam_dp.beam_yaml", run_name="__main__")
+    [provider] = yaml.safe_load(Path(capsys.readouterr().out.strip()).read_text())
+    for name, place in provider["transforms"].items():
+        assert place == f"beam_dp.beam_yaml.private_transforms.{place.rpartition('.')[2]}"
+        assert hasattr(private_transforms, place.rpartition(".")[2]), name
+    assert set(provider["transforms"]) == {"PrivateAggregate"}
+    setup = (Path(__file__).parents[2] / "setup.py").read_text()
+    assert '"beam_dp.beam_yaml": ["*.yaml"]' in setup
+
+
+def test_keys_of_unknown_types_become_text():
+    row = beam.Row(a=1, b=None, c=datetime.date(2020, 1, 2), count=3.5)
+    found = private_transforms.with_text(row, ["a", "b", "c"])
+    assert found == beam.Row(a="1", b=None, c="2020-01-02", count=3.5)
+
+
+def test_a_misspelt_part_is_told_with_the_right_one(folder, monkeypatch):
+    Path("pipeline.yaml").write_text(PIPELINE.replace("partition: day\n", "partition_keys: day\n"))
+    monkeypatch.setattr(sys, "argv", ["main", "--yaml_pipeline_file=pipeline.yaml"])
+    with pytest.raises(ValueError) as failed:
+        runpy.run_module("apache_beam.yaml.main", run_name="__main__")
+    said = "".join(traceback.format_exception(failed.value))
+    assert "not have the word 'partition_keys'. Did you mean partitions or partition?" in said
+
+
+def test_totals_may_be_apart_and_words_are_checked():
     asked = functools.partial(
         private_transforms.private_aggregate, "p", ["count"], {"epsilon": 1}, also_by=["total"]
     )

@@ -24,13 +24,10 @@ ROWS = pa.table({
 })  # fmt: skip
 PARTITIONS = {"partitions": dp.PublicPartitions(["a", "b", "c"])}
 SAME = [
-    "SELECT count(*) AS c, sum(spent) AS s, count(DISTINCT who) AS p FROM rows",
     "SELECT count(kind) AS c, count_if(spent > 3) AS m, sum(kind = 'x') AS x FROM rows",
     "SELECT count(*) FILTER (WHERE n > 2) AS c, sum(spent) FILTER (WHERE kind = 'x') AS s FROM rows",
     "SELECT sum(spent * n) AS s FROM rows WHERE spent BETWEEN 2 AND 5 AND kind IS NOT NULL",
     "SELECT avg(spent) FILTER (WHERE kind = 'x') AS a, sum(spent) AS s, count(*) AS c FROM rows",
-    "SELECT sum(spent) / count(*) AS each, sum(spent) AS s, count(*) AS c FROM rows",
-    "SELECT store, count(*) AS c, sum(spent) AS s FROM rows GROUP BY store ORDER BY s DESC",
     "SELECT store, sum(n) AS s FROM rows WHERE day < 3 GROUP BY store ORDER BY s, store LIMIT 2",
     "SELECT store, sum(n) AS s, s * 2 AS d FROM rows GROUP BY store HAVING sum(n) > 390 ORDER BY 1",
     "SELECT store, sum(n) AS s, sum(n * 2) AS s2, s2 - s AS d FROM rows GROUP BY store ORDER BY d, store",
@@ -50,9 +47,9 @@ def exact(statement: str, **options: Any) -> dp.Released:
         return dp.select(statement, rows=ROWS, person="who", budget=dp.Budget(1.0), **options)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("statement", SAME)
-def test_without_noise_a_select_is_that_of_sql(statement: str) -> None:
+def test_without_noise_a_select_is_that_of_sql(statement):
     by = PARTITIONS if "GROUP BY" in statement else {}
     found = exact(statement, **by).table
     engine = duckdb.connect()
@@ -62,7 +59,7 @@ def test_without_noise_a_select_is_that_of_sql(statement: str) -> None:
         assert found[name].to_pylist() == pytest.approx(expected[name].to_pylist()), name
 
 
-def test_shares_and_distinct_values_and_totals() -> None:
+def test_shares_and_distinct_values_and_totals():
     keys = {"partitions": dp.PublicPartitions.product(store=["a", "b", "c"], day=[1, 2, 3, 4])}
     asked = "SELECT store, day, count(*) AS c, sum(n) AS s FROM rows GROUP BY ROLLUP (store, day)"
     released = exact(asked, **keys)
@@ -74,7 +71,7 @@ def test_shares_and_distinct_values_and_totals() -> None:
     assert shares["ns"].to_pylist() == [5]
 
 
-def test_the_record_and_the_page_say_what_was_computed() -> None:
+def test_the_record_and_the_page_say_what_was_computed():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING s > 0"
     released = exact(asked, **PARTITIONS)
     assert released.record["job"]["post_process"].startswith("SELECT *, (s / 2) AS half FROM")
@@ -94,43 +91,25 @@ DAYS = pa.table({
     ("key", "last", "expected"),
     [
         ("day", "HAVING k > 1 ORDER BY k DESC LIMIT 3", [12, 11, 10]),
-        ("day", "HAVING k <> '3' ORDER BY k LIMIT 3", [1, 2, 4]),
         ("day", "HAVING k LIKE '1%' ORDER BY k", [1, 10, 11, 12]),
-        ("CAST(day AS VARCHAR)", "ORDER BY k DESC LIMIT 3", ["9", "8", "7"]),
         ("CAST(day AS VARCHAR)", "HAVING k > 9 ORDER BY k + 0 DESC", ["12", "11", "10"]),
         ("CAST(CAST(day AS VARCHAR) AS INTEGER)", "ORDER BY k DESC LIMIT 3", [12, 11, 10]),
     ],
 )
-def test_released_keys_are_sorted_and_compared_by_their_type(
-    key: str, last: str, expected: list[Any]
-) -> None:
+def test_released_keys_are_sorted_and_compared_by_their_type(key, last, expected):
     """Of 12 days with 50 people each none is left out, but with a chance below 1e-12."""
     asked = f"SELECT {key} AS k, count(*) AS n FROM rows GROUP BY k {last}"
     released = dp.select(asked, rows=DAYS, person="who", budget=dp.Budget(30.0, 1e-6))
     assert released.table["k"].to_pylist() == expected
 
 
-def test_values_of_conditions_are_read_as_numbers(tmp_path: Any) -> None:
-    """In CSV files all cells are text."""
-    lines = "".join(f"p{n},{n % 4}.5,{n % 3},{'xy'[n % 2]}\n" for n in range(90))
-    (tmp_path / "in.csv").write_text(f"who,spent,cost,kind\n{lines}")
-    asked = f"""SELECT sum(spent) FILTER (WHERE kind = 'x') AS a, sum(spent - cost) AS b,
-        sum(CASE WHEN kind = 'y' THEN -cost ELSE coalesce(spent, 0) END) AS c
-        FROM '{tmp_path}/in.csv'"""
-    with without_noise():
-        found = dp.select(asked, person="who", budget=dp.Budget(1.0)).table
-    [expected] = duckdb.sql(asked).fetchall()
-    assert [found[name][0].as_py() for name in "abc"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("part", ["HAVING stor > 'a'", "ORDER BY stor", "HAVING stor + 1 > c"])
-def test_a_misspelt_column_of_the_released_table_names_its_neighbour(part: str) -> None:
-    asked = f"SELECT store, count(*) AS c FROM rows GROUP BY store {part}"
+def test_a_misspelt_column_of_the_released_table_names_its_neighbour():
+    asked = "SELECT store, count(*) AS c FROM rows GROUP BY store HAVING stor + 1 > c"
     with pytest.raises(ValueError, match=r"and stor is none. Did you mean store\?"):
         exact(asked, **PARTITIONS)
 
 
-def test_what_fails_on_released_numbers_leaves_the_table_as_it_is() -> None:
+def test_what_fails_on_released_numbers_leaves_the_table_as_it_is():
     asked = "SELECT store, sum(n) AS s, CAST(s AS TINYINT) AS small FROM rows GROUP BY store"
     asked += " HAVING small > 0 ORDER BY s"
     released = exact(asked, **PARTITIONS).table
@@ -138,23 +117,26 @@ def test_what_fails_on_released_numbers_leaves_the_table_as_it_is() -> None:
     assert released["small"].to_pylist() == [None] * 3
 
 
-def test_text_is_taken_as_what_it_is_compared_with(tmp_path: Any) -> None:
+def test_text_is_taken_as_what_it_is_compared_or_computed_with(tmp_path):
     """In CSV files all cells are text."""
     (tmp_path / "in.csv").write_text(
-        "who,at_time,spent,day\n"
-        + "".join(f"p{n},2026-11-0{n % 9 + 1} 10:00,{n % 4}.5,{n % 3}\n" for n in range(90))
+        "who,at_time,spent,day,kind\n"
+        + "".join(
+            f"p{n},2026-11-0{n % 9 + 1} 10:00,{n % 4}.5,{n % 3},{'xy'[n % 2]}\n" for n in range(90)
+        )
     )
-    asked = f"""SELECT dayname(at_time) AS name, count(*) AS c, sum(spent) AS s
+    asked = f"""SELECT dayname(at_time) AS name, count(*) AS c, sum(spent - day) AS b,
+            sum(spent) FILTER (WHERE kind = 'x') AS a,
+            sum(CASE WHEN kind = 'y' THEN -day ELSE coalesce(spent, 0) END) AS d
         FROM '{tmp_path}/in.csv' WHERE at_time < DATE '2026-11-04' AND spent > 1 AND day <= 2
         GROUP BY name"""
     with without_noise():
         keys = dp.PublicPartitions(["Sunday", "Monday", "Tuesday"])
         found = dp.select(asked, person="who", budget=dp.Budget(1.0), partitions=keys)
-    engine = duckdb.connect()
-    expected = dict(engine.sql(f"SELECT name, c FROM ({asked})").fetchall())
-    assert (
-        dict(zip(*found.table.select(["name", "c"]).to_pydict().values(), strict=True)) == expected
-    )
+    names = ["name", "c", "b", "a", "d"]
+    released = found.table.select(names).to_pylist()
+    expected = duckdb.sql(asked).fetchall()
+    assert sorted(tuple(row.values()) for row in released) == sorted(expected)
 
 
 def by_store(rows: list[Any]) -> None:
@@ -165,7 +147,7 @@ def spent(records: list[Any]) -> None:
     assert records[0]["budget"]["epsilon"] == "1"
 
 
-def test_a_transform_of_rows_and_its_record() -> None:
+def test_a_transform_of_rows_and_its_record():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING store = 'a'"
     with without_noise():
         select = dp.Select(asked, person="who", budget=dp.Budget(1.0), **PARTITIONS)
@@ -178,7 +160,7 @@ def alike(sums: list[float]) -> None:
     assert len(sums) == 2 and len({*sums}) == 1
 
 
-def test_beam_yaml_takes_a_select() -> None:
+def test_beam_yaml_takes_a_select():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING store = 'a'"
     options = {"budget": {"epsilon": 1}, "partitions": ["a", "b", "c"], "select": asked}
     with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
@@ -196,7 +178,7 @@ def test_beam_yaml_takes_a_select() -> None:
         private_transforms.private_aggregate("who", **rolled, also_by="total")
 
 
-def test_rows_stand_in_one_place() -> None:
+def test_rows_stand_in_one_place():
     budget = dp.Budget(1.0)
     with pytest.raises(ValueError, match="statement must be FROM rows"):
         dp.Select("SELECT count(*) FROM 'visits.csv'", person="who", budget=budget)

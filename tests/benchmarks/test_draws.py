@@ -9,7 +9,6 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.base import Metric
 from benchmarks import draws, suites
 from benchmarks.suites import Layout, Rows
 
@@ -36,7 +35,7 @@ def few(partitions: int = 1) -> Rows:
     ],
     ids=lambda each: getattr(each, "output", ""),
 )
-def test_without_noise_the_truth_comes_out(metric: Metric, truth: float) -> None:
+def test_without_noise_the_truth_comes_out(metric, truth):
     """At epsilon 10^7 noise is far below 0.01 in every statistic here."""
     [drawn] = draws.summarise(few(), [metric], CERTAIN).draws(3)
     assert drawn.value.shape == (3, 1) and abs(drawn.value - truth).max() < 0.01
@@ -53,7 +52,7 @@ def near(expected: list[float]) -> Callable[[list[beam.Row]], None]:
     return check
 
 
-def test_the_draws_are_those_of_the_job() -> None:
+def test_the_draws_are_those_of_the_job():
     """The job with the same rows, partitions and budget releases the same numbers."""
     rows = suites.spread("uniform", 40, Layout(3, 2), 0)
     columns = rows.person.tolist(), rows.partition.tolist(), rows.columns["v"].tolist()
@@ -74,7 +73,7 @@ def test_the_draws_are_those_of_the_job() -> None:
         assert_that(released, near(drawn.value.tolist()))
 
 
-def test_without_a_known_bound_one_is_chosen() -> None:
+def test_without_a_known_bound_one_is_chosen():
     """At epsilon 10^7 the search sees everybody: nothing is cut. What adds up needs none."""
     rows = dataclasses.replace(suites.spread("uniform", 400, Layout(8, 5), 0), max_partitions=None)
     summarised = draws.summarise(rows, [dp.Sum("v"), dp.Count(), dp.DistinctCount("v")], CERTAIN)
@@ -87,7 +86,7 @@ def test_without_a_known_bound_one_is_chosen() -> None:
     assert {max_partitions for max_partitions, *_ in summarised.rehearsal.settled} <= {6, 8}
 
 
-def test_selected_partitions_alone_are_released() -> None:
+def test_selected_partitions_alone_are_released():
     """Of one person's partition nothing is said but for 10^-8; those of 200 are there."""
     person = np.append(np.arange(400), [0])
     partition = np.append(np.arange(400) % 2, [2])
@@ -104,7 +103,7 @@ def years(people: int) -> Rows:
     return Rows(ids, np.zeros_like(ids), {"v": 1975.0 + ids % 31}, 1, 1)
 
 
-def test_a_mean_far_from_zero_errs_by_the_spread_of_its_values() -> None:
+def test_a_mean_far_from_zero_errs_by_the_spread_of_its_values():
     """Noise for a clip of 2,048 would stray by 3 years. Hoeffding over 200 draws allows 1e-10 for
     0.24: of errors that are below a year with 98%, and intervals that hold with 95%. Nearly all of
     these are below a year."""

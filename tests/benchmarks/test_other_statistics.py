@@ -32,11 +32,11 @@ TEN = Rows(np.arange(10), np.zeros(10, np.int64), {"v": np.arange(1.0, 11.0)})
         ("largest", -3.0, 10.0),
     ],
 )
-def test_errors_of_ranks_and_extremes(name: str, value: float, error: float) -> None:
+def test_errors_of_ranks_and_extremes(name, value, error):
     assert NAMED[name].errors(TEN, np.array([value]))[0] == pytest.approx(error)
 
 
-def test_the_law_of_quantiles_is_that_of_noisy_maxima() -> None:
+def test_the_law_of_quantiles_is_that_of_noisy_maxima():
     """Of two candidates the better wins with 1 - e^-d / 2, d the distance over the scale.
 
     With 40,000 draws the share is within 7 standard errors, a chance below 1e-11.

@@ -55,7 +55,7 @@ def few(file: str) -> str:
     return "items_50" if kind == "items" and size else SMALL[kind]
 
 
-def test_the_published_mechanism_has_the_published_probabilities() -> None:
+def test_the_published_mechanism_has_the_published_probabilities():
     """P(y_i) is proportional to e^(-epsilon/2 max(l_i - tau, tau - lbar_i))."""
     profile, candidates = dp.Profile([9, 7, 7, 4, 2, 0]), dp.Candidates.linear(0, 10, 1)
     tau = math.ceil(2 * math.log(11 / 0.05))
@@ -79,9 +79,7 @@ EVERY = {(type(q.metric), len(q.person.split())): q for q in statistics.QUESTION
 
 
 @pytest.mark.parametrize("question", EVERY.values(), ids=lambda question: question.name)
-def test_errors_are_measured_for_every_metric(
-    question: statistics.Question, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_are_measured_for_every_metric(question, monkeypatch):
     """At epsilon 10^6 a release passes over nobody: it is the truth, but for the candidates."""
     question = smaller(question)
     monkeypatch.setattr(statistics, "EPSILON", 1e6)

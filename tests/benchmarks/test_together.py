@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.base import Metric
 from benchmarks import draws, together
 
 RUNS = 100
@@ -23,7 +22,7 @@ SPREAD = {dp.Variance: np.var, dp.StandardDeviation: np.std, dp.Ratio: np.mean}
     ],
     ids=lambda each: getattr(each, "output", each),
 )
-def test_intervals_hold_the_truth(name: str, metric: Metric, people: int) -> None:
+def test_intervals_hold_the_truth(name, metric, people):
     """At 95% each, 100 intervals hold it less than 75 times with a chance of 3e-12."""
     rows = together.rows_of(name, people)
     [found] = draws.summarise(rows, [metric], dp.Budget(1.0)).draws(RUNS)

@@ -33,9 +33,7 @@ def command(*words: str) -> list[str]:
     return [*PUBLIC, "--epsilon", "1", *words]
 
 
-def test_the_job_releases_a_table_and_says_what_it_cost(
-    released: Released, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_job_releases_a_table_and_says_what_it_cost(released, capfd):
     asked = ["--count", "--sum", "spent", "--max", "minutes", "--mean", "spent"]
     found = released(aggregate, *command(*asked))
     names = ["count", "sum_spent", "max_minutes", "mean_spent"]
@@ -49,9 +47,7 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert said.err == "Reading and bounding\nWriting\n"
 
 
-def test_plan_reads_no_row_and_writes_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_reads_no_row_and_writes_nothing(tmp_path, capfd):
     words = command("--count", "--sum", "spent", "--plan")
     files = ["--input", str(tmp_path / "none.csv"), "--output", str(tmp_path / "out.csv")]
     assert aggregate.main([*words, *files]) == 0
@@ -62,25 +58,7 @@ def test_plan_reads_no_row_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("extension", ["csv", "parquet"])
-def test_a_missing_column_is_one_line(
-    tmp_path: Path,
-    rows: list[dict[str, object]],
-    extension: str,
-    refused: Callable[..., str],
-) -> None:
-    source = write(tmp_path / f"in.{extension}", rows)
-    words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
-    line = refused(aggregate, *words, *RUN)
-    said = f"error: column 'spnet' must stand once in every file of '{source}'; it has "
-    there = "'visitor', 'day', 'minutes', 'spent'"
-    assert line.endswith(f"{said}{there}. Did you mean spent?\n")
-    assert not (tmp_path / "out.csv").exists()
-
-
-def test_nothing_of_the_data_is_said(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_of_the_data_is_said(tmp_path, capfd, caplog):
     bad: list[dict[str, object]] = [
         {"visitor": CANARY, "day": CANARY, "minutes": WORD, "spent": WORD},
         {"visitor": CANARY * 1000, "day": "", "minutes": "", "spent": "1e99999"},
@@ -100,19 +78,22 @@ def test_nothing_of_the_data_is_said(
     files[1] = str(tmp_path / "in.jsonl.gz")
     lines = "".join(f"{json.dumps({**bad[0], 'row': row})}\n" for row in range(20_000))
     Path(files[1]).write_bytes(gzip.compress(lines.encode())[:-9])
+    words = [*files, "--overwrite", *private, *budget, *asked, *RUN]
     with pytest.raises(SystemExit) as failed:  # the file is damaged at its end: the run fails
-        aggregate.main([*files, "--overwrite", *private, *budget, *asked, *RUN])
+        aggregate.main(words)
     assert str(failed.value.code).endswith("it cannot be read")
     further = capfd.readouterr()
     written = (tmp_path / "out.csv").read_text()
     texts = (said.out, said.err, further.out, further.err, caplog.text, str(failed.value.code))
     for text in (*texts, written):
         assert CANARY not in text and WORD not in text
+    with pytest.raises(SystemExit) as shown:
+        aggregate.main([*words, "--show_errors"])
+    assert shown.value.code == failed.value.code and "\n" not in str(shown.value.code)
+    assert "Traceback (most recent call last)" in capfd.readouterr().err
 
 
-def test_an_output_or_a_page_that_exists_is_kept_unless_told(
-    visits: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_an_output_or_a_page_that_exists_is_kept_unless_told(visits, tmp_path, refused):
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     page.write_text("mine")
     files = ["--input", visits, "--output", str(out), "--report", str(page)]
@@ -138,10 +119,11 @@ def parsed(*words: str) -> dp.PrivateAggregate:
     return made(command(*words))
 
 
-def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
+def test_flags_and_a_file_describe_one_release(tmp_path):
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
     line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
+    limits += ["--also_by", "store", "--also_by", "shop,day", "--totals", "apart"]
     for rule in ("beyond 25%", "sum_spent_low < 100", "sum_spent<1.5"):
         limits += ["--suppress", rule]
     options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
@@ -152,10 +134,11 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
         "metrics:\n- {sum: spent, clip: 100, weight: 3}\n- {quantile: age, p: 0.9, per: person}\n"
         "budget: {epsilon: 1, delta: 1e-6}\nbounds: {partitions: 2, rows_per_partition: 5, rows: 7}\n"
         "suppress: {beyond: 0.25, below: {sum_spent_low: 100, sum_spent: 1.5}}\nnonnegative: true\n"
+        "also_by: [store, [shop, day]]\ntotals: apart\n"
     )
     options, _ = line.read(["--config", str(written)])
     by_file = command_line.described(options)
-    assert by_flags.keys() == by_file.keys()
+    assert by_flags.keys() == by_file.keys() and by_flags["also_by"] == by_file["also_by"]
     one, other = (description.Description(given).release for given in (by_flags, by_file))
     assert one.bounds == dp.ContributionBounds(2, 5, 7) and one.metrics[0].weight == 3
     fields = [field.name for field in dataclasses.fields(dp.PrivateAggregate)]
@@ -165,7 +148,7 @@ def test_flags_and_a_file_describe_one_release(tmp_path: Path) -> None:
     assert one.partitions.keys == other.partitions.keys and str(one.plan()) == str(other.plan())
 
 
-def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
+def test_a_part_of_a_description_is_the_same_word_in_the_api():
     """What is left over belongs to jobs alone: files, and who pays."""
     called = [dp.PrivateAggregate, dp.PrivateAggregate.plan, dp.ReadRows, dp.WriteRows]
     called += [dp.Released.report, dp.PrivateTables]
@@ -175,12 +158,15 @@ def test_a_part_of_a_description_is_the_same_word_in_the_api() -> None:
     assert {"Rows", "Ledger", "TopPartitions"} <= set(dp.__all__)
 
 
-def test_help_fits_two_screens() -> None:
+def test_help_fits_two_screens():
     lines = aggregate.parser().format_help().splitlines()
     assert len(lines) <= 48 and max(map(len, lines)) <= 110
+    assert "show the error of a run that fails: IT MAY QUOTE DATA" in " ".join(
+        map(str.strip, lines)
+    )
 
 
-def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
+def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it():
     automatic = dp.ContributionBounds("auto")
     assert parsed("--count").bounds == automatic
     assert parsed("--count", "--bounds", "partitions=auto").bounds == automatic
@@ -192,48 +178,52 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
 
 
 FORMS: dict[str, metric_kinds.Metric] = {
-    "--quantile a,p=0.5": dp.Quantile("a", Fraction(1, 2)),
     "--quantile b:a,p=0.5,per=person": dp.Quantile("b:a", Fraction(1, 2), per="person"),
     "--quantiles a,shares=0.9,0.5": dp.Quantiles("a", [0.5, 0.9]),
-    "--median a:row,per=person": dp.Median("a:row", per="person"),
     "--sum a,clip=1e3,weight=0.5,name=b": dp.Sum("a", clip=1000, weight=Fraction(1, 2), name="b"),
     "--max a,low=0,high=9": dp.Max("a", low=0, high=9),
     "--max a,candidates=0..9..1,search=auto": dp.Max(
         "a", candidates=dp.Candidates.linear(0, 9, 1), search="auto"
     ),
     "--mean a,own_count=true": dp.Mean("a", own_count=True),
-    "--ratio a,equals=no,per=person": dp.Ratio("a", equals="no", per="person"),
     "--ratio a,equals=b=c:d": dp.Ratio("a", equals="b=c:d"),
     "--distinct_count a,b": dp.DistinctCount("a,b"),
     "--histogram age,edges=-inf,0..1..0.5,7": dp.Histogram("age", [-math.inf, 0, 0.5, 1, 7]),
-    "--preprocessed a,of=variance": dp.Preprocessed("a", "variance"),
     "--people_count": dp.PeopleCount(),
 }
 
 
 @pytest.mark.parametrize("words", FORMS)
-def test_a_flag_takes_every_option_of_its_metric(words: str) -> None:
+def test_a_flag_takes_every_option_of_its_metric(words):
     assert parsed(*words.split(), "--bounds", "rows_per_partition=3").metrics == (FORMS[words],)
+
+
+@pytest.mark.parametrize("value", [6, "6.0", "yes"])
+def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config):
+    name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
+    words = ["--person", "p", "--epsilon", "1"]
+    by_flag = made([*words, "--ratio", f"x,equals={value}"])
+    by_file = made([*words, *config(metrics=[{"ratio": "x", "equals": value}])])
+    assert str(by_flag.plan()) == str(by_file.plan())
+    for metric in (*by_flag.metrics, *by_file.metrics, dp.Ratio("x", equals=value)):
+        assert metric.output == name
 
 
 @pytest.mark.parametrize(
     ("text", "columns", "keys"),
     [
-        ("1,2", 1, ((1,), (2,))),
         ("1, 02", 1, (("1",), ("02",))),
         ("a,b/c", 1, (("a",), ("b/c",))),
         ("1/a,-2/b", 2, ((1, "a"), (-2, "b"))),
     ],
 )
-def test_public_keys_have_the_type_that_all_of_a_column_have(
-    text: str, columns: int, keys: tuple[object, ...]
-) -> None:
+def test_public_keys_have_the_type_that_all_of_a_column_have(text, columns, keys):
     words = ["--person", "p", "--partition", ",".join("abc"[:columns]), "--epsilon", "1"]
     found = made([*words, "--count", "--public_partitions", text]).partitions
     assert found is not None and tuple(found.keys) == keys
 
 
-def test_every_option_of_beam_is_taken_and_none_is_ours() -> None:
+def test_every_option_of_beam_is_taken_and_none_is_ours():
     parsers: list[argparse.ArgumentParser] = []
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
     beams = {flag for action in parsers[0]._actions for flag in action.option_strings}
@@ -253,6 +243,6 @@ def test_every_option_of_beam_is_taken_and_none_is_ours() -> None:
     assert options.view_as(GoogleCloudOptions).region == "y"
 
 
-def test_what_only_a_job_server_knows_stands_behind_a_lone_sign() -> None:
+def test_what_only_a_job_server_knows_stands_behind_a_lone_sign():
     _, options = aggregate.parser().read(command("--count", "--", "--objectReuse", "true"))
     assert options.get_all_options(retain_unknown_options=True)["objectReuse"] == "true"

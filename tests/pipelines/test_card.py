@@ -78,7 +78,7 @@ def made(
     return called
 
 
-def test_a_card_of_public_partitions(made: Callable[..., dict[str, Any]]) -> None:
+def test_a_card_of_public_partitions(made):
     parts = made("--count", "--mean", "minutes", "--median", "spent", "--epsilon", "1", *PUBLIC)
     assert parts["dp_variant"]["variant_name"] == "Pure DP"
     assert parts["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
@@ -102,9 +102,7 @@ def test_a_card_of_public_partitions(made: Callable[..., dict[str, Any]]) -> Non
         assert open_part.startswith(FILL)
 
 
-def test_a_card_of_private_partitions_with_its_ledger(
-    made: Callable[..., dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_card_of_private_partitions_with_its_ledger(made, tmp_path, capsys):
     path = str(tmp_path / "l.jsonl")
     dp.Ledger(path, dp.Budget(3, 1e-5)).charge(dp.Budget(1), "before", "visitor")
     words = ["--count", "--epsilon", "1", "--delta", "1e-6", "--ledger", path]
@@ -120,12 +118,7 @@ def test_a_card_of_private_partitions_with_its_ledger(
 
 
 @pytest.mark.parametrize(("delta", "variant"), [(0, "Zero-concentrated DP"), (1e-6, "Custom")])
-def test_a_card_in_rho(
-    delta: float,
-    variant: str,
-    made: Callable[..., dict[str, Any]],
-    config: Callable[..., list[str]],
-) -> None:
+def test_a_card_in_rho(delta, variant, made, config):
     budget = {"rho": 0.5, **({"delta": delta} if delta else {})}
     parts = made("--count", *config(budget=budget), *([] if delta else PUBLIC))
     assert parts["dp_variant"]["variant_name"] == variant
@@ -144,51 +137,36 @@ RECORD = {
 
 
 @pytest.mark.parametrize(
-    ("name", "slug"),
-    [
-        ("visits.csv", "visits"),
-        ("2024-05.csv.gz,b c.parquet", "2024-05-b-c"),
-        ("*.csv", "release"),
-        ("来訪.csv", "release"),
-        ("rows", "rows"),
-    ],
+    ("name", "slug"), [("2024-05.csv.gz,b c.parquet", "2024-05-b-c"), ("*.csv", "release")]
 )
-def test_a_slug_is_the_name_without_its_ending(name: str, slug: str) -> None:
+def test_a_slug_is_the_name_without_its_ending(name, slug):
     record = {**RECORD, "job": {"input": name}}
     assert card_of(record)["url_slug"] == slug
 
 
-def test_neighbours_are_those_of_owners_and_of_periods() -> None:
+def test_neighbours_are_those_of_owners_and_of_periods():
     several = card_of(RECORD)
     check(several)
     said = several["deployment"]["privacy_loss"]
     assert said["privacy_unit"] == "owner of a row"
     assert "in whichever of `from`, `to\\n`" in said["privacy_unit_details"]
     parameters = {**RECORD["parameters"], "person": "visitor", "period": "day"}
-    daily = card_of({**RECORD, "parameters": parameters})
+    parameters["ledger_period"] = "2026-11-22"
+    drawn = [{"metric": "median_x", "mechanism": "rank search", "label": "0", "noise_scale": "-"}]
+    job = {"query": "SELECT visitor,\n  day\nFROM rows\n"}
+    daily = card_of({**RECORD, "parameters": parameters, "job": job, "releases": drawn})
     check(daily)
+    parts = daily["deployment"]["implementation"]
+    asked = parts["preprocessing_and_hyperparameter_tuning"]
+    assert "query: `SELECT visitor, day FROM rows`; ledger_period: `2026-11-22`; " in asked
+    assert "- median_x: rank search\n" in parts["mechanisms"]
+    assert "`visitor`, `day`" in daily["deployment"]["dp_variant"]["data_domain"]
     said = daily["deployment"]["privacy_loss"]
     assert said["privacy_unit"] == "person and day"
     assert said["privacy_unit_details"].endswith("with n values of `day` are n such steps.")
 
 
-def test_the_rows_that_were_counted_are_told() -> None:
-    parameters = {**RECORD["parameters"], "person": "visitor", "period": "day"}
-    parameters["ledger_period"] = "2026-11-22"
-    drawn = [{"metric": "median_x", "mechanism": "rank search", "label": "0", "noise_scale": "-"}]
-    job = {"query": "SELECT visitor,\n  day\nFROM rows\n"}
-    made = card_of({**RECORD, "parameters": parameters, "job": job, "releases": drawn})
-    check(made)
-    parts = made["deployment"]["implementation"]
-    asked = parts["preprocessing_and_hyperparameter_tuning"]
-    assert "query: `SELECT visitor, day FROM rows`; ledger_period: `2026-11-22`; " in asked
-    assert "- median_x: rank search\n" in parts["mechanisms"]
-    assert "`visitor`, `day`" in made["deployment"]["dp_variant"]["data_domain"]
-
-
-def test_no_card_without_noise_or_without_a_record(
-    visits: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_no_card_without_noise_or_without_a_record(visits, tmp_path, refused):
     with pytest.warns(NotPrivate), without_noise():
         trial = dp.release(
             visits, person="visitor", metrics=[dp.Count()], budget=dp.Budget(epsilon=1)
@@ -196,7 +174,7 @@ def test_no_card_without_noise_or_without_a_record(
     path = tmp_path / "trial.json"
     path.write_text(json.dumps(trial.record))
     assert "this one has no noise" in refused(card, str(path))
-    for text in ("[]", "{}", "day,count\n", '{"budget": 1}'):
+    for text in ("[]", "day,count\n", '{"budget": 1}'):
         path.write_text(text)
         assert "record must be that of a private release" in refused(card, str(path))
     assert "record must be that of a private release" in refused(card, str(tmp_path / "no.json"))

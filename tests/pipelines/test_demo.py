@@ -12,9 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.audit
-def test_the_demo_releases_all_nations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_releases_all_nations(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setattr(demo, "SCALE", "0.001")
@@ -32,7 +30,7 @@ def test_the_demo_releases_all_nations(
     assert max(map(len, said.splitlines())) <= demo.WIDE
 
 
-def test_a_maximum_is_of_use_at_the_size_of_the_demo() -> None:
+def test_a_maximum_is_of_use_at_the_size_of_the_demo():
     """25 nations with 4,000 customers each; a maximum needs ten times the people above it."""
     line = aggregate.parser()
     options, _ = line.read(demo.words([f"nation {place}" for place in range(25)]))

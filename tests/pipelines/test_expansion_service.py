@@ -1,22 +1,40 @@
 """The expansion service offers one transform, and takes every cluster for one that may restart."""
 
-from collections.abc import Callable, Iterator
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from unittest import mock
 
 import apache_beam as beam
 import pytest
+from apache_beam.runners.portability import expansion_service_main
 from apache_beam.testing.util import assert_that
 from apache_beam.transforms.fully_qualified_named_transform import FullyQualifiedNamedTransform
 
 from pipelines import expansion_service
-from tests.runners import services
 
 STATEMENT = "SELECT day, count(*) AS visits FROM rows GROUP BY day"
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with services.expansion_service("--environment_type", "beam:env:embedded_python:v1") as found:
-        yield found
+    """The service, in a thread of this process, where no signal ends it."""
+    end = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = ["--port", port, "--cluster_never_restarts"]
+    words += ["--environment_type", "beam:env:embedded_python:v1"]
+    with mock.patch.object(expansion_service_main, "signal") as signals:
+        signals.pause = end.wait
+        served = threading.Thread(target=expansion_service.main, args=[words])
+        served.start()
+        while not signals.signal.called:
+            time.sleep(0.01)
+        yield f"localhost:{port}"
+        signals.signal.call_args.args[1](None, None)
+        end.set()
+        served.join()
 
 
 def external(constructor: str, address: str, **named: object) -> beam.ExternalTransform:
@@ -30,7 +48,7 @@ def rows() -> list[beam.Row]:
     return [beam.Row(person=person, day=day) for person in range(500) for day in (1, 2)]
 
 
-def test_a_select_is_released_for_another_program(address: str) -> None:
+def test_a_select_is_released_for_another_program(address):
     """The noise of either number is above 100 with a chance below 1e-60."""
     budget = beam.Row(epsilon=10.0, delta=1e-6)
     ask = external(
@@ -45,15 +63,13 @@ def test_a_select_is_released_for_another_program(address: str) -> None:
         assert_that(pipeline | beam.Create(rows()) | ask, near)
 
 
-def test_nothing_else_is_offered(address: str) -> None:
+def test_nothing_else_is_offered(address):
     pipeline = beam.Pipeline(runner="FnApiRunner")
     with pytest.raises(RuntimeError, match="not allowed by filter"):
         _ = pipeline | beam.Create(rows()) | external("beam_dp.release", address, rows=1)
 
 
-def test_the_service_asks_what_a_cluster_does_that_begins_again(
-    refused: Callable[..., str],
-) -> None:
+def test_the_service_asks_what_a_cluster_does_that_begins_again(refused):
     said = refused(expansion_service, "--port", "1")
     assert "must have --draws_folder FOLDER, or --cluster_never_restarts" in said
     assert expansion_service.options_of(["--draws_folder", "/d"])[-1] == expansion_service.UNKNOWN

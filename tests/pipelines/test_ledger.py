@@ -1,14 +1,12 @@
 """Jobs charge a ledger before they draw, and are refused where its limit would be passed."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, ledger, releasing, running
-from tests.row_files import write
+from pipelines import aggregate, description, ledger, releasing, running
 
 COMMON = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
 TOTAL = ["--total_epsilon", "1.5", "--total_delta", "1e-6"]
@@ -20,9 +18,7 @@ def call(tmp_path: Path, visits: str) -> list[str]:
     return [*files, *COMMON, "--epsilon", "1", "--ledger", str(tmp_path / "l.jsonl")]
 
 
-def test_a_run_is_charged_and_the_next_one_refused(
-    call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: Callable[..., str]
-) -> None:
+def test_a_run_is_charged_and_the_next_one_refused(call, tmp_path, capfd, refused):
     assert aggregate.main([*call, "--count", *TOTAL]) == 0
     assert "ledger l.jsonl: 1 run: epsilon 1 of 1.5" in capfd.readouterr().out
     written = (tmp_path / "out.csv").read_bytes()
@@ -34,9 +30,7 @@ def test_a_run_is_charged_and_the_next_one_refused(
     assert "aggregate: out.csv" in said and "1 run: epsilon 1 of 1.5" in said
 
 
-def test_the_plan_says_what_would_be_left_and_charges_nothing(
-    call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_plan_says_what_would_be_left_and_charges_nothing(call, tmp_path, capfd):
     assert aggregate.main([*call, "--count", *TOTAL, "--plan"]) == 0
     said = capfd.readouterr().out
     assert "l.jsonl after this run: 1 run" in said and "left: epsilon 0.5, delta 1e-06" in said
@@ -47,9 +41,7 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
     assert "2 runs: epsilon 2 of 1.5, " in said and said.endswith(": THIS RUN WOULD BE REFUSED\n")
 
 
-def test_an_output_that_cannot_be_written_charges_nothing(
-    call: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_an_output_that_cannot_be_written_charges_nothing(call, tmp_path, refused):
     words = [*call, "--count", *TOTAL]
     missing = [word.replace("out.csv", "no/deep/out.csv") for word in words]
     said = refused(aggregate, *missing)
@@ -59,9 +51,7 @@ def test_an_output_that_cannot_be_written_charges_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
 
 
-def test_a_run_that_fails_stays_charged(
-    call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_fails_stays_charged(call, tmp_path, monkeypatch):
     def fail(*given: object, **named: object) -> None:
         sys.exit("error: the disk is gone")
 
@@ -71,12 +61,7 @@ def test_a_run_that_fails_stays_charged(
     assert len(dp.Ledger(tmp_path / "l.jsonl").balance.charges) == 1
 
 
-def test_the_balance_is_that_of_the_charge(
-    call: list[str],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_balance_is_that_of_the_charge(call, tmp_path, capfd, monkeypatch):
     """Another job charges the ledger after this one looked at it, and before its charge."""
     shared = dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1.5))
 
@@ -86,51 +71,33 @@ def test_the_balance_is_that_of_the_charge(
 
     pipeline = releasing.pipeline
     monkeypatch.setattr(releasing, "pipeline", meanwhile)
+    monkeypatch.setattr(running, "run", lambda *_: None)
     assert aggregate.main([*call, "--count", "--total_epsilon", "1.5"]) == 0
     assert "2 runs: epsilon 1.25 of 1.5" in capfd.readouterr().out
 
 
-WRONG = {
-    "no ledger": (["--total_epsilon", "3"], "need --ledger FILE"),
-    "a delta alone": (
-        ["--ledger", "l", "--total_delta", "1e-6"],
-        "must have either an epsilon or a rho",
-    ),
-    "no limit": (
-        ["--ledger", "nowhere.jsonl"],
-        "the limit of the ledger must be given for a new ledger",
-    ),
-    "a bucket": (["--ledger", "azfs://b/l", *TOTAL], "ledger must be in a folder of this machine"),
-    "a template": (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
-}
-
-
-@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
-def test_wrong_calls_are_told_in_one_line(
-    words: list[str],
-    said: str,
-    tmp_path: Path,
-    visits: str,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    call = ["--input", visits, "--output", "out.csv", *COMMON, "--epsilon", "1", "--count"]
-    assert said in refused(aggregate, *call, *words)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--total_epsilon", "3"], "need --ledger FILE"),
+        (["--ledger", "l", "--total_delta", "1e-6"], "must have either an epsilon or a rho"),
+        (["--ledger", "l"], "the limit of the ledger must be given for a new ledger"),
+        (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
+    ],
+)
+def test_wrong_calls_are_told_in_one_line(words, said, call, refused):
+    assert said in refused(aggregate, *call[: call.index("--ledger")], "--count", *words)
     assert not Path("l").exists()
 
 
-def test_a_file_that_is_no_ledger_is_told_in_one_line(
-    visits: str, refused: Callable[..., str]
-) -> None:
+def test_a_file_that_is_no_ledger_is_told_in_one_line(visits, refused):
     assert "line 1 of" in refused(ledger, visits)
     said = refused(ledger, "nowhere.jsonl")
     assert "there is no ledger 'nowhere.jsonl'" in said and "--total" not in said
 
 
-def test_runs_over_disjoint_periods_are_charged_side_by_side(
-    call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: Callable[..., str]
-) -> None:
+def test_runs_over_disjoint_periods_are_charged_side_by_side(call, capfd, refused, monkeypatch):
+    monkeypatch.setattr(running, "run", lambda *_: None)
     daily = [*call, "--people_count", "--period", "day", "--ledger_period"]
     for day in ("1", "2"):
         assert aggregate.main([*daily, day, *TOTAL]) == 0
@@ -147,17 +114,14 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(
     )
 
 
-def test_a_date_in_a_file_is_a_period(tmp_path: Path) -> None:
-    config, out = tmp_path / "daily.yaml", tmp_path / "out.csv"
-    visits = write(tmp_path / "in.csv", [{"visitor": 1, "day": "2026-11-22"}])
-    lines = ["period: day", "ledger_period: 2026-11-22", "metrics: [count]", "budget: {epsilon: 9}"]
-    config.write_text("\n".join([f"input: {visits}", "person: visitor", *lines]))
-    assert aggregate.main(["--config", str(config), "--output", str(out)]) == 0
-    record = dp.Released.read(out).record
-    assert record["parameters"]["ledger_period"] == record["job"]["ledger_period"] == "2026-11-22"
+def test_a_date_in_a_file_is_a_period(tmp_path):
+    path = tmp_path / "daily.yaml"
+    path.write_text("ledger_period: 2026-11-22\nperiod: day\nmetrics: [count]")
+    given = description.read(str(path)) | {"person": "visitor", "budget": {"epsilon": 9}}
+    assert description.Description(given).release.ledger_period == "2026-11-22"
 
 
-def test_a_schedule_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_schedule_is_printed(capfd):
     asked = ["schedule", "--runs", "30", "--total_epsilon", "3"]
     assert ledger.main([*asked, "--delta", "1e-6"]) == 0
     said = capfd.readouterr().out
@@ -168,15 +132,9 @@ def test_a_schedule_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["--runs", "0", "--total_epsilon", "3"],
-        ["--runs", "30", "--total_epsilon", "no"],
-        ["--runs", "30", "--total_epsilon", "3", "--delta", "2"],
-        ["--runs", "30"],
-    ],
+    "words", [["--runs", "0", "--total_epsilon", "3"], ["--runs", "30"]], ids=" ".join
 )
-def test_a_wrong_schedule_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_schedule_is_one_line(words, capfd):
     with pytest.raises(SystemExit) as stopped:
         ledger.main(["schedule", *words])
     said = capfd.readouterr().err

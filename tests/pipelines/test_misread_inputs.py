@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate
+from pipelines import aggregate, command_line, releasing
+from pipelines.description import Description
 
 ROWS = 300
 DAYS = "1,2,3"
@@ -85,7 +86,6 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Euros", lambda n: f"{n:,}.50" if n % 4 else n)),
         'Write --thousands ",".',
     ),
-    "one of them.csv": (as_csv(with_column("Euros", lambda _: "1,250.50", 288)), '--thousands ",".'),
     "one that may be either.csv": (
         as_csv(with_column("Euros", lambda _: "1,250", 7)),
         'Write --thousands "," or --decimal ",".',
@@ -104,16 +104,11 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Euros", lambda n: f"{n:_},50".replace("_", "."))),
         'Write --decimal "," and --thousands ".".',
     ),
-    "spaces.csv": (as_csv(with_column("Euros", lambda n: f" {n}", 5)), EUROS),
     "currency.csv": (as_csv(with_column("Euros", lambda n: f"{n} EUR", 5)), EUROS),
-    "percent.csv": (as_csv(with_column("Euros", lambda n: f"{n}%", 5)), EUROS),
-    "minus sign.csv": (as_csv(with_column("Euros", lambda n: f"\u2212{n}", 5)), EUROS),
     "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "TRY_CAST (\"Euros\" AS"),
     "a comma without quotes.csv": (lines_changed(lambda line: f"{line},5", 9, 10), CELLS),
-    "commas without quotes.csv": (lines_changed(lambda line: f"{line},5"), CELLS),
     "trailing.csv": (lines_changed(lambda line: f"{line},"), "End the header with a delimiter too."),
     "shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0]), CELLS),
-    "one shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0], 9, 10), CELLS),
     "inches.csv": (lines_changed(lambda line: f'"12" pipe",{line[2:]}', 9, 10), CELLS),
     "backslash.csv": (lines_changed(lambda line: '1,"a\\"b",1,1', 9, 10), CELLS),
     "cp1252.csv": (
@@ -124,12 +119,7 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Day", lambda day: f"{day}.0")),
         OTHER_DAYS + "with numbers like 1.0. Write the public key as the files do",
     ),
-    "days with zeros.csv": (as_csv(with_column("Day", lambda day: f"0{day}")), OTHER_DAYS),
     "dates.csv": (as_csv(with_column("Day", lambda day: f"2026-11-0{day}")), OTHER_DAYS),
-    "quoted numbers.jsonl": (
-        as_lines(with_column("Euros", lambda n: str(n) if n % 2 else n)),
-        "must hold numbers without quotes, and it has text there",
-    ),
     "one quoted number.jsonl": (
         as_lines(with_column("Euros", str, 9)),
         "must hold numbers without quotes, and it has text there",
@@ -138,19 +128,12 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_lines(with_column("Visitor", lambda who: {"id": who})),
         "must hold plain values, and it has lists or objects there",
     ),
-    "one nested.jsonl": (
-        as_lines(with_column("Visitor", lambda who: [who], 9)),
-        "must hold plain values, and it has lists or objects there",
-    ),
-    "texts of days.jsonl": (as_lines(with_column("Day", lambda day: f"{day}.0")), OTHER_DAYS),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHANGED)
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_a_changed_file_is_refused_before_the_charge(
-    name: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_changed_file_is_refused_before_the_charge(name, tmp_path, refused):
     content, told = CHANGED[name]
     source = tmp_path / name
     source.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -162,13 +145,9 @@ def test_a_changed_file_is_refused_before_the_charge(
     assert not (tmp_path / "l.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("call", "kind"), [("visits", "csv"), ("salaries", "csv.gz"), ("visits", "jsonl")]
-)
+@pytest.mark.parametrize(("call", "kind"), [("salaries", "csv.gz"), ("visits", "jsonl")])
 @pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_the_file_itself_is_released(
-    call: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_itself_is_released(call, kind, tmp_path, capfd):
     rows = VISITS if call == "visits" else SALARIES
     text = (as_lines if kind == "jsonl" else as_csv)(rows).encode()
     source = tmp_path / f"in.{kind}"
@@ -192,40 +171,24 @@ def test_the_file_itself_is_released(
         (lambda n: f"{n:,}".replace(",", "\u2019"), ["--thousands", "'"]),
     ],
 )
-def test_the_option_that_is_told_reads_them(
-    change: Callable[[int], str], options: list[str], tmp_path: Path
-) -> None:
-    """Sums of 6,000 rows of 1,200 to 1,499, with noise of some thousands."""
+def test_the_option_that_is_told_reads_them(change, options, tmp_path):
     source = tmp_path / "in.csv"
-    rows = with_column("Euros", change)
-    many = [{**row, "Visitor": at} for at, row in enumerate(rows * 20)]
-    source.write_text(as_csv(many))
-    asked = words(source, "visits", *options)
-    asked[asked.index("Euros")] = "Euros,clip=1500"
-    assert aggregate.main(asked) == 0
-    found = dp.Released.read(tmp_path / "out.csv").table["sum_Euros"].to_pylist()
-    truth = 20 * sum(row["Euros"] for row in VISITS)
-    # Noise of scale 3 * 3 * 1,500 at most, in each of three sums: e^-30 beyond 30 of these scales.
-    assert abs(sum(found) - truth) < 3 * 30 * 13_500 < truth / 5
+    source.write_text(as_csv(with_column("Euros", change)))
+    asked, _ = aggregate.parser().read(words(source, "visits", *options))
+    reader = releasing.reader_of(Description(command_line.described(asked)))
+    found = pa.Table.from_batches(reader.here())["Euros"].to_pylist()
+    assert found == [row["Euros"] for row in VISITS]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_booleans_have_the_keys_that_a_release_writes(kind: str, tmp_path: Path) -> None:
+def test_booleans_have_the_keys_that_a_release_writes(tmp_path):
     """1,000 and 500 people; noise of scale 3 at most is beyond 100 with probability e^-33."""
     rows = [{"Visitor": at, "Day": at % 3 > 0, "Euros": 1.0} for at in range(1_500)]
-    source = tmp_path / f"in.{kind}"
-    if kind == "jsonl":
-        source.write_text(as_lines(rows))
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), source)
     out = tmp_path / "out.csv"
-    for keys in ("true,false", f"@{out}"):
-        limit = ["--overwrite", "--epsilon", "3", "--total_epsilon", "6"]
-        asked = words(source, "visits", *limit, keys=keys)
-        for name in ("--epsilon", "--total_epsilon"):
-            at = asked.index(name)
-            del asked[at : at + 2]
+    (tmp_path / "in.jsonl").write_text(as_lines(rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    for kind, keys in (("parquet", "true,false"), ("jsonl", f"@{out}")):
+        asked = words(tmp_path / f"in.{kind}", "visits", "--overwrite", keys=keys)
+        asked[asked.index("--total_epsilon") + 1] = "2"
         assert aggregate.main(asked) == 0
         found = dp.Released.read(out).table.to_pylist()
         counts = {row["Day"]: row["people_count"] for row in found}
@@ -233,12 +196,8 @@ def test_booleans_have_the_keys_that_a_release_writes(kind: str, tmp_path: Path)
         assert abs(counts["true"] - 1_000) < 100 and abs(counts["false"] - 500) < 100
 
 
-@pytest.mark.parametrize(
-    ("kind", "period"), [("parquet", "24.11.2026"), ("parquet", "7"), ("csv", "24.11.2026")]
-)
-def test_a_period_that_the_column_cannot_equal_is_refused(
-    kind: str, period: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+@pytest.mark.parametrize(("kind", "period"), [("parquet", "24.11.2026"), ("csv", "24.11.2026")])
+def test_a_period_that_the_column_cannot_equal_is_refused(kind, period, tmp_path, refused):
     rows = [{"Visitor": at, "Day": datetime.date(2026, 11, 24), "Euros": 1} for at in range(9)]
     source = tmp_path / f"in.{kind}"
     source.write_text(as_csv(rows))
@@ -252,21 +211,7 @@ def test_a_period_that_the_column_cannot_equal_is_refused(
     assert not (tmp_path / "l.jsonl").exists()
 
 
-@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
-def test_private_keys_of_two_types_are_two_partitions(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_text(as_lines(with_column("Day", str, 9)))
-    asked = words(source, "visits", "--delta", "1e-6", "--total_delta", "1e-6")
-    at = asked.index("--public_partitions")
-    said = refused(aggregate, *asked[:at], *asked[at + 2 :])
-    assert "column 'Day' must have one type, and its files begin with numbers and texts: 1" in said
-
-
-def test_the_file_is_named_that_is_unlike_the_others(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_the_file_is_named_that_is_unlike_the_others(tmp_path, refused):
     for name in ("a.csv", "b.csv", "c.csv"):
         (tmp_path / name).write_text(PLAIN)
     for content, told in (
@@ -280,9 +225,7 @@ def test_the_file_is_named_that_is_unlike_the_others(
         assert f"'{tmp_path / 'b.csv'}' {told}" in said
 
 
-def test_a_missing_name_lists_the_columns_if_another_one_is_there(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_missing_name_lists_the_columns_if_another_one_is_there(tmp_path, refused):
     source = tmp_path / "in.csv"
     source.write_text(PLAIN)
     asked = ["--input", str(source), "--output", str(tmp_path / "out.csv"), "--epsilon", "1"]
@@ -293,35 +236,21 @@ def test_a_missing_name_lists_the_columns_if_another_one_is_there(
     assert "it has none of the wanted columns in its first line" in said and "Euros" not in said
 
 
-def test_a_few_remarks_and_cells_without_digits_are_no_fault(tmp_path: Path) -> None:
+def test_a_computed_boolean_has_the_keys_true_and_false(tmp_path, refused):
+    """And a few remarks and cells without digits are no fault."""
     source = tmp_path / "in.csv"
     text = as_csv(with_column("Euros", lambda _: "n/a", 9)).replace("1277", "#DIV/0!")
     source.write_text(f"{text}\n(300 rows)\n")
-    assert aggregate.main(words(source, "visits")) == 0
-
-
-def test_a_computed_boolean_has_the_keys_true_and_false(
-    tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    """3,000 people; noise of scale 10 at most is beyond 500 with probability e^-50."""
-    source = tmp_path / "in.csv"
-    source.write_text(as_csv([{**row, "Visitor": at} for at, row in enumerate(VISITS * 10)]))
     query = ["--query", "SELECT Visitor, Day > '0' AS Day, Euros FROM rows"]
     assert aggregate.main(words(source, "visits", *query, keys="true,false")) == 0
-    found = dp.Released.read(tmp_path / "out.csv").table.to_pylist()
-    counts = {row["Day"]: row["people_count"] for row in found}
-    assert abs(counts["true"] - 3_000) < 500 and abs(counts["false"]) < 500
     said = refused(aggregate, *words(source, "visits", *query, "--overwrite", keys="yes,no"))
     assert "column 'Day' must be able to hold the public key 'yes'" in said
 
 
-@pytest.mark.parametrize("select", ["*", "Visitor, Day, Euros", "Visitor, Day AS Tag, Euros"])
-def test_a_column_that_a_query_passes_on_keeps_its_form(
-    select: str, tmp_path: Path, refused: Callable[..., str]
-) -> None:
+def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):
     source = tmp_path / "in.csv"
     source.write_text(as_csv(with_column("Day", lambda day: f"0{day}")))
-    asked = words(source, "visits", "--query", f"SELECT {select} FROM rows WHERE Day <> '9'")
-    if "Tag" in select:
-        asked[asked.index("Day")] = "Tag"
+    query = ["--query", "SELECT Visitor, Day AS Tag, Euros FROM rows WHERE Day <> '9'"]
+    asked = words(source, "visits", *query)
+    asked[asked.index("Day")] = "Tag"
     assert OTHER_DAYS.split(" must ")[-1] in refused(aggregate, *asked)

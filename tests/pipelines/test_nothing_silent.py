@@ -13,11 +13,7 @@ WORDS = ["--person", "visitor", "--partition", "day", "--epsilon", "1"]
 PUBLIC = ["--public_partitions", "1,2,3"]
 
 
-def test_json_lines_are_warned_of(
-    rows: list[dict[str, object]],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_json_lines_are_warned_of(rows, tmp_path, capfd):
     source = write(tmp_path / "in.jsonl", rows)
     words = ["--input", source, "--output", str(tmp_path / "out.csv"), *WORDS, *PUBLIC]
     assert aggregate.main([*words, "--max", "minuts", *RUN]) == 0
@@ -26,69 +22,49 @@ def test_json_lines_are_warned_of(
     assert "misspelt name among 'visitor', 'day', 'minuts' is not noticed" in first
 
 
-def test_no_partition_is_said_last(
-    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_partition_is_said_last(visits, tmp_path, capfd):
     # With delta 1e-300 a partition of 200 people is kept with probability below 1e-200.
     words = ["--input", visits, "--output", str(tmp_path / "out.csv"), *WORDS, *RUN]
     private = ["--delta", "1e-300", "--people_count"]
-    assert aggregate.main([*words, *private]) == 0
-    last = capfd.readouterr().out.splitlines()[-1]
-    first = "no partition was selected, so nothing was released (a partition "
-    assert last.startswith(first)
-    assert last.endswith("; or, which costs nothing, name the partitions: 1,2,3")
-    query = ["--query", "SELECT visitor, day FROM rows", "--overwrite"]
+    query = ["--query", "SELECT visitor, day FROM rows"]
     assert aggregate.main([*words, *private, *query]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
+    assert last.startswith("no partition was selected, so nothing was released (a partition ")
     assert last.endswith(
-        "1,2,3. In a query what CAST cannot read is null, as a date like 24.11.2026, and a row "
+        "; or, which costs nothing, name the partitions: 1,2,3. In a query what CAST cannot read is null, as a date like 24.11.2026, and a row "
         "without a key is dropped: beam-dp check says how many (not private)"
     )
 
 
-def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path) -> None:
-    out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WORDS, *PUBLIC, "--sum", "spent"]
-    assert aggregate.main([*words, *RUN, "--temp_location", "secret-place"]) == 0
-    text = Path(f"{out}.json").read_text()
-    record = json.loads(text)
-    assert record["job"] == {
-        "program": "python -m pipelines.aggregate",
-        "input": "visits.csv",
-        "output": "out.csv",
-        "person": "visitor",
-        "partition": "day",
-        "partitions": [1, 2, 3],
-        "metrics": [{"sum": "spent"}],
-        "budget": {"epsilon": 1},
-    }
-    assert "visitor-" not in text and "secret-place" not in text and str(tmp_path) not in text
-    with pytest.raises(SystemExit):
-        out.unlink()
-        aggregate.main([*words, *RUN])
-    assert Path(f"{out}.json").read_text() == text
-
-
-def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
-    visits: str, tmp_path: Path
-) -> None:
+def test_the_record_has_the_parameters_and_nothing_shown_says_in_which_folder_files_are(
+    visits, tmp_path
+):
     out, keys, page = (tmp_path / name for name in ("out.csv", "keys.csv", "page.html"))
     keys.write_text("day\n1\n2\n3\n")
     words = ["--input", f"{visits},{tmp_path}/v*.csv", "--output", str(out), *WORDS]
     words += ["--sum", "spent", "--people_count"]
     words += ["--public_partitions", f"@{keys}", "--report", str(page)]
     limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "1"]
-    assert aggregate.main([*words, *limit, *RUN]) == 0
+    assert aggregate.main([*words, *limit, *RUN, "--temp_location", "secret-place"]) == 0
     text = Path(f"{out}.json").read_text()
-    assert str(tmp_path) not in text + page.read_text() + out.read_text()
-    job = json.loads(text)["job"]
-    assert (job["input"], job["partitions"]) == ("visits.csv,v*.csv", {"files": "keys.csv"})
-    assert (job["output"], job["report"]) == ("out.csv", "page.html")
-    assert job["ledger"] == {"path": "l.jsonl", "limit": {"epsilon": 1}}
+    shown = text + page.read_text() + out.read_text()
+    assert not [word for word in (str(tmp_path), "secret-place", "visitor-") if word in shown]
+    assert json.loads(text)["job"] == {
+        "program": "python -m pipelines.aggregate",
+        "input": "visits.csv,v*.csv",
+        "output": "out.csv",
+        "report": "page.html",
+        "person": "visitor",
+        "partition": "day",
+        "partitions": {"files": "keys.csv"},
+        "metrics": [{"sum": "spent"}, {"people_count": None}],
+        "budget": {"epsilon": 1},
+        "ledger": {"path": "l.jsonl", "limit": {"epsilon": 1}},
+    }
     assert "visits.csv,v*.csv" in page.read_text()
-
-
-def test_a_record_names_no_folder_of_a_list_of_files() -> None:
     given = {"input": ["a/b/x.csv", "c/y.csv"], "person": "e/f"}
-    shown = {"input": ["x.csv", "y.csv"], "person": "e/f"}
-    assert description.without_folders(given) == shown
+    assert description.without_folders(given) == {"input": ["x.csv", "y.csv"], "person": "e/f"}
+    with pytest.raises(SystemExit):
+        out.unlink()
+        aggregate.main([*words, *RUN])
+    assert Path(f"{out}.json").read_text() == text

@@ -4,7 +4,6 @@ import functools
 import socket
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -74,7 +73,7 @@ def called(server: str, *words: str, output: str = "s3://shop/out.csv") -> int:
     return aggregate.main([*files, *words, *RUN, f"--s3_endpoint_url={server}", *KEYS])
 
 
-def test_everything_may_be_in_a_store(store: Store, server: str, tmp_path: Path) -> None:
+def test_everything_may_be_in_a_store(store, server, tmp_path):
     """Input, keys, output, record and page; and the mapping."""
     asked = ["--config", "s3://shop/release.yaml", "--partition", "day", "--quiet"]
     keys = ["--public_partitions", "@s3://shop/keys.csv", "--report", "s3://shop/page.html"]
@@ -96,7 +95,6 @@ def test_everything_may_be_in_a_store(store: Store, server: str, tmp_path: Path)
 
 REFUSED: dict[str, tuple[list[str], str, str]] = {
     "no bucket": (["--input", "s3://shopp/in/visits.csv"], "s3://shop/o.csv", "'s3://shopp/in/visits.csv' matches none"),
-    "no object": (["--input", "s3://shop/visits.csv"], "s3://shop/o.csv", "'s3://shop/visits.csv' matches none"),
     "no match": (["--input", "s3://shop/in/*.parquet"], "s3://shop/o.csv", "matches none"),
     "no bucket for output": ([], "s3://shopp/o.csv", "path 's3://shopp/o.csv' must be one that can be reached"),
     "no mapping": (["--config", "s3://shop/none.yaml"], "s3://shop/o.csv", "path 's3://shop/none.yaml' must be"),
@@ -107,14 +105,8 @@ REFUSED: dict[str, tuple[list[str], str, str]] = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("words", "output", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_there_is_told_before_the_charge(
-    words: list[str],
-    output: str,
-    said: str,
-    store: Store,
-    server: str,
-    tmp_path: Path,
-    refused: Callable[..., str],
-) -> None:
+    words, output, said, store, server, tmp_path, refused
+):
     ledger = tmp_path / "ledger.jsonl"
     given = {"--input": "s3://shop/in/*.csv", "--public_partitions": "1,2,3"}
     given |= dict(zip(words[::2], words[1::2], strict=True))
@@ -132,12 +124,8 @@ def fail(*_: Any, **__: Any) -> None:
 
 
 def test_an_output_that_must_not_be_written_is_told_before_the_charge(
-    store: Store,
-    server: str,
-    tmp_path: Path,
-    refused: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    store, server, tmp_path, refused, monkeypatch
+):
     monkeypatch.setattr(boto3_client.Client, "create_multipart_upload", fail)
     ledger = tmp_path / "l.jsonl"
     words = ["--input", "s3://shop/in/*.csv", "--output", "s3://shop/o.csv", *ASKED]
@@ -152,7 +140,7 @@ def test_an_output_that_must_not_be_written_is_told_before_the_charge(
 @pytest.mark.parametrize(
     "at", ["create_multipart_upload", "upload_part", "complete_multipart_upload"]
 )
-def test_an_error_publishes_nothing(at: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_publishes_nothing(at, store, monkeypatch):
     """Neither of the store, nor of who makes the bytes; an older object stays as it is."""
     store.put_object(Bucket="shop", Key="old.csv", Body=b"old")
     with pytest.raises(ZeroDivisionError), whole_files.written("s3://shop/old.csv") as file:
@@ -172,9 +160,7 @@ def test_an_error_publishes_nothing(at: str, store: Store, monkeypatch: pytest.M
 
 
 @pytest.mark.audit
-def test_deletes_may_be_forbidden(
-    store: Store, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deletes_may_be_forbidden(store, server, monkeypatch):
     for name in ("delete", "delete_batch"):
         monkeypatch.setattr(boto3_client.Client, name, fail)
     assert called(server, *ASKED, "--public_partitions", "1,2,3") == 0
@@ -184,14 +170,12 @@ def test_deletes_may_be_forbidden(
     )  # of one byte, before the charge
 
 
-def test_of_27_columns_three_are_fetched(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_27_columns_three_are_fetched(store, tmp_path, monkeypatch):
     """What is asked for, in bytes: the chunks of the columns, and the footer."""
     drawn = np.random.default_rng(1)
-    table = pa.table({f"c{at}": drawn.integers(0, 1 << 60, 200_000) for at in range(27)})
+    table = pa.table({f"c{at}": drawn.integers(0, 1 << 60, 60_000) for at in range(27)})
     path = tmp_path / "wide.parquet"
-    pq.write_table(table, path, row_group_size=50_000, use_dictionary=False)
+    pq.write_table(table, path, row_group_size=15_000, use_dictionary=False)
     store.upload_file(str(path), "shop", "wide.parquet")
     fetched: list[int] = []
     range_of = boto3_client.Client.get_range
@@ -205,13 +189,11 @@ def test_of_27_columns_three_are_fetched(
     found = pa.Table.from_batches(reader.here())
     assert found.equals(table.select(["c1", "c9", "c20"]))
     size = path.stat().st_size
-    assert size > 40 << 20 and sum(fetched) < size / 9 * 1.2, (sum(fetched), size)
+    assert size > 12 << 20 and sum(fetched) < size / 9 * 1.2, (sum(fetched), size)
 
 
-def test_a_silent_server_ends_the_job_in_bounded_time(
-    tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(open_files, "PATIENCE", 1.0)
+def test_a_silent_server_ends_the_job_in_bounded_time(tmp_path, refused, monkeypatch):
+    monkeypatch.setattr(open_files, "PATIENCE", 0.6)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         words = ["--output", "s3://shop/o.csv", *ASKED, "--delta", "1e-6", *RUN]

@@ -1,7 +1,7 @@
 """Rehearsals: the truth of all rows, what draws say of it, and marks that it is not private."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +48,10 @@ METRICS = [
     "given",
     [
         {"partitions": dp.PublicPartitions(range(7)), "bounds": dp.ContributionBounds(2, 1)},
-        {"partitions": dp.PublicPartitions(range(7))},
         {"partitions": dp.PrivatePartitions()},
     ],
 )
-def test_the_truth_is_that_of_all_rows(held: list[dict[str, object]], given: dict) -> None:
+def test_the_truth_is_that_of_all_rows(held, given):
     """Whatever bounds and clips would cut, and whichever partitions would be named."""
     release = dp.PrivateAggregate("who", METRICS, dp.Budget(1, 1e-6), partition=["key"], **given)
     found = rehearsal.truth(release)
@@ -70,9 +69,7 @@ def test_the_truth_is_that_of_all_rows(held: list[dict[str, object]], given: dic
             assert numbers[:7:3] == (0, 0, 0)
 
 
-def test_the_true_quantiles_are_not_what_the_search_finds(
-    held: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_true_quantiles_are_not_what_the_search_finds(held, monkeypatch):
     """A search that is wrong is not the truth that its draws are compared with."""
     monkeypatch.setattr(SplitSearch, "answers", lambda search, *_: [Answer(0, 0.0)] * 3)
     release = dp.PrivateAggregate(
@@ -92,7 +89,7 @@ def test_the_true_quantiles_are_not_what_the_search_finds(
     assert rehearsal.draws(dp.PrivateTables(release), 1)[0][0][(0,)][0] < -1e17
 
 
-def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
+def test_draws_are_those_of_the_release(held):
     """Of 400 intervals at least 95% hold on average: below 89% has a chance below 1e-6."""
     release = dp.PrivateAggregate(
         "who",
@@ -113,18 +110,10 @@ def test_draws_are_those_of_the_release(held: list[dict[str, object]]) -> None:
     assert 1 < np.mean(errors) < 20  # of rate 1/6 it is 6 on average
 
 
-def test_rows_with_several_owners(held: list[dict[str, object]]) -> None:
-    release = dp.PrivateAggregate(["who", "other"], [dp.Count()], dp.Budget(1))
-    assert rehearsal.truth(release)[()][0] == len(held)
-    assert len(rehearsal.draws(dp.PrivateTables(release), 3)[0]) == 3
-
-
 ASKED = ["--person", "visitor", "--count", "--epsilon", "9", "--runs", "20"]
 
 
-def test_the_table_and_the_page_are_marked(
-    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_and_the_page_are_marked(visits, tmp_path, capsys):
     page = str(tmp_path / "page.html")
     words = ["--input", visits, *ASKED, "--mean", "spent", "--median", "minutes"]
     words += ["--partition", "day", "--public_partitions", "1,2,3,4", "--report", page]
@@ -143,9 +132,7 @@ def test_the_table_and_the_page_are_marked(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "visits.csv"]
 
 
-def test_private_partitions_say_how_often_they_are_named(
-    rows: list[dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_private_partitions_say_how_often_they_are_named(rows, tmp_path, capsys):
     """200 people are nearly always enough, one person never is (a chance of 1e-6 in each draw)."""
     path = write(tmp_path / "rows.jsonl", [*rows, {"visitor": "one", "day": 9, "spent": 1.0}])
     words = ["--input", path, *ASKED, "--partition", "day", "--delta", "1e-6", "--quiet"]
@@ -157,12 +144,7 @@ def test_private_partitions_say_how_often_they_are_named(
     assert re.search(r"^ *9 +0% +1\*? \(no number\)", said.out, re.MULTILINE), said.out
 
 
-def test_the_mapping_of_a_release_can_be_rehearsed(
-    visits: str,
-    tmp_path: Path,
-    config: Callable[..., list[str]],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_mapping_of_a_release_can_be_rehearsed(visits, tmp_path, config, capsys):
     """What it says of output and ledger is for the release: nothing is written or charged."""
     words = config(
         person="visitor",
@@ -177,34 +159,25 @@ def test_the_mapping_of_a_release_can_be_rehearsed(
 
 
 WRONG = {
-    "no input": ([], "input must be given"),
     "one run": (["--input", "v.csv", "--runs", "1"], "runs must be 2 or more"),
-    "runs of text": (["--input", "v.csv", "--runs", "x"], "--runs: invalid int value"),
     "a runner": (["--input", "v.csv", "--runner", "FlinkRunner"], "unrecognized arguments"),
     "a plan": (["--input", "v.csv", "--plan"], "plan must be left out: it reads no row"),
-    "no file": (["--input", "nowhere.csv"], "nowhere.csv"),
     "a page of text": (["--input", "v.csv", "--report", "page.txt"], "end in .html"),
 }
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
-def test_wrong_calls_are_told_in_one_line(
-    words: list[str], said: str, refused: Callable[..., str]
-) -> None:
+def test_wrong_calls_are_told_in_one_line(words, said, refused):
     assert said in refused(rehearse, *ASKED[:5], *words)
 
 
-def test_a_misspelt_column_is_refused(visits: str, refused: Callable[..., str]) -> None:
-    assert "column 'spnt'" in refused(rehearse, "--input", visits, *ASKED, "--sum", "spnt")
-
-
-def test_draws_of_several_tables_agree(held: list[dict[str, object]]) -> None:
+def test_draws_of_several_tables_agree(held):
     first = dp.PrivateAggregate(
         "who", [dp.Count()], dp.Budget(1), ["key"], partitions=dp.PublicPartitions(range(6))
     )
     for totals in ("agree", "apart"):
-        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), 20)
+        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), 10)
         sums = [sum(row[0] for row in numbers.values()) for numbers in drawn[0]]
         whole = [numbers[()][0] for numbers in drawn[1]]
-        assert (sums == whole) == (totals == "agree"), "apart, noise of 20 draws is not the same"
+        assert (sums == whole) == (totals == "agree"), "apart, noise of 10 draws is not the same"
         assert len({*whole}) > 5

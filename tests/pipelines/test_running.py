@@ -46,7 +46,7 @@ def codes(monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--job_endpoint=localhost:8099", "--job_server_timeout=20"], 20),
     ],
 )
-def test_only_a_limit_that_nobody_chose_is_raised(words: list[str], expected: int) -> None:
+def test_only_a_limit_that_nobody_chose_is_raised(words, expected):
     pipeline = beam.Pipeline(options=PipelineOptions(words))
     portable = pipeline.options.view_as(PortableOptions)
     assert words or portable.job_server_timeout == running.BEAMS_SECONDS
@@ -54,7 +54,7 @@ def test_only_a_limit_that_nobody_chose_is_raised(words: list[str], expected: in
     assert portable.job_server_timeout == expected
 
 
-def test_dataflow_which_has_no_job_server_is_told_nothing() -> None:
+def test_dataflow_which_has_no_job_server_is_told_nothing():
     pipeline = beam.Pipeline(options=PipelineOptions([]))
     pipeline.runner = type("DataflowRunner", (), {})()
     running._let_last(pipeline)
@@ -72,9 +72,7 @@ def failed(name: str) -> None:
     thread.join()
 
 
-def test_the_first_lost_worker_ends_a_run_with_one_line(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], codes: Any
-) -> None:
+def test_the_first_lost_worker_ends_a_run_with_one_line(monkeypatch, capfd, codes):
     monkeypatch.setattr(threading, "excepthook", lambda _: None)  # threads fail here on purpose
     counts: list[int] = []
 

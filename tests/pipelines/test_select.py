@@ -1,6 +1,5 @@
 """The job `select`, and `select:` in a mapping: one statement is the whole call."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ def visits(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_one_statement_is_a_release(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_statement_is_a_release(visits, capfd):
     """The noise of a count has a scale below 1 at epsilon 20: it is above 50 in fewer than 1e-12."""
     out = visits.replace("visits.csv", "out.csv")
     asked = STATEMENT.format(visits)
@@ -52,7 +51,7 @@ def test_one_statement_is_a_release(visits: str, capfd: pytest.CaptureFixture[st
     assert "each" in capfd.readouterr().out
 
 
-def test_its_mapping_makes_the_same_plan(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_its_mapping_makes_the_same_plan(visits, capfd):
     asked, folder = STATEMENT.format(visits), Path(visits).parent
     words = [*WORDS[:4], *KEYS, "--output", str(folder / "out.csv")]
     assert select.main([*words, asked, "--show_mapping"]) == 0
@@ -71,9 +70,7 @@ def test_its_mapping_makes_the_same_plan(visits: str, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().out == said
 
 
-def test_a_public_table_is_said_in_plan_and_record(
-    visits: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_public_table_is_said_in_plan_and_record(visits, capfd):
     folder = str(Path(visits).parent)
     Path(f"{folder}/stores.csv").write_text("store,region\na,north\nb,north\nc,south\n")
     asked = f"""SELECT region, count(*) AS n FROM '{visits}' LEFT JOIN '{folder}/stores.csv'
@@ -92,15 +89,12 @@ def test_a_public_table_is_said_in_plan_and_record(
 WRONG = {
     "SELECT count(*) FROM a JOIN b USING (c)": "query must have JOIN, or LEFT JOIN, with a public file",
     "SELECT variance(x) AS v FROM rows": "not call variance: no metric is that. Write var_pop(x)",
-    "SELECT sum(spent + 1) FROM rows": "Write SELECT sum((spent + 1)) AS name",
     "SELECT store, count(*) FROM rows": "post_process must fit the released columns",
-    "SELECT sum(random()) AS n FROM rows": "query must not call random: it changes by itself",
-    "SELECT count(*), 'a' AS word FROM rows": "post_process must compute numbers: CASE WHEN",
 }
 
 
 @pytest.mark.parametrize("statement", WRONG)
-def test_a_wrong_statement_is_one_line(statement: str, tmp_path: Path, capfd) -> None:
+def test_a_wrong_statement_is_one_line(statement, tmp_path, capfd):
     words = [*WORDS, "--input", "a.csv", "--output", str(tmp_path / "o.csv")]
     with pytest.raises(SystemExit) as stopped:
         select.main([*words, statement])
@@ -109,22 +103,14 @@ def test_a_wrong_statement_is_one_line(statement: str, tmp_path: Path, capfd) ->
     assert WRONG[statement] in said.err
 
 
-def test_a_misspelt_column_names_its_neighbour(refused: Callable[..., str], visits: str) -> None:
-    words = [*WORDS, "--output", f"{visits}.csv"]
-    said = refused(select, *words, f"SELECT sum(spend) FROM '{visits}'")
-    assert "column 'spend' must stand once" in said and said.endswith("Did you mean spent?\n")
-
-
-def test_a_title_is_no_statement(visits: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_title_is_no_statement(visits, capfd):
     words = [*WORDS[:4], "--output", f"{visits}.csv", "--report", f"{visits}.html", "--plan"]
     asked = f"SELECT sum(spent) FROM '{visits}'"
     assert select.main([*words, asked, "--title", "From Monday to Sunday"]) == 0
     assert select.main([*words, "--title=With love", asked]) == 0
 
 
-def test_what_the_statement_says_is_not_said_again(
-    refused: Callable[..., str], visits: str
-) -> None:
+def test_what_the_statement_says_is_not_said_again(refused, visits):
     words = [*WORDS, "--output", f"{visits}.csv", "--input", visits]
     said = refused(select, *words, f"SELECT count(*) FROM '{visits}'")
     assert "input must be said by the statement alone. Leave one of the two out" in said
@@ -144,7 +130,7 @@ def twice(visits: str) -> str:
     return visits
 
 
-def test_features_of_people(twice: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_features_of_people(twice, capfd):
     """The noise of both has a scale below 20 at epsilon 60: it is above 900 in fewer than 1e-12."""
     out, asked = twice.replace("visits.csv", "out.csv"), OFTEN.format(twice)
     words = [*WORDS[:4], "--public_partitions", "a,b,c,d"]
@@ -165,9 +151,7 @@ def described(visits: str) -> list[str]:
     return ["--config", str(path)]
 
 
-def test_check_and_rehearse_and_audit_features(
-    twice: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_check_and_rehearse_and_audit_features(twice, capfd):
     with Path(twice).open("a") as file:
         file.write(",a,1,1.5,10\np0,d,1,1.5,10\n")  # nobody's row, and one that is left out
     assert check.main(described(twice)) == 0
@@ -177,13 +161,11 @@ def test_check_and_rehearse_and_audit_features(
     assert rehearse.main([*described(twice), "--runs", "2"]) == 0
     said = capfd.readouterr().out
     assert "1,000" in said and "15,000" in said
-    assert audit.main([*described(twice), "--seconds", "1"]) == 0
+    assert audit.main([*described(twice), "--seconds", "0.001"]) == 0
     assert "largest share of the budget spent: " in capfd.readouterr().out
 
 
-def test_check_of_several_files_with_features_is_refused(
-    refused: Callable[..., str], twice: str
-) -> None:
+def test_check_of_several_files_with_features_is_refused(refused, twice):
     Path(twice.replace("visits.csv", "visits2.csv")).write_text(Path(twice).read_text())
     pattern = twice.replace("visits.csv", "visits*.csv")
     said = refused(check, *described(pattern))

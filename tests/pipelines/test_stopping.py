@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[2]
 PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 THREADS = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
 ASKED = ["--person", "visitor", "--epsilon", "1", "--runner", "FnApiRunner"]
-JOBS = {"aggregate": ["--sum", "spent"]}
 SLOW = """
 import time
 
@@ -126,12 +125,10 @@ def endless(tmp_path: Path) -> Iterator[str]:
     os.close(ours)
 
 
-def reading(
-    start: Callable[..., Job], source: str, name: str, *options: str, **given: object
-) -> Job:
+def reading(start: Callable[..., Job], source: str, *options: str, **given: object) -> Job:
     """Start a job, and wait until it reads."""
-    files = ["--input", source, "--output", "out/released.csv"]
-    job = start(["-m", f"pipelines.{name}", *files, *ASKED, *JOBS[name], *options], **given)
+    files = ["--input", source, "--output", "out/released.csv", "--sum", "spent"]
+    job = start(["-m", "pipelines.aggregate", *files, *ASKED, *options], **given)
     job.wait_for(lambda: "Reading" in job.words())
     return job
 
@@ -139,47 +136,29 @@ def reading(
 STAGES = ("Reading and bounding", "Writing")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.audit
 @pytest.mark.parametrize(
-    ("name", "options", "number", "wait"),
+    ("options", "number", "times"),
     [
-        ("aggregate", [], signal.SIGINT, 0.0),
-        ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
-        ("aggregate", [], signal.SIGTERM, 0.3),
-        ("aggregate", [], signal.SIGHUP, 0.3),
-        ("aggregate", THREADS, signal.SIGINT, 0.5),
+        (PROCESSES, signal.SIGTERM, 1),
+        ([], signal.SIGHUP, 1),
+        (THREADS, signal.SIGINT, 1),
+        (PROCESSES, signal.SIGINT, 3),
     ],
 )
-def test_a_job_that_reads_is_stopped(
-    name: str,
-    options: list[str],
-    number: signal.Signals,
-    wait: float,
-    start: Callable[..., Job],
-    endless: str,
-) -> None:
-    job = reading(start, endless, name, *options)
-    time.sleep(wait)
-    os.kill(job.process.pid, number)
+def test_a_job_that_reads_is_stopped(options, number, times, start, endless):
+    """A terminal stops the workers too, and a second time changes nothing."""
+    job = reading(start, endless, *options)
+    time.sleep(1.5 if options else 0.3)
+    for _ in range(times):
+        with contextlib.suppress(ProcessLookupError):
+            (os.kill if times == 1 else os.killpg)(job.process.pid, number)
+        time.sleep(0.005)
     job.check_end(128 + number, STAGES)
 
 
-@pytest.mark.audit
-@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
-def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
-    options: list[str], start: Callable[..., Job], endless: str
-) -> None:
-    job = reading(start, endless, "aggregate", *options)
-    time.sleep(1.5)
-    for _ in range(3):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(job.process.pid, signal.SIGINT)
-        time.sleep(0.005)
-    job.check_end(130, STAGES)
-
-
 @pytest.mark.parametrize("wait", [0.0, pytest.param(0.2, marks=pytest.mark.audit)])
-def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..., Job]) -> None:
+def test_a_job_that_is_being_imported_is_stopped(wait, start):
     job = start(["-m", "pipelines.aggregate"])
     job.wait_for(job.watched)
     time.sleep(wait)
@@ -190,9 +169,7 @@ def test_a_job_that_is_being_imported_is_stopped(wait: float, start: Callable[..
         job.check_end(130, ())
 
 
-def test_a_function_that_catches_everything_cannot_hold_a_job(
-    start: Callable[..., Job], tmp_path: Path
-) -> None:
+def test_a_function_that_catches_everything_cannot_hold_a_job(start, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
     (tmp_path / "r.json").write_text(json.dumps({"metrics": [METRIC]}))
@@ -203,16 +180,16 @@ def test_a_function_that_catches_everything_cannot_hold_a_job(
     job.check_end(130, ("Reading and bounding", "asked"))
 
 
-def test_a_query_at_work_is_stopped(start: Callable[..., Job], tmp_path: Path) -> None:
+def test_a_query_at_work_is_stopped(start, tmp_path):
     """One execution of DuckDB lasts for minutes here, and Python sees no signal in C++."""
-    rows = [f"{number},{'a' * 60_000}\n" for number in range(200)]
+    rows = [f"{number},{'a' * 60_000}\n" for number in range(20)]
     (tmp_path / "visits.csv").write_text("".join(["visitor,note\n", *rows]))
     slow = [f"regexp_extract(note, '(a|aa)*(a*)(.*)($|{n})', 3) = 'x'" for n in range(20)]
     query = ["--query", f"SELECT visitor FROM rows WHERE {' OR '.join(slow)}", "--count"]
     files = ["--input", "visits.csv", "--output", "out/a.csv"]
     job = start(["-m", "pipelines.aggregate", *files, *ASKED, *query])
     job.wait_for(lambda: "Reading" in job.words())
-    time.sleep(1.5)
+    time.sleep(0.5)
     sent = time.monotonic()
     os.kill(job.process.pid, signal.SIGTERM)
     job.check_end(143, STAGES)
@@ -232,9 +209,7 @@ def size_of(path: Path) -> int:
     [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
     ids=["in memory", "processes"],
 )
-def test_a_file_that_is_being_written_is_deleted(
-    options: list[str], start: Callable[..., Job], tmp_path: Path
-) -> None:
+def test_a_file_that_is_being_written_is_deleted(options, start, tmp_path):
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
     (tmp_path / "keys.csv").write_text("\n".join(["spent", *map(str, range(100_000))]))
     keys = ["--partition", "spent", "--public_partitions", "@keys.csv", "--bounds", "partitions=1"]
@@ -246,8 +221,8 @@ def test_a_file_that_is_being_written_is_deleted(
 
 
 @pytest.mark.audit
-def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], endless: str) -> None:
-    job = reading(start, endless, "aggregate", at_start=signal.SIG_IGN)
+def test_a_signal_that_is_to_be_ignored_is_ignored(start, endless):
+    job = reading(start, endless, at_start=signal.SIG_IGN)
     os.kill(job.process.pid, signal.SIGINT)
     time.sleep(0.3)
     assert job.process.poll() is None
@@ -255,77 +230,87 @@ def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], en
     job.check_end(143, STAGES)
 
 
-@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.audit)])
-def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(
-    unbuffered: str, tmp_path: Path
-) -> None:
-    """Two processes, for what is held until the end fails there, and what is not at once."""
+@pytest.mark.audit
+def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(tmp_path):
+    """What is not held until the end fails at once."""
     (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
-    written = ["--output", "out.csv", "--report", "out.html"] if unbuffered else ["--plan"]
-    files = ["--input", "visits.csv", *written, "--person", "visitor", "--epsilon", "1", "--count"]
-    paths = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+    files = ["--input", "visits.csv", "--output", "out.csv", "--report", "out.html", "--count"]
+    done = without_a_reader(tmp_path, "-u", "-m", "pipelines.aggregate", *files, *ASKED)
+    assert done.returncode == stopping.NO_READER and b"rror" not in done.stderr
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
+    assert (tmp_path / "out.html").read_text().rstrip().endswith("</html>")
+
+
+def without_a_reader(folder: Path, *words: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run Python where nobody reads what it prints."""
     reader, writer = os.pipe()
     os.close(reader)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    call = [sys.executable, *words]
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines.aggregate", *files],
-        cwd=tmp_path,
-        env={**os.environ, **paths},
-        stdout=writer,
-        stderr=subprocess.PIPE if unbuffered else writer,
-        check=False,
+        call, cwd=folder, env=env, stdout=writer, stderr=subprocess.PIPE, check=False
     )
     os.close(writer)
-    assert done.returncode == stopping.NO_READER and b"rror" not in (done.stderr or b"")
-    if unbuffered:
-        assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
-        assert (tmp_path / "out.html").read_text().rstrip().endswith("</html>")
+    return done
 
 
-STARTING = """
-import sys, threading, time
+ALONE = f"""
+import os, runpy, signal, sys, threading, time
 sys.orig_argv = ["", "-m", "pipelines.aggregate"]
-import pipelines
-with threading._active_limbo_lock:
-    print("ready", flush=True)
-    time.sleep(60)
+stopping = runpy.run_path({stopping.__file__!r})
+assert stopping["is_program"]()
+stopping["watch"]()
 """
-
-
-def test_a_job_is_stopped_while_it_starts_a_thread() -> None:
-    """The signal finds the main thread with a lock that every `threading.Thread` needs."""
-    words = [sys.executable, "-c", STARTING]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as job:
-        assert job.stdout is not None and job.stdout.readline() == b"ready\n"
-        job.terminate()
-        assert job.wait(LONGEST / 2) == 143
-
-
+"""The signals of a job, without what a job needs a second to import."""
 FORKS = """
-import os, signal, sys, time
-sys.orig_argv = ["", "-m", "pipelines.aggregate"]
-from pipelines import stopping
-stopping.cleanings.append(lambda: os.write(1, b"cleaned"))
+stopping["cleanings"].append(lambda: os.write(1, b"cleaned"))
 fork = os.fork()
 if fork == 0:
     time.sleep(60)
 time.sleep(0.5)  # Python forgets signals that come while it forks
 os.kill(fork, signal.SIGTERM)
 assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == 143
+"""
+STARTS_A_THREAD = """
+with threading._active_limbo_lock:
+    os.write(1, b"ready")
+    time.sleep(60)
+"""
+WAITS = """
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+lock = threading.Lock()
+lock.acquire()
 os.write(1, b"ready")
-time.sleep(60)
+lock.acquire(timeout=60)
 """
 
 
-def test_a_fork_of_a_job_cleans_nothing() -> None:
-    words = [sys.executable, "-c", FORKS]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as job:
+def test_a_job_whose_reader_went_away_says_nothing(tmp_path):
+    done = without_a_reader(tmp_path, "-c", f"{ALONE}\nprint('held until the end')")
+    assert done.returncode == stopping.NO_READER and done.stderr == b""
+
+
+@pytest.mark.parametrize("waiting", [STARTS_A_THREAD, WAITS])
+def test_a_fork_of_a_job_cleans_nothing_and_a_job_is_stopped_whatever_it_waits_for(waiting):
+    """A signal finds the main thread with a lock that every `threading.Thread` needs; or it is not
+    interrupted, for another thread got the signal, or it came just before the wait began."""
+    words = [sys.executable, "-c", ALONE + FORKS + waiting]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as job:
         assert job.stdout is not None and job.stdout.read(5) == b"ready"
         job.terminate()
-        assert job.wait(LONGEST) == 143 and job.stdout.read() == b"cleaned"
+        assert job.wait(LONGEST / 2) == 143 and job.stdout.read() == b"cleaned"
+
+
+@pytest.mark.parametrize(("flag", "shown"), [([], False), (["--show_errors"], True)])
+def test_what_nothing_catches_is_one_line_and_shown_to_who_asks(flag, shown):
+    words = [sys.executable, "-c", f"{ALONE}\nraise EOFError('canary')", *flag]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and ("canary" in done.stderr) == shown
+    assert "EOFError" in done.stderr and (done.stderr.count("\n") == 1) != shown
 
 
 @pytest.mark.audit
-def test_a_program_that_imports_jobs_keeps_its_signals(tmp_path: Path) -> None:
+def test_a_program_that_imports_jobs_keeps_its_signals(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/__init__.py").write_text("import pipelines.aggregate\n")
     (tmp_path / "mine/tool.py").write_text(

@@ -26,18 +26,14 @@ def released(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_it_is_printed_whole_where_there_is_no_terminal(
-    released: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_printed_whole_where_there_is_no_terminal(released, capsys):
     assert len(releasing.show([released])[0].table) == 1
     heading, row, *remarks = capsys.readouterr().out.splitlines()
     assert heading.split() == ["day", "sum", "max"] and "100.0 [80.0, 120.5]" in row
     assert remarks[0].startswith("* 1 of 2 numbers")
 
 
-def test_the_cost_is_told(
-    released: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cost_is_told(released, capsys, monkeypatch):
     cost = "epsilon 3, one person in at most 4 partitions"
     told = {"composition": cost, "partitions_chosen": {"steps": [1, 4]}}
     record = Path(f"{released}.json")
@@ -49,9 +45,7 @@ def test_the_cost_is_told(
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
 
 
-def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
-    released: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_written_does_not_spoil_the_run(released, capsys, monkeypatch):
     def full(self: dp.Released, page: str, **style: str) -> str:
         raise OSError(28, "No space left on device")
 
@@ -63,9 +57,7 @@ def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
     )
 
 
-def test_the_page_of_a_released_file_has_a_title_and_signs(
-    released: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_of_a_released_file_has_a_title_and_signs(released, tmp_path, capsys):
     path = tmp_path / "p.html"
     words = ["--report", str(path), "--title", "In all", "--number_style", "1.234,5"]
     assert table.main([released, *words]) == 0
@@ -74,9 +66,7 @@ def test_the_page_of_a_released_file_has_a_title_and_signs(
     assert "100.0 [80.0, 120.5]" in capsys.readouterr().out
 
 
-def test_a_terminal_without_the_signs_shows_their_numbers(
-    released: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_terminal_without_the_signs_shows_their_numbers(released, monkeypatch, tmp_path):
     with (tmp_path / "said").open("w", encoding="ascii") as output:
         monkeypatch.setattr(sys, "stdout", output)
         releasing.show([released])

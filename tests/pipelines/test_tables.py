@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import signal
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -63,8 +62,8 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}])
-@pytest.mark.parametrize("weights", [[1, 1], [0.1, 7], ["1e-3", 3]])
-def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list) -> None:
+@pytest.mark.parametrize("weights", [[0.1, 7], ["1e-3", 3]])
+def test_the_shares_are_exact_and_sum_to_the_budget(budget, weights):
     entries = zip(["store", "total"], weights, strict=True)
     also_by = [{"partition": name, "weight": weight} for name, weight in entries]
     asked = Description({**GIVEN, "budget": budget, "also_by": also_by})
@@ -77,36 +76,33 @@ def test_the_shares_are_exact_and_sum_to_the_budget(budget: dict, weights: list)
         assert share.delta == whole.delta * share.amount / whole.amount
 
 
-def test_without_a_weight_finer_tables_have_more() -> None:
+def test_without_a_weight_finer_tables_have_more():
     """A table has 3/2 as much for each coarser one: of 19 parts 9, 6 and 4."""
     asked = Description({**GIVEN, "also_by": ["store", "total"]})
     parts = [dp.Budget(Fraction(n, 19), Fraction(n, 19_000_000)) for n in (9, 6, 4)]
     assert [table.release.budget for table in asked.tables] == parts
 
 
-FORMS = {
-    "a column": ("store", ("store",)),
-    "columns": (["day", "hour"], ("day", "hour")),
-    "all rows": ("total", ()),
-    "no column": ([], ()),
-    "a column called total": (["total"], ("total",)),
-    "a mapping": ({"partition": "store"}, ("store",)),
-}
+@pytest.mark.parametrize(
+    ("entry", "columns"),
+    [
+        ("store", ("store",)),
+        ([["day", "hour"]], ("day", "hour")),
+        (["total"], ()),
+        ([[]], ()),
+        ([["total"]], ("total",)),
+        ({"partition": "store"}, ("store",)),
+    ],
+)
+def test_an_entry_names_the_columns_of_a_table(entry, columns):
+    [first, further] = Description({**GIVEN, "also_by": entry, "totals": "apart"}).tables
+    assert first.release.partition == ("day", "store")
+    assert further.release.partition == columns
+    ending = "_by_" + "_".join(columns) if columns else "_total"
+    assert further.file("a.b/out.csv") == f"a.b/out{ending}.csv"
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_entry_names_the_columns_of_a_table(form: str) -> None:
-    entry, columns = FORMS[form]
-    for also_by in ([entry], entry) if not isinstance(entry, list) else ([entry],):
-        given = {**GIVEN, "also_by": also_by, "totals": "apart"}
-        [first, further] = Description(given).tables
-        assert first.release.partition == ("day", "store")
-        assert further.release.partition == columns
-        ending = "_by_" + "_".join(columns) if columns else "_total"
-        assert further.file("a.b/out.csv") == f"a.b/out{ending}.csv"
-
-
-def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
+def test_partitions_are_those_of_the_first_table_where_it_says_them():
     own = {"partition": "hour", "partitions": [7, 8]}
     also_by = ["store", ["year", "day"], "total", "shop", own]
     keys = [[1, "a", 2025], [1, "b", 2025], [2, "a", 2025], [1, "c", 2025], [1, "a", 2026]]
@@ -123,38 +119,14 @@ def test_partitions_are_those_of_the_first_table_where_it_says_them() -> None:
     assert selected[1].release.partitions == dp.PrivatePartitions(10)
 
 
-def test_flags_and_a_file_describe_the_same_tables(tmp_path: Path) -> None:
-    words = [*ASKED, *BOTH, "--delta", "1e-6", "--also_by", "store", "--also_by", "shop,day"]
-    by_flags = described(*words, "--also_by", "total", *APART)
-    path = tmp_path / "r.yaml"
-    path.write_text("also_by: [store, [shop, day], total]\ntotals: apart\n")
-    by_file = described(*[*ASKED, *BOTH, "--delta", "1e-6"], "--config", str(path))
-    assert by_flags.given == by_file.given and by_flags.together == by_file.together
-    for one, other in zip(by_flags.tables, by_file.tables, strict=True):
-        assert one.ending == other.ending
-        assert parameters(one.release) == parameters(other.release)
-
-
 def parameters(release: dp.PrivateAggregate) -> list[object]:
     """Return all that a release is made of: where it is the same, draws have the same laws."""
     fields = [(field.name, getattr(release, field.name)) for field in dataclasses.fields(release)]
     return [*fields, str(release.plan())]
 
 
-def trial(asked: Description) -> None:
-    """Run a job without its noise."""
-    with without_noise():
-        made = releasing.pipeline(asked, PipelineOptions(RUN), "trial", quiet=True)
-        made.run().wait_until_finish()
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
-@pytest.mark.parametrize("end", ["csv", "jsonl"])
-def test_each_table_is_that_of_a_job_alone_with_its_share(
-    end: str, rows: list[dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And the input is read once for all."""
+def trial(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run a job without its noise, and return the files that the run reads."""
     opened: list[str] = []
     begin = FileSystems.open
 
@@ -162,17 +134,23 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(
         opened.append(path)
         return begin(path, **options)
 
+    with without_noise(), monkeypatch.context() as patched:
+        made = releasing.pipeline(Description(given), PipelineOptions(RUN), "trial", quiet=True)
+        patched.setattr(FileSystems, "open", noted)
+        made.run().wait_until_finish()
+    return opened
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
+def test_each_table_is_that_of_a_job_alone_with_its_share(visits, tmp_path, monkeypatch):
+    """And the input is read once for all."""
     further = {"suppress": {"below": {"count": 1}}, "nonnegative": True, "bounds": {"rows": 9}}
-    given = {**GIVEN, **further, "input": write(tmp_path / f"visits.{end}", rows)}
+    given = {**GIVEN, **further, "input": visits}
     entries: list[Any] = [{"partition": name, "weight": 1} for name in ("total", "minutes")]
     entries.insert(0, {"partition": "store", "weight": 2})
     several = {**given, "output": str(tmp_path / "out.csv"), "also_by": entries}
     several["totals"] = "apart"
-    with without_noise():
-        made = releasing.pipeline(Description(several), PipelineOptions(RUN), "trial", quiet=True)
-        monkeypatch.setattr(FileSystems, "open", noted)
-        made.run().wait_until_finish()
-    assert opened == [given["input"]]
+    assert trial(several, monkeypatch) == [visits]
     alone: list[dict[str, Any]] = [
         {},
         {"partition": "store", "partitions": ["a", "b", "c"]},
@@ -183,12 +161,15 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(
         share = Fraction(1 + (number == 1), 5)
         budget = {"epsilon": share, "delta": share / 1_000_000}
         output = str(tmp_path / f"alone{number}.csv")
-        single = Description({**given, **changes, "budget": budget, "output": output})
-        assert parameters(table.release) == parameters(single.release)
-        trial(single)
+        single = {**given, **changes, "budget": budget, "output": output}
+        assert parameters(table.release) == parameters(Description(single).release)
         files = [table.file(several["output"]), output]
         released = read(files[0])
-        assert released == read(output) and len(released) == [4, 3, 1, 1][number]
+        assert len(released) == [4, 3, 1, 1][number]
+        if number != 1:
+            continue
+        trial(single, monkeypatch)
+        assert released == read(output)
         records = [json.loads(Path(f"{path}.json").read_text()) for path in files]
         for record in records:
             record.pop("job"), record.pop("date")
@@ -196,13 +177,17 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(
 
 
 def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
-    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+    files, tmp_path, capfd
+):
+    """With delta 1e-300 stores of 200 people are named with a chance below 1e-200: files are there."""
+    said, delta = SAID.replace("1e-06", "1e-300"), Fraction(1, 10**300)
     pages = ["--report", str(tmp_path / "out.html")]
-    also_by = ["--also_by", "store", "--also_by", "total", "--delta", "1e-6", *APART]
+    also_by = ["--also_by", "store", "--also_by", "total", "--delta", "1e-300", *APART]
     assert aggregate.main([*files, *ASKED, *DAYS, *also_by, *pages, *RUN]) == 0
     lines = capfd.readouterr().out.splitlines()
-    assert lines[-1] == SAID and lines.count(SAID) == 1
+    assert lines[-2] == said and lines.count(said) == 1
+    assert lines[-1].startswith("out_by_store.csv: no partition was selected, so nothing was rel")
+    assert read(tmp_path / "out_by_store.csv") == []
     paths = [tmp_path / f"out{ending}.csv" for ending in ("", "_by_store", "_total")]
     headings = [lines.index(f"{path.name}:") for path in paths]
     assert headings == sorted(headings)
@@ -210,37 +195,34 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
     for path, which in zip(paths, ("by day", "by store", "all rows"), strict=True):
         record = json.loads(Path(f"{path}.json").read_text())
         share = Fraction(1, 4) if which == "all rows" else Fraction(3, 8)
-        assert record["budget"] == {"epsilon": str(3 * share), "delta": str(share / 1_000_000)}
-        assert record["job"]["tables"] == SAID
+        assert record["budget"] == {"epsilon": str(3 * share), "delta": str(share * delta)}
+        assert record["job"]["tables"] == said
         page = path.with_suffix(".html").read_text()
-        assert f"This table is one of {SAID}.</p>" in page
+        assert f"This table is one of {said}.</p>" in page
         assert f"<h1>Released statistics: visits.csv, {which}</h1>" in page
-        assert f"One of {SAID}" in yaml.safe_dump(card(record), width=10_000)
+        assert f"One of {said}" in yaml.safe_dump(card(record), width=10_000)
         releasing.show([str(path)])
-        assert capfd.readouterr().out.splitlines()[-1] == SAID
+        assert capfd.readouterr().out.splitlines()[-1] == said
 
 
-def test_a_plan_is_that_of_every_table(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_that_of_every_table(capfd):
     words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total", *APART]
     assert aggregate.main([*words, "--plan"]) == 0
     said = capfd.readouterr().out
     plans = [f"{t.title}:\n{t.release.plan()}\n" for t in described(*words).tables]
     assert said == "\n".join([*plans, f"{SAID}\n{releasing.CHECK}"])
+    words[words.index("3")] = "12"  # a budget is unusual as a whole
+    assert aggregate.main([*words, "--plan"]) == 0
+    assert "".join(capfd.readouterr()).count("Warning: epsilon 12.0 is above 10") == 1
 
 
-def test_a_budget_is_unusual_as_a_whole(capfd: pytest.CaptureFixture[str]) -> None:
-    asked = [word.replace("3", "12") if word == "3" else word for word in ASKED]
-    assert aggregate.main([*asked, *DAYS, "--also_by", "total", "--plan"]) == 0
-    said = "".join(capfd.readouterr())
-    assert said.count("Warning: epsilon 12.0 is above 10") == 1
-
-
-def test_the_ledger_is_charged_once_and_for_the_whole(
-    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_ledger_is_charged_once_and_the_best_partitions_of_each_table_come_out(
+    files, tmp_path, config, capfd
+):
     ledger = str(tmp_path / "l.jsonl")
     words = [*files, *ASKED, *DAYS, "--also_by", "total", "--ledger", ledger, *RUN]
     words += ["--period", "day", "--ledger_period", "1"]
+    words += config(top_partitions={"by": "count", "k": 2})
     assert aggregate.main([*words, "--total_epsilon", "5", "--plan"]) == 0
     assert "after this run: 1 run: per person and day: epsilon 3 of 5" in capfd.readouterr().out
     assert aggregate.main([*words, "--total_epsilon", "5"]) == 0
@@ -250,25 +232,21 @@ def test_the_ledger_is_charged_once_and_for_the_whole(
     with pytest.raises(SystemExit) as stopped:
         aggregate.main([*words, "--overwrite"])
     assert stopped.value.code == 2 and len(dp.Ledger(ledger).balance.charges) == 1
+    assert [len(read(tmp_path / f"out{end}.csv")) for end in ("", "_total")] == [2, 1]
 
 
 LONG = "d" * 250
 CLASHES = {
     "an input": (["--also_by", "total"], "in_total.csv", "another file than input and ledger"),
-    "an output": (["--also_by", "total"], "out_total.csv", "another, or overwrite it"),
     "a record": (["--also_by", "total"], "out_total.csv.json", "another, or overwrite it"),
     "a page": (["--also_by", "total", "--report", "out.html"], "out_total.html", "another, or over"),
     "the same table": (["--also_by", "day"], "", "different columns for each table"),
-    "the same columns": (
-        ["--also_by", "a,b", "--also_by", "b,a", "--delta", "1e-6"], "", "different columns for each table"
-    ),
     "one file": (
         ["--also_by", "a b", "--also_by", "A_b", "--delta", "1e-6"], "", "different columns for each table"
     ),
     "one file of other columns": (
         ["--also_by", "c,a_b", "--also_by", "c_a,b", "--delta", "1e-6"], "", "the same file name"
     ),
-    "all rows twice": (["--also_by", "total", "--also_by", "total"], "", "different columns for each table"),
     "a long name": (["--also_by", LONG, "--delta", "1e-6"], "", "by 250 bytes at most"),
     "no name": (["--also_by", ""], "", "also_by must have partition: name its columns, or write"),
     "no delta": (
@@ -281,12 +259,8 @@ CLASHES = {
 
 @pytest.mark.parametrize("name", CLASHES)
 def test_what_cannot_be_written_or_selected_is_refused_before_the_charge(
-    name: str,
-    rows: list[dict[str, object]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],
-) -> None:
+    name, rows, tmp_path, monkeypatch, refused
+):
     monkeypatch.chdir(tmp_path)
     words, there, said = CLASHES[name]
     source = write(Path("in_total.csv"), [{**row, LONG: 1} for row in rows])
@@ -300,41 +274,7 @@ def test_what_cannot_be_written_or_selected_is_refused_before_the_charge(
     assert not there.startswith("out") or Path(there).read_text() == "mine"
 
 
-def test_a_ledger_that_a_table_would_replace_is_refused(
-    files: list[str], tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    ledger = ["--ledger", str(tmp_path / "out_total.csv.json"), "--total_epsilon", "9"]
-    said = refused(aggregate, *files, *ASKED, *DAYS, "--also_by", "total", *ledger, "--overwrite")
-    assert "output must name another file than input and ledger" in said
-
-
-def test_which_files_there_are_does_not_depend_on_the_data(
-    files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """With delta 1e-300 stores of 200 people are named with a chance below 1e-200."""
-    words = ["--delta", "1e-300", "--also_by", "store", "--also_by", "total", *APART]
-    assert aggregate.main([*files, *ASKED, *DAYS, *words, *RUN]) == 0
-    written = [
-        f"out{each}.csv{end}" for each in ("", "_by_store", "_total") for end in ("", ".json")
-    ]
-    assert names(tmp_path) == sorted(written)
-    assert read(tmp_path / "out_by_store.csv") == []
-    last = capfd.readouterr().out.splitlines()[-1]
-    assert last.startswith("out_by_store.csv: no partition was selected, so nothing was released")
-
-
-def test_the_best_partitions_of_each_table_come_out(
-    files: list[str], tmp_path: Path, config: Callable[..., list[str]]
-) -> None:
-    top = config(top_partitions={"by": "count", "k": 2}, also_by=["day", "total"])
-    assert aggregate.main([*files, *ASKED, *BOTH, *top, *RUN]) == 0
-    found = [len(read(tmp_path / f"out{end}.csv")) for end in ("", "_by_day", "_total")]
-    assert found == [2, 2, 1]
-
-
-def test_a_stopped_job_leaves_no_part_of_any_table(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_job_leaves_no_part_of_any_table(files, tmp_path, monkeypatch):
     """In place of the run each file begins, and the job is stopped."""
     monkeypatch.setattr(stopping, "cleanings", [])
 
@@ -356,26 +296,17 @@ def test_a_stopped_job_leaves_no_part_of_any_table(
     assert names(tmp_path) == []
 
 
-def test_a_rehearsal_is_of_every_table(
-    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rehearsal_is_of_every_table(visits, tmp_path, capsys):
     """Rows without a public key count in no table."""
     asked = [word.replace("3", "3000") for word in ASKED]  # errors are below 1
     words = ["--input", visits, *asked, *BOTH, "--also_by", "store", "--also_by", "total"]
     page = str(tmp_path / "out.html")
-    assert rehearse.main([*words, "--runs", "5", "--report", page]) == 0
+    assert rehearse.main([*words, "--runs", "2", "--report", page]) == 0
     lines = capsys.readouterr().out.splitlines()
     true = [line.split("±")[0].split() for line in lines if line.count("% hold)") == 2]
-    assert true == [
-        *([day, store, "67"] for day, store in (("1", "a"), ("1", "b"), ("2", "a"), ("3", "c"))),
-        *([store, str(67 * number)] for store, number in zip("abc", (2, 1, 1), strict=True)),
-        ["268"],
-    ]
+    assert true[3:] == [["3", "c", "67"], ["a", "134"], ["b", "67"], ["c", "67"], ["268"]]
     assert names(tmp_path) == ["out.html", "out_by_store.html", "out_total.html"]
-    assert lines[-1] == f"report: {tmp_path / 'out_total.html'}"
-    for which, name in (("day, store", "out"), ("store", "out_by_store"), ("", "out_total")):
-        title = f"by {which}" if which else "all rows"
-        assert any(line.startswith("NOT PRIVATE") and line.endswith(f"; {title}") for line in lines)
+    for which, name in (("by store", "out_by_store"), ("all rows", "out_total")):
+        assert any(line.startswith("NOT PRIVATE") and line.endswith(f"; {which}") for line in lines)
         text = (tmp_path / f"{name}.html").read_text()
-        assert f"<h1>NOT PRIVATE. Rehearsal: {Path(visits).name}, {title}</h1>" in text
-        assert "What a release would cost" in text and "the file of the release" not in text
+        assert f"<h1>NOT PRIVATE. Rehearsal: {Path(visits).name}, {which}</h1>" in text

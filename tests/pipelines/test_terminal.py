@@ -4,8 +4,6 @@ import logging
 import os
 import subprocess
 import sys
-import zlib
-from pathlib import Path
 
 import apache_beam as beam
 import pytest
@@ -13,7 +11,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines import aggregate, running, terminal
 
-ROOT = Path(__file__).parents[2]
 CANARY = "canary-40961"
 PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=1"]
 
@@ -37,22 +34,13 @@ def everything_that_can_be_said() -> None:
     subprocess.run([sys.executable, "-c", f"import os; os.write(2, b'{CANARY}')"], check=True)
 
 
-@pytest.mark.parametrize(
-    ("said", "wide"), [("72", 72), ("0", None), ("wide", None), ("", None), (None, None)]
-)
-def test_lines_are_as_wide_as_columns_says_where_there_is_no_terminal(
-    said: str | None, wide: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "1")
-    monkeypatch.delenv("COLUMNS")
-    if said is not None:
-        monkeypatch.setenv("COLUMNS", said)
+@pytest.mark.parametrize(("said", "wide"), [("72", 72), ("0", None), ("wide", None), ("", None)])
+def test_lines_are_as_wide_as_columns_says_where_there_is_no_terminal(said, wide, monkeypatch):
+    monkeypatch.setenv("COLUMNS", said)
     assert terminal.width() == wide
 
 
-def test_what_a_runner_says_is_held_back_and_the_stages_are_not(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_runner_says_is_held_back_and_the_stages_are_not(capfd, caplog):
     with terminal.hushed():
         everything_that_can_be_said()
         terminal.say("Writing")
@@ -62,9 +50,7 @@ def test_what_a_runner_says_is_held_back_and_the_stages_are_not(
     assert said.count(CANARY) == 3 and CANARY in caplog.text
 
 
-def test_standard_error_is_given_back_and_after_a_failure_no_log(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_standard_error_is_given_back_and_after_a_failure_no_log(capfd, caplog):
     """A failed run can leave threads, which have elements to log, while the process ends."""
     stream, log = sys.stderr, logging.getLogger("apache_beam.anything")
     good = beam.Pipeline("FnApiRunner")
@@ -79,23 +65,21 @@ def test_standard_error_is_given_back_and_after_a_failure_no_log(
     assert "good" in caplog.text and CANARY not in caplog.text
 
 
-def test_a_failure_in_a_worker_process_shows_no_data(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.audit
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_failure_in_a_worker_process_shows_data_to_who_asks(shown, capfd):
     with pytest.raises(SystemExit) as stopped:
-        running.run(failing(*PROCESSES), "Reading")
+        running.run(failing(*PROCESSES), "Reading", show_errors=shown)
     said = capfd.readouterr()
-    assert said.err == "Reading\n" and said.out == "" and CANARY not in str(stopped.value.code)
+    line = str(stopped.value.code)
+    assert "may quote data" in line and CANARY not in line and said.out == ""
+    assert said.err == "Reading\n" or shown
+    assert (f"ValueError: no good: {CANARY}" in said.err) == shown
 
 
-@pytest.mark.parametrize(
-    "options",
-    [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
-    ids=["in memory", "processes"],
-)
-def test_the_error_is_shown_to_who_asks_for_it(
-    options: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_error_is_shown_to_who_asks_for_it(capfd):
     with pytest.raises(SystemExit) as stopped:
-        running.run(failing(*options), "Reading", show_errors=True)
+        running.run(failing(), "Reading", show_errors=True)
     said = capfd.readouterr().err
     assert said.startswith("Reading\nTraceback ") and f"ValueError: no good: {CANARY}" in said
     line = str(stopped.value.code)
@@ -106,12 +90,8 @@ class OwnError(Exception):
     """An error of a kind of its own, as users' functions and libraries raise."""
 
 
-@pytest.mark.parametrize(
-    "kind", [OwnError, EOFError, zlib.error, StopIteration, MemoryError, SystemExit]
-)
-def test_an_error_of_any_kind_is_one_line(
-    kind: type[BaseException], capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("kind", [OwnError, StopIteration, SystemExit])
+def test_an_error_of_any_kind_is_one_line(kind, capfd):
     """What a runner raises is stood in for: its errors of other kinds quote elements too."""
 
     class Failing:
@@ -128,21 +108,8 @@ def test_an_error_of_any_kind_is_one_line(
     assert CANARY not in said and "Traceback" not in said
 
 
-def test_what_nothing_catches_is_one_line_and_shown_to_who_asks() -> None:
-    code = "import sys; sys.orig_argv = ['', '-m', 'pipelines.aggregate']\n"
-    code += f"import pipelines; raise EOFError('{CANARY}')"
-    for flag, shown in (([], False), (["--show_errors"], True)):
-        words = [sys.executable, "-c", code, *flag]
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 1 and (CANARY in done.stderr) == shown
-        assert "EOFError" in done.stderr and (done.stderr.count("\n") == 1) != shown
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_quiet_names_no_stage(
-    visits: str, tmp_path: Path, quiet: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_quiet_names_no_stage(visits, tmp_path, capfd):
     words = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--person", "visitor"]
-    words += ["--count", "--epsilon", "1", "--runner", "FnApiRunner"]
-    assert aggregate.main([*words, *(["--quiet"] if quiet else [])]) == 0
-    assert capfd.readouterr().err == ("" if quiet else "Reading and bounding\nWriting\n")
+    words += ["--count", "--epsilon", "1", "--runner", "FnApiRunner", "--quiet"]
+    assert aggregate.main(words) == 0
+    assert capfd.readouterr().err == ""

@@ -11,7 +11,6 @@ import apache_beam as beam
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
@@ -38,23 +37,18 @@ ASKED: dict[str, Any] = {
 
 
 def written(path: Path) -> Path:
-    if path.suffix == ".parquet":
-        pq.write_table(TABLE, path)
-    else:
-        TABLE.to_pandas().to_csv(path, index=False)
+    TABLE.to_pandas().to_csv(path, index=False)
     return path
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("kind", ["csv", "parquet", "Table", "pandas", "objects", "polars"])
-def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("kind", ["csv", "Table", "pandas", "polars"])
+def test_every_kind_of_data_is_released(tmp_path, kind):
     frame = TABLE.to_pandas()
     data: Any = {
         "csv": lambda: str(written(tmp_path / "in.csv")),
-        "parquet": lambda: written(tmp_path / "in.parquet"),
         "Table": lambda: TABLE,
         "pandas": lambda: frame,
-        "objects": lambda: frame.astype({"who": object}),
         "polars": lambda: pl.from_arrow(TABLE),
     }[kind]()
     released = dp.release(data, **ASKED)
@@ -66,41 +60,36 @@ def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
     assert all(abs(row["people_count"] - PEOPLE) <= 180 for row in rows)
     assert released.record["budget"] == {"epsilon": "1", "delta": "0"}
     assert released.record["columns"]["keys"] == ["day"]
-    name = f"in.{kind}" if kind in ("csv", "parquet") else type(data).__name__
+    name = "in.csv" if kind == "csv" else type(data).__name__
     assert released.record["job"] == {"program": "beam_dp.release", "input": name}
     assert str(tmp_path) not in str(released.record) + released.report()
     assert CANARY not in str(released.record)
     assert released.to_pandas().equals(pd.DataFrame(released.table.to_pydict()))
 
 
-def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_rows() -> None:
+def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_rows():
     ids = [float(person) for person in range(PEOPLE)] * len(DAYS)
     data = pd.DataFrame({"who": [*ids, None, 0.5], "spent": 1.5})
     days = [*map(str, TABLE["day"].to_pylist()), "1", "1"]
-    for kind in ("object", "string[python]", "category"):
-        for bad in ("\ud800", 10**30 if kind != "string[python]" else "\udfff"):
-            days[-2] = bad
-            counts = dp.release(data.assign(day=pd.Series(days, dtype=kind)), **ASKED).table
-            # 18 draws in all, as above: false with a probability below 4e-12.
-            assert all(abs(count - PEOPLE) <= 180 for count in counts["people_count"].to_pylist())
+    for kind, bad in (("object", 10**30), ("string[python]", "\udfff"), ("category", "\ud800")):
+        days[-2] = bad
+        counts = dp.release(data.assign(day=pd.Series(days, dtype=kind)), **ASKED).table
+        # 9 draws in all, as above: false with a probability below 4e-12.
+        assert all(abs(count - PEOPLE) <= 180 for count in counts["people_count"].to_pylist())
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("partitions", [None, dp.PublicPartitions(DAYS)], ids=["private", "public"])
-@pytest.mark.parametrize("by", [(), ("visit day",)], ids=["one", "several"])
-def test_columns_keep_names_that_no_row_could_have(
-    by: tuple[str, ...], partitions: dp.PublicPartitions | None
-) -> None:
+def test_columns_keep_names_that_no_row_could_have(partitions):
     data = TABLE.rename_columns(["Visitor Id", "visit day", "spent (euros)"])
     metrics = [dp.Count(), dp.Sum("spent (euros)", clip=2), dp.Median("spent (euros)", name="in €")]
-    asked: dict[str, Any] = {"person": "Visitor Id", "metrics": metrics, "partition": by}
-    budget = dp.Budget(9.0, 1e-6 if by and partitions is None else 0)
-    listed = partitions if by else None
-    released = dp.release(data, **asked, budget=budget, partitions=listed)
+    asked: dict[str, Any] = {"metrics": metrics, "partition": ["visit day"]}
+    budget = dp.Budget(9.0, 1e-6 if partitions is None else 0)
+    released = dp.release(data, person="Visitor Id", budget=budget, partitions=partitions, **asked)
     # With epsilon 1 or more and 200 people a day is missing with probability below 1e-9.
-    assert len(released.table) == (len(DAYS) if by else 1)
+    assert len(released.table) == len(DAYS)
     spent = ["sum_spent (euros)", "sum_spent (euros)_low", "sum_spent (euros)_high"]
-    names = [*by, "count", "count_low", "count_high", *spent, "in €", "in €_rank_error"]
+    names = ["visit day", "count", "count_low", "count_high", *spent, "in €", "in €_rank_error"]
     assert released.table.column_names == names
     assert "sum_spent (euros)" in str(released) and "in €" in released.report()
 
@@ -122,7 +111,7 @@ def test_columns_keep_names_that_no_row_could_have(
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], said: str) -> None:
+def test_wrong_calls_are_refused_before_a_row_is_read(change, said):
     with pytest.raises((TypeError, ValueError)) as refused:
         dp.release(**{"data": TABLE, **ASKED, **change})
     assert said in str(refused.value) and CANARY not in str(refused.value)
@@ -130,7 +119,7 @@ def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], sa
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("cut", [0, 3_000_000])
-def test_a_damaged_file_fails_in_one_line(tmp_path: Path, cut: int) -> None:
+def test_a_damaged_file_fails_in_one_line(tmp_path, cut):
     """It is not paid for where the start of the file is damaged."""
     path, ledger = tmp_path / "in.csv.gz", dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1))
     rows = b"".join(b"%d,1,%d\n" % (number, number**9) for number in range(cut // 7))
@@ -143,9 +132,7 @@ def test_a_damaged_file_fails_in_one_line(tmp_path: Path, cut: int) -> None:
     assert (tmp_path / "l.jsonl").exists() == bool(cut)
 
 
-def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(tmp_path, monkeypatch):
     ledger = dp.Ledger(tmp_path / "l.jsonl", dp.Budget(2.5))
     with pytest.raises(ValueError, match="pattern must match a file"):
         dp.release("none.csv", **ASKED, ledger=ledger)
@@ -168,7 +155,7 @@ def fail(*given: object, **named: object) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
-def test_where_no_clip_shows_anybody_nothing_is_known() -> None:
+def test_where_no_clip_shows_anybody_nothing_is_known():
     """After the charge a fact has to come out."""
     asked = [dp.Sum("spent")]
     with without_noise():
@@ -192,34 +179,21 @@ def failing() -> beam.Pipeline:
     return made
 
 
-def test_a_failure_shows_no_data(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_shows_no_data(capfd, caplog):
     with pytest.raises(dp.RunFailed) as failed:
         release.run(failing())
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
     assert "the run failed with " in said and "show_errors shows it" in said
     assert CANARY not in f"{said}{capfd.readouterr()}{caplog.text}"
-
-
-def test_who_asks_for_the_error_gets_it() -> None:
-    with pytest.raises(Exception, match=CANARY) as failed:
+    logging.getLogger("apache_beam").error(CANARY)  # the log is given back
+    assert CANARY in caplog.text
+    with pytest.raises(Exception, match=CANARY) as shown:
         release.run(failing(), show_errors=True)
-    assert not isinstance(failed.value, dp.RunFailed)
+    assert not isinstance(shown.value, dp.RunFailed)
 
 
-def test_our_own_errors_are_passed_on() -> None:
+def test_our_own_errors_are_passed_on():
     made = beam.Pipeline(release.RUNNER)
     _ = made | dp.ReadRows("none/*.csv", ["a"])
     with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):
         release.run(made)
-
-
-def test_the_log_is_given_back(caplog: pytest.LogCaptureFixture) -> None:
-    log = logging.getLogger("apache_beam")
-    before = (log.propagate, list(log.handlers), sys.stderr)
-    with release.hushed():
-        log.error(CANARY)
-    assert caplog.text == "" and before == (log.propagate, log.handlers, sys.stderr)
-    log.error(CANARY)
-    assert CANARY in caplog.text

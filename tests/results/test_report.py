@@ -50,7 +50,7 @@ def drawn(values: list[Any]) -> Figure:
 # ------------------------------------------------------------------------------ what it says
 
 
-def test_it_says_what_the_numbers_protect() -> None:
+def test_it_says_what_the_numbers_protect():
     said = words(page(["a"]))
     assert "A person is a value of the column “who”, with all rows that have it." in said
     assert "at most 2.72 times as likely" in said and "a chance of at most 1e-6 (delta)." in said
@@ -64,7 +64,7 @@ def test_it_says_what_the_numbers_protect() -> None:
     assert "each row has 2 owners: a and b; each of them is a person" in said
 
 
-def test_every_cost_is_listed_and_they_are_the_budget() -> None:
+def test_every_cost_is_listed_and_they_are_the_budget():
     section = page(["a"]).partition("What was spent on what")[2].partition("In all:")[0]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr><td.*", section)]
     assert len(rows) == len(record()["spent"])
@@ -92,7 +92,7 @@ def beware(keys: list[Any], **changed: Any) -> list[str]:
     ]
 
 
-def test_every_warning_has_a_remedy() -> None:
+def test_every_warning_has_a_remedy():
     [said] = beware(["a", "b"])
     assert said.startswith("* 6 of 12 numbers may be of little use: they are missing, ")
     assert said.endswith(" would help.") and "epsilon" not in said
@@ -104,7 +104,7 @@ def test_every_warning_has_a_remedy() -> None:
     assert "rows in more than 4 partitions: about 1,234 pairs of a person and a partition" in said
 
 
-def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
+def test_a_trial_without_noise_cannot_be_taken_for_a_release():
     said = words(page(["a"], **TRIAL))
     assert said.startswith("NOT PRIVATE. Released statistics")
     assert beware(["a"], **TRIAL) == ["NOT PRIVATE: a trial: no noise was drawn."]
@@ -114,7 +114,7 @@ def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
     assert str(released).endswith("\nNOT PRIVATE: a trial: no noise was drawn")
 
 
-def test_a_page_begins_with_what_was_measured_and_ends_with_warnings() -> None:
+def test_a_page_begins_with_what_was_measured_and_ends_with_warnings():
     source = page(["a", "b"])
     lead = words(source).partition("What these numbers protect")[0]
     assert "4 statistics of the people in “who” in 2 partitions, by “day”, released on" in lead
@@ -129,13 +129,11 @@ def test_a_page_begins_with_what_was_measured_and_ends_with_warnings() -> None:
 @pytest.mark.parametrize(
     ("style", "cell", "example"),
     [
-        ("1.234,5", "1.000 [799; 1.321]", "1.000 [800; 1.300] says: 1.000 was"),
-        ("1 234.5", "1 000 [799, 1 321]", "1 000 [800, 1 300] says: 1 000 was"),
         ("1234,5", "1000 [799; 1321]", "1000 [800; 1300] says: 1000 was"),
         ("1'234.5", "1'000 [799, 1'321]", "1'000 [800, 1'300] says: 1'000 was"),
     ],
 )
-def test_numbers_have_the_signs_that_were_asked_for(style: str, cell: str, example: str) -> None:
+def test_numbers_have_the_signs_that_were_asked_for(style, cell, example):
     """Keys that look like numbers stay as they are."""
     source = dp.Released(*made(["1,234.5", "x"])).report(number_style=style)
     said = words(source.partition("<h2>What was spent")[0])
@@ -144,15 +142,10 @@ def test_numbers_have_the_signs_that_were_asked_for(style: str, cell: str, examp
     assert not re.search(r"\d,\d{3}", said.replace("1,234.5", ""))
 
 
-@pytest.mark.parametrize("style", ["1,234,5", "1.234.5", "1x234.5", "2,345.6", "", 3])
-def test_a_style_that_no_reader_could_tell_apart_is_refused(style: Any) -> None:
+@pytest.mark.parametrize("style", ["1,234,5", "2,345.6", 3])
+def test_a_style_that_no_reader_could_tell_apart_is_refused(style):
     with pytest.raises(ValueError, match="number_style must be 1234.5 with the signs"):
         dp.Released(*made(["a"])).report(number_style=style)
-
-
-def test_a_key_heads_its_row() -> None:
-    table = page(["a", "b"]).partition('<table class="sortable">')[2]
-    assert re.findall(r'<tr>\s*<th scope="row">(\w)</th><td', table) == ["a", "b"]
 
 
 # ----------------------------------------------------------------------------- charts and table
@@ -163,7 +156,7 @@ def keys_of(figure: Figure) -> list[str]:
     return [key for key, _ in bars]
 
 
-def test_bars_stand_in_the_order_of_the_table_and_the_largest_of_thousands_by_size() -> None:
+def test_bars_stand_in_the_order_of_the_table_and_the_largest_of_thousands_by_size():
     names = ["sum_spent", "median_ms", "histogram_age", "max_ms"]
     assert [figure.name for figure in figures(["x", "y"])] == names
     assert "Sum of “spent” by “day”" in words(page(["x"]))
@@ -180,7 +173,7 @@ def test_bars_stand_in_the_order_of_the_table_and_the_largest_of_thousands_by_si
     assert bins == ["0 to below 18", "18 to below 30", "30 to below 65"]
 
 
-def test_doubts_can_be_seen_without_color() -> None:
+def test_doubts_can_be_seen_without_color():
     """A number of little use is hollow; an end that is not known is dotted, and has no cap."""
     source = page(["a", "b"])
     charts = source.partition("<h2>Charts")[2].partition("<h2>Table")[0]
@@ -190,7 +183,7 @@ def test_doubts_can_be_seen_without_color() -> None:
     assert "Hollow" not in page(["a"]).partition("<h2>Charts")[2].replace("hollow", "")
 
 
-def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
+def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart():
     values = [(None, None, None), (3.0, None, 4.0), (1e308, -1e308, 1e308), (2.0,)]
     figure = drawn(values)
     assert all(1 <= figure.place(n.value) <= 99 for n in figure.numbers if n.value is not None)
@@ -203,7 +196,7 @@ def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
 NOTHING = made(["a", "b"], (dp.Median("ms"),)).table.slice(1)
 
 
-def test_a_release_without_rows_or_without_keys_is_a_page() -> None:
+def test_a_release_without_rows_or_without_keys_is_a_page():
     nothing = page([])
     assert "No partition was released" in nothing and "<svg" not in nothing
     assert "<h3>sum_spent</h3>" in page([()]) and "all rows" in page([()])
@@ -212,7 +205,7 @@ def test_a_release_without_rows_or_without_keys_is_a_page() -> None:
 # ------------------------------------------------------------------------------------- safety
 
 
-def test_nothing_of_a_key_or_a_name_is_code() -> None:
+def test_nothing_of_a_key_or_a_name_is_code():
     known = made(HOSTILE_KEYS)
     changed = json.loads(json.dumps(known.record).replace("sum_spent", "sum</td><script>\\u202e"))
     changed["parameters"]["person"] = HOSTILE
@@ -226,7 +219,7 @@ def test_nothing_of_a_key_or_a_name_is_code() -> None:
     assert source.count("&lt;script&gt;") > 5
 
 
-def test_the_page_allows_its_own_script_only() -> None:
+def test_the_page_allows_its_own_script_only():
     source = page(["a"])
     [script] = re.findall(r"<script>(.*?)</script>", source, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -238,41 +231,27 @@ def test_the_page_allows_its_own_script_only() -> None:
 # -------------------------------------------------------------------------------------- files
 
 
-def test_a_page_is_returned_and_written_whole(tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
+def test_a_page_of_a_released_file_is_returned_and_written_whole(tmp_path):
+    release, written, path = made(["a", "b"]), tmp_path / "out.parquet", tmp_path / "page.html"
+    with written.open("wb") as file:
+        FORMATS[".parquet"].write(file, release.table)
+    Path(f"{written}.json").write_text(json.dumps(release.record))
     path.write_text("older")
-    source = dp.Released(*made(["a", "b"])).report(path, title="Visits")
+    source = dp.Released.read(written).report(path, title="Visits")
+    assert source == dp.Released(*release).report(title="Visits")
     assert path.read_text(encoding="utf-8") == source and source.startswith("<!DOCTYPE html>")
     assert "<title>Visits</title>" in source
-    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    assert len([*tmp_path.iterdir()]) == 3
 
 
-def test_a_released_file_has_the_same_page(tmp_path: Path) -> None:
-    release, path = made(["a", "b"]), tmp_path / "out.parquet"
-    with path.open("wb") as file:
-        FORMATS[".parquet"].write(file, release.table)
-    Path(f"{path}.json").write_text(json.dumps(release.record))
-    assert dp.Released.read(path).report() == dp.Released(*release).report()
+def test_wrong_calls_are_refused():
+    with pytest.raises(ValueError, match="report: path must end in .html, not 'page.txt'"):
+        dp.Released(*made(["a"])).report("page.txt")
+    with pytest.raises(ValueError, match="report: path must be one that can be written"):
+        dp.Released(*made(["a"])).report("no/page.html")
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("page.txt", "report: path must end in .html, not 'page.txt'"),
-        ("no/page.html", "report: path must be one that can be written"),
-    ],
-)
-def test_wrong_calls_are_refused(path: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        dp.Released(*made(["a"])).report(path)
-
-
-def test_a_file_that_is_missing_is_refused() -> None:
-    with pytest.raises(ValueError, match="must name a released file with its record, and 'none"):
-        dp.Released.read("none.csv")
-
-
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"jinja2 must be installed. Write: pip install jinja2\."):
         dp.Released(*made(["a"])).report()

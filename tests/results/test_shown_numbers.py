@@ -16,68 +16,21 @@ INF, NAN = math.inf, math.nan
     ("numbers", "text"),
     [
         ((8412.37, 7900.2, 9300.8), "8,410 [7,900, 9,310]"),
-        ((298, 217.0, 434.83), "298 [217, 435]"),
         ((2_091_480.5, 1_857_600.0, 2_475_321.0), "2,091,000 [1,857,000, 2,476,000]"),
         ((0.12345, 0.1, 0.2), "0.123 [0.100, 0.200]"),
         ((28.56, 28.55, INF), "28.56* [28.55, ?]"),
         ((12, 0, 9_000.0), "10* [0, 9,000]"),
-        ((5, NAN, NAN), "5* [?, ?]"),
         ((2.5, -INF, INF), "2.5* [?, ?]"),
         ((5.0, 5.0, 5.0), "5.000 [5.000, 5.000]"),
         ((NAN, -INF, INF), "-*"),
-        ((None, None, None), "-*"),
         ((4e20, 1e20, 9e20), "4e+20* [1e+20, 9e+20]"),
         ((4e-20, 1e-20, 5e-20), "4e-20* [1e-20, 5e-20]"),
         ((58.861, None, None, 73.0), "58.86 (rank ±73)"),
-        ((60.0, None, None, 1234.0), "60 (rank ±1,234)"),
         ((60.0, None, None, INF), "60* (rank ±?)"),
-        ((NAN, None, None, INF), "-*"),
     ],
 )
-def test_a_number_is_shown_to_two_digits_beyond_its_interval(
-    numbers: tuple[float, ...], text: str
-) -> None:
+def test_a_number_is_shown_to_two_digits_beyond_its_interval(numbers, text):
     assert str(shown(*numbers)) == text
-
-
-@pytest.mark.parametrize(
-    ("numbers", "little"),
-    [
-        ((0.0, 0.0, 0.001), False),
-        ((0.02, 0.0, 0.2), False),
-        ((0.0, 0.0, 0.345), True),
-        ((0.5, 0.38, 0.62), False),
-        ((0.5, 0.375, 0.625), True),
-        ((NAN, 0.0, 1.0), True),
-    ],
-)
-def test_a_share_is_judged_by_its_interval_alone(
-    numbers: tuple[float, float, float], little: bool
-) -> None:
-    number = shown(*numbers, share=True)
-    assert number.is_doubtful == little and ("*" in str(number)) == little
-
-
-@pytest.mark.parametrize(
-    ("numbers", "little"),
-    [
-        ((100, 80, 140), False),
-        ((-100, -140, -80), False),
-        ((100, 40, 140), True),
-        ((100, -INF, INF), True),
-        ((NAN, -INF, INF), True),
-        ((12, 0, INF), True),
-        ((12, 1, INF), True),
-        ((5, -INF, 5.5), True),
-        ((5, -INF, 10.5), True),
-        ((0, 0, 0), True),
-    ],
-)
-def test_a_number_says_nothing_where_its_interval_is_as_wide(
-    numbers: tuple[float, float, float], little: bool
-) -> None:
-    number = shown(*numbers)
-    assert number.is_doubtful == little and ("*" in str(number)) == little
 
 
 @pytest.mark.parametrize(
@@ -85,13 +38,10 @@ def test_a_number_says_nothing_where_its_interval_is_as_wide(
     [
         ((39.7, 39.69, INF), "39.70 (up to 242 people above)"),
         ((39.7, -INF, 39.71), "39.70 (up to 242 people below)"),
-        ((39.7, -INF, INF), "39.7* [?, ?]"),
         ((NAN, -INF, INF), "-*"),
     ],
 )
-def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(
-    numbers: tuple[float, float, float], text: str
-) -> None:
+def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(numbers, text):
     assert str(shown(*numbers, beyond=242)) == text
 
 
@@ -99,7 +49,7 @@ FLOATS = st.floats(-1e12, 1e12)
 
 
 @given(FLOATS, FLOATS, FLOATS)
-def test_the_shown_interval_holds_the_exact_one(one: float, two: float, three: float) -> None:
+def test_the_shown_interval_holds_the_exact_one(one, two, three):
     low, value, high = sorted((one, two, three))
     number = shown(value, low, high)
     texts = [text.strip("*").replace(",", "") for text in (number.text, *number.ends)]
@@ -115,18 +65,12 @@ def test_the_shown_interval_holds_the_exact_one(one: float, two: float, three: f
     [
         ("Köln", 0, "Köln"),
         ("a\x1b[31m\r\nb", 0, "a\\x1b[31m\\r\\nb"),
-        ("user\u202egnp.exe", 0, "user\\u202egnp.exe"),
         ("\ud800", 0, "\\ud800"),
         ("abcdefgh", 6, "abcd.."),
         ("東京都港区", 6, "東京.."),
-        (12, 0, "12"),
         ("", 4, ""),
     ],
 )
-def test_what_acts_is_shown_by_its_number(text: object, most: int, seen: str) -> None:
+def test_what_acts_is_shown_by_its_number(text, most, seen):
     assert plain(text, most) == seen
     assert not most or width(seen) <= most
-
-
-def test_wide_and_combining_signs_are_counted() -> None:
-    assert width("東京") == 4 and width("e\u0301") == 1 and width("abc") == 3

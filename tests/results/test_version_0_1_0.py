@@ -22,7 +22,7 @@ def ledger(tmp_path: Path) -> Path:
     return Path(shutil.copy(WRITTEN / "visits.ledger.jsonl", tmp_path))
 
 
-def test_the_released_numbers_are_read() -> None:
+def test_the_released_numbers_are_read():
     table = dp.Released.read(RELEASED).table
     assert table.num_rows == 3 and table["median_minutes_rank_error"].to_pylist() == [math.inf] * 3
     assert table.slice(1, 1).drop_columns("median_minutes_rank_error").to_pylist() == [
@@ -39,7 +39,7 @@ def test_the_released_numbers_are_read() -> None:
     ]
 
 
-def test_the_record_adds_up_shows_and_explains() -> None:
+def test_the_record_adds_up_shows_and_explains():
     released = dp.Released.read(RELEASED)
     spent = [each["times"] * Fraction(each["epsilon"]) for each in released.record["spent"]]
     assert sum(spent) == Fraction(1, 2) == Fraction(released.record["budget"]["epsilon"])
@@ -49,15 +49,13 @@ def test_the_record_adds_up_shows_and_explains() -> None:
     assert "median_minutes" in released.report(title="Visits")
 
 
-def test_the_card_of_the_record_names_budget_and_ledger(
-    ledger: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_card_of_the_record_names_budget_and_ledger(ledger, capsys):
     assert card.main([f"{RELEASED}.json", "--ledger", str(ledger)]) == 0
     made = capsys.readouterr().out
     assert "      epsilon: 0.5\n" in made and "2 runs: epsilon 0.75 of 2" in made
 
 
-def test_the_ledger_is_read_and_goes_on(ledger: Path) -> None:
+def test_the_ledger_is_read_and_goes_on(ledger):
     balance = dp.Ledger(ledger).balance
     assert balance.left == (Fraction(5, 4), 0)
     assert [charge.label for charge in balance.charges] == ["aggregate: released.csv", "a map"]

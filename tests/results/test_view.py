@@ -42,7 +42,7 @@ def view(rows: list[tuple[Any, ...]] = LINES, **changed: Any) -> View:
     return View.of(table(rows), {**RECORD, **changed})
 
 
-def test_every_metric_has_its_numbers() -> None:
+def test_every_metric_has_its_numbers():
     release = dp.PrivateAggregate("who", METRICS, dp.Budget(1.0, 1e-6), ["day"])
     record = run_record.facts(release, None)
     names = [*record["columns"]["keys"], *chain(*record["columns"]["numbers"])]
@@ -61,7 +61,7 @@ def test_every_metric_has_its_numbers() -> None:
     assert seen.keys == ((0.0,),)
 
 
-def test_a_table_without_keys_or_parameters() -> None:
+def test_a_table_without_keys_or_parameters():
     record = {"columns": {"keys": [], "numbers": [["n", "n_low", "n_high"]]}}
     columns = {"n": [5, 6], "n_low": [4.0, INF], "n_high": [None, 9.0]}
     seen = View.of(pa.table(columns), record)
@@ -71,7 +71,7 @@ def test_a_table_without_keys_or_parameters() -> None:
     assert (second.low, second.high) == (None, 9)
 
 
-def test_numbers_are_marked_and_counted() -> None:
+def test_numbers_are_marked_and_counted():
     assert view().text().splitlines()[:4] == [
         "day                  sum       median  max",
         "  a  100.0 [80.0, 140.0]  3 (rank ±5)   -*",
@@ -94,7 +94,7 @@ def test_numbers_are_marked_and_counted() -> None:
     assert "whose number is not 0 (of a spread: whose numbers differ), or the col" in empty
 
 
-def test_a_rank_that_is_not_known_is_explained_with_what_helps() -> None:
+def test_a_rank_that_is_not_known_is_explained_with_what_helps():
     seen = view([("a", 100.0, 80.0, 140.0, 3.0, INF, 2.0, 1.9, 2.1)])
     assert "3* (rank ±?)" in seen.text()
     [said] = [
@@ -106,7 +106,7 @@ def test_a_rank_that_is_not_known_is_explained_with_what_helps() -> None:
     assert "or their rank error is ±? (1 of median)" in seen.doubts()[0]
 
 
-def test_what_the_intervals_take_for_granted_is_told() -> None:
+def test_what_the_intervals_take_for_granted_is_told():
     """A bound or a clip that is too small makes intervals miss the truth, and no number shows it."""
     metrics = [dp.Sum("spent", clip=2.5), dp.Median("ms"), dp.Max("ms")]
     bounds = dp.ContributionBounds(partitions=3)
@@ -121,18 +121,7 @@ def test_what_the_intervals_take_for_granted_is_told() -> None:
     assert told == [f"{rule}partitions=3, clip=2.5 of sum", f"{rule}clip=2.5 of sum"]
 
 
-def test_the_rows_of_a_period_are_told() -> None:
-    parameters = {"person": "who", "period": "day", "ledger_period": "2026-11-22"}
-    budget = {"epsilon": "1", "delta": "0"}
-    said = view(parameters=parameters, budget=budget).unit
-    assert said.endswith("once for each day. Counted are the rows of day 2026-11-22 only")
-
-
-def test_a_sign_that_is_not_there_is_not_explained() -> None:
-    assert view(LINES[2:]).legend == []
-
-
-def test_an_open_end_is_explained_and_marked() -> None:
+def test_an_open_end_is_explained_and_marked():
     """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
     seen = view([("a", 6_033_404, 5_540_000.0, INF, 1.0, 1.0, 2.0, 1.9, 2.1)])
     assert "6,033,000* [5,540,000, ?]" in seen.text()
@@ -141,7 +130,7 @@ def test_an_open_end_is_explained_and_marked() -> None:
     assert said.startswith("* 1 of 3 numbers may be of little use") and "(1 of sum)" in said
 
 
-def test_people_that_a_largest_number_passes_over_are_told() -> None:
+def test_people_that_a_largest_number_passes_over_are_told():
     sparse_vector = {"metric": "max", "mechanism": "sparse_vector", "people_beyond": 242}
     record = {
         "columns": {"keys": [], "numbers": NUMBERS[2:]},
@@ -157,25 +146,24 @@ def test_people_that_a_largest_number_passes_over_are_told() -> None:
     assert "2 of 2 numbers" in seen.doubts()[0]  # nobody knows how many people there are
 
 
-@pytest.mark.parametrize("columns", [30, 50, 200])
-def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+@pytest.mark.parametrize("columns", [30, 50])
+def test_no_line_is_wider_than_the_terminal(columns):
     text = view().text(columns)
     assert columns < 40 or max(map(width, text.split("\n"))) <= columns
     names = text.split("\n")[0].split()
     assert names[:2] == ["day", "sum"]  # a key and a number are always there
-    assert ("the terminal is too narrow" in " ".join(text.split())) == (len(names) < 4)
-    if columns == 30:
-        assert "... and median, max: the terminal is too narrow" in " ".join(text.split())
+    note = "... and median, max: the terminal is too narrow"
+    assert (note in " ".join(text.split())) == (columns == 30)
 
 
-def test_the_first_rows_are_shown_and_the_others_counted() -> None:
+def test_the_first_rows_are_shown_and_the_others_counted():
     seen = view([(str(n), *LINES[0][1:]) for n in range(2_060)])
     lines = seen.text().split("\n")
     assert lines[ROWS + 1] == "... and 2,010 more rows"
     assert "2,060 of max" in seen.doubts()[0]
 
 
-def test_a_hostile_key_does_nothing_to_the_terminal() -> None:
+def test_a_hostile_key_does_nothing_to_the_terminal():
     row = ("\x1b[2J\r\n" + "東" * 60, *LINES[0][1:])
     text = view([row, LINES[1]]).text()
     lines = text.split("\n")[:3]
@@ -183,20 +171,16 @@ def test_a_hostile_key_does_nothing_to_the_terminal() -> None:
     assert width(lines[0]) < 80
 
 
-def test_it_is_printed_rounded_with_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_printed_rounded_with_its_cost(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     lines = str(dp.Released(*made(["a", "b"]))).splitlines()
     assert lines[0].split() == ["day", "sum_spent", "median_ms"]
+    assert "\x1b" not in repr(dp.Released(*made(HOSTILE_KEYS)))
     assert lines[1].split("  ")[-2:] == ["1,000 [799, 1,321]", "1,000 (rank ±73)"]
     assert max(map(len, lines[:-1])) <= 60 and lines[-1].startswith("in all: epsilon 1")
 
 
-def test_a_notebook_shows_the_same_text() -> None:
-    released = dp.Released(*made(HOSTILE_KEYS))
-    assert repr(released) == str(released) and "\x1b" not in str(released)
-
-
-def test_what_is_left_out_is_said_by_rule() -> None:
+def test_what_is_left_out_is_said_by_rule():
     metrics = [dp.Sum("spent"), dp.DistinctCount("shop"), dp.Count()]
     keys = dp.PublicPartitions([1, 2, 3])
     release = dp.PrivateAggregate(
@@ -220,10 +204,3 @@ def test_what_is_left_out_is_said_by_rule() -> None:
     seen = view(**run_record.facts(owners, None) | RECORD)
     assert seen.left_out == ("left out by rule: rows that cannot be read; rows without a and b")
     assert view().left_out == "" and made([()]).record["parameters"]["person"] == "who"
-
-
-def test_the_page_says_what_is_left_out() -> None:
-    one = made([()])
-    page = dp.Released(one.table, one.record).report()
-    assert "that count, lies between" in page
-    assert "<li>left out by rule: rows that cannot be read; rows without who;" in page

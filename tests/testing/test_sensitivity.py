@@ -34,7 +34,6 @@ def clipped_histogram(edges_of_bins):
 # Our own mechanisms, with the sensitivity that their noise is scaled to.
 OURS = {
     "clipped sum": (clipped_sum(10), 10, SPENT),
-    "clipped sum of many": (clipped_sum(4), 4, MANY),
     "people per bin": (clipped_histogram(3), 1, MANY),
 }
 BROKEN = {
@@ -45,12 +44,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("f", "claimed", "people"), OURS.values(), ids=OURS)
-def test_our_own_sensitivities_are_not_refuted(f, claimed, people) -> None:
+def test_our_own_sensitivities_are_not_refuted(f, claimed, people):
     assert check_sensitivity(f, claimed, people, attempts=300) is None
 
 
 @pytest.mark.parametrize(("f", "claimed", "people"), BROKEN.values(), ids=BROKEN)
-def test_false_claims_are_refuted(f, claimed, people) -> None:
+def test_false_claims_are_refuted(f, claimed, people):
     found = check_sensitivity(f, claimed, people, attempts=300)
     assert found.rule == "|f(larger) - f(smaller)|_p <= claimed" and found.at == 1
     (joined,) = Counter(found.larger) - Counter(found.smaller)
@@ -60,7 +59,7 @@ def test_false_claims_are_refuted(f, claimed, people) -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2, math.inf])
-def test_it_proves_the_claim_where_it_looks_at_all(p) -> None:
+def test_it_proves_the_claim_where_it_looks_at_all(p):
     """Of all histograms up to 4 people in 3 bins it refutes exactly what is below the maximum."""
     functions = [
         lambda x: Fraction(int(x[1] + 2 * x[2]), max(1, int(x.sum()))),
@@ -76,7 +75,7 @@ def test_it_proves_the_claim_where_it_looks_at_all(p) -> None:
         assert found.values[0] > below and len(found.larger) <= 4 and found.at == p
 
 
-def test_all_subsets_are_looked_at() -> None:
+def test_all_subsets_are_looked_at():
     """Also where the pairs are more than the attempts."""
 
     def one_place(people):
@@ -89,12 +88,20 @@ def test_all_subsets_are_looked_at() -> None:
     assert check_sensitivity(len, 0, [7]).larger == (7,)
 
 
-def test_a_bin_is_a_record() -> None:
+def test_a_bin_is_a_record():
     found = check_sensitivity(lambda x: x[0] ** 2 + 0 * x[1], 4, bins=2, size=4)
     assert found.values == (5, 4) and found.smaller == (0, 0) and found.larger == (0, 0, 0)
 
 
-def test_the_rounding_of_floats_is_no_counterexample() -> None:
+def test_random_histograms_refute_what_is_false_in_one_bin():
+    """Of 4,096 pairs none has the bin with a chance of (7/8)^4096 < 1e-200."""
+    assert check_sensitivity(lambda x: 2 * x[5], 2, bins=8) is None
+    found = check_sensitivity(lambda x: 2 * x[5], 1, bins=8)
+    assert found.values == (2, 1) and len(found.larger) <= 32
+    assert Counter(found.larger) - Counter(found.smaller) == {5: 1}
+
+
+def test_the_rounding_of_floats_is_no_counterexample():
     people = [0.1, 0.2, 0.3, 0.7]
     assert check_sensitivity(math.fsum, 0.7, people) is None
     assert check_sensitivity(sum, 0.7, people) is None
@@ -103,17 +110,10 @@ def test_the_rounding_of_floats_is_no_counterexample() -> None:
     assert check_sensitivity(lambda rows: [len(rows)] * 3, 1.7, [1, 2], p=2) is not None
 
 
-def test_infinity() -> None:
-    def jump(people):
-        return math.inf if len(people) == 2 else 0
-
-    assert check_sensitivity(jump, math.inf, [1, 2]) is None
-    assert check_sensitivity(jump, 10**400, [1, 2]).values == (math.inf, 10**400)
-
-
-def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch) -> None:
+def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch):
     """The broken twin joins people to the first bin only."""
-    monkeypatch.setattr(checking._Databases, "_open", lambda self, x: [0])
+    moves = checking._moves
+    monkeypatch.setattr(checking, "_moves", lambda *given: (m for m in moves(*given) if m[1] == 0))
     assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is None
     monkeypatch.undo()
     assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is not None
@@ -124,14 +124,11 @@ BAD = [
     (lambda: check_sensitivity(len, -1, []), ValueError, "claimed must be at least 0, not -1"),
     (lambda: check_sensitivity(len, math.nan, []), ValueError, "claimed must be finite"),
     (lambda: check_sensitivity(len, 1), TypeError, "either people or bins must be given"),
-    (lambda: check_sensitivity(len, 1, [], bins=1), TypeError, "either people or bins"),
-    (lambda: check_sensitivity(len, 1, {1: 2}), TypeError, "people must be a list"),
     (lambda: check_sensitivity(len, 1, [], p=0.5), ValueError, "p must be from 1 to inf"),
-    (lambda: check_sensitivity(str, 1, [1]), TypeError, "f must return real numbers .* not str"),
 ]
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_wrong_calls_are_refused(call, error, message) -> None:
+def test_wrong_calls_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

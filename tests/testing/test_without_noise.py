@@ -56,27 +56,25 @@ def numbers(row: Any) -> tuple[float, ...]:
 EXACT = [(1, 5, 20.0, 4.0, 8.0), (2, 4, 16.0, 4.0, 7.0)]
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("runner", ["FnApiRunner", "DirectRunner"])
+def is_marked(record: dict[str, Any]) -> bool:
+    return "NOT PRIVATE" in record
+
+
 @pytest.mark.parametrize("bounds", [dp.ContributionBounds(1), None], ids=["given", "chosen"])
-def test_numbers_are_exact_in_the_block(runner: str, bounds: dp.ContributionBounds | None) -> None:
-    with without_noise(), beam.Pipeline(runner) as pipeline:
-        rows = pipeline | beam.Create(ROWS) | release(bounds)
+def test_numbers_are_exact_in_the_block_and_marked(bounds):
+    """The mark belongs to the release, wherever its record is asked for."""
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        made = release(bounds)
+        rows = pipeline | beam.Create(ROWS) | made
         exact = rows | beam.Filter(lambda row: row.day < 3) | beam.Map(numbers)
         assert_that(exact, equal_to(EXACT))
         counts = rows | beam.Map(lambda row: (row.day, row.count))
         assert_that(counts, equal_to([(1, 5), (2, 4), (3, 0)]), label="Counts")
-
-
-def test_the_mark_belongs_to_the_release_wherever_its_record_is_asked_for() -> None:
-    def is_marked(record: dict[str, Any]) -> bool:
-        return "NOT PRIVATE" in record
-
-    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
-        made = release()
-        _ = pipeline | beam.Create(ROWS) | made
         record = contextvars.Context().run(made.record)  # where no trial is on
-        assert_that(record | beam.Map(is_marked), equal_to([True]))
+        assert_that(record | beam.Map(is_marked), equal_to([True]), label="Mark")
+
+
+def test_a_release_outside_of_the_block_has_no_mark():
     with beam.Pipeline("FnApiRunner") as pipeline:
         made = release()
         _ = pipeline | beam.Create(ROWS) | made
@@ -85,7 +83,7 @@ def test_the_mark_belongs_to_the_release_wherever_its_record_is_asked_for() -> N
         assert_that(record | beam.Map(is_marked), equal_to([False]))
 
 
-def test_the_block_warns_once_and_loudly() -> None:
+def test_the_block_warns_once_and_loudly():
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         with pytest.warns(NotPrivate, match="THEY ARE NOT PRIVATE") as found, without_noise():
@@ -93,7 +91,7 @@ def test_the_block_warns_once_and_loudly() -> None:
     assert len(found) == 1 and found[0].filename == __file__
 
 
-def test_a_pipeline_that_was_built_in_the_block_does_not_run_after_it() -> None:
+def test_a_pipeline_that_was_built_in_the_block_does_not_run_after_it():
     with without_noise():
         pipeline = beam.Pipeline("FnApiRunner")
         _ = pipeline | beam.Create(ROWS) | release()
@@ -103,7 +101,7 @@ def test_a_pipeline_that_was_built_in_the_block_does_not_run_after_it() -> None:
         pipeline.run()  # another block has another token
 
 
-def test_an_object_that_was_made_in_the_block_draws_noise_outside_of_it() -> None:
+def test_an_object_that_was_made_in_the_block_draws_noise_outside_of_it():
     """Noise of epsilon 1e-6 is 0 with probability below 1e-6: both are below 1e-12."""
     with without_noise():
         keys, bounds = dp.PublicPartitions([1, 2]), dp.ContributionBounds(1)
@@ -121,7 +119,7 @@ def are_noisy(counts: list[tuple[int, float]]) -> None:
     assert sorted(counts) != [(1, 5), (2, 4)]
 
 
-def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it() -> None:
+def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it():
     """What it was applied with is the budget of a trial."""
     made = release()
     with without_noise():
@@ -132,7 +130,7 @@ def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it() -> No
 
 
 @pytest.mark.parametrize("draw", DRAWS, ids=range(len(DRAWS)))
-def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any) -> None:
+def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw):
     with without_noise():
         noise = noise_off.noise()
         draw(noise)
@@ -143,7 +141,7 @@ def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any
             draw(late)
 
 
-def test_another_process_knows_no_token() -> None:
+def test_another_process_knows_no_token():
     """Not even a fork."""
     with without_noise():
         noise = noise_off.noise()
@@ -157,7 +155,7 @@ def test_another_process_knows_no_token() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:
+def test_a_block_that_is_left_in_another_context_is_over_there_too():
     """As the end of an asynchronous fixture may be; what is built there then draws nothing."""
     block, inside = without_noise(), contextvars.copy_context()
     inside.run(block.__enter__)
@@ -171,20 +169,20 @@ def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:
     assert type(noise_off.noise()) is Noise
 
 
-def test_the_block_ends_after_an_error_too() -> None:
+def test_the_block_ends_after_an_error_too():
     with pytest.raises(KeyError), without_noise():
         raise KeyError
     assert not noise_off.applies() and noise_off._processes == {}
 
 
-def test_a_job_does_not_start_in_the_block(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_does_not_start_in_the_block(capsys):
     with without_noise(), pytest.raises(SystemExit) as stopped:
         aggregate.main(["--person", "p", "--count", "--epsilon", "1", "--plan"])
     assert stopped.value.code == 2
     assert "a job must not run in without_noise()" in capsys.readouterr().err
 
 
-def test_nothing_that_is_shipped_switches_it_on() -> None:
+def test_nothing_that_is_shipped_switches_it_on():
     users = [
         str(path.relative_to(ROOT))
         for folder in ("beam_dp", "pipelines")

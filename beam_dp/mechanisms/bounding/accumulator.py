@@ -116,7 +116,10 @@ class Accumulator:
 
     def add(self, rows: Table | Callable[[], Table]) -> list[Table]:
         """Take raw rows, or what makes them; return the tables that must leave to make room."""
-        self._learn()
+        tables, self._unlearned = self._unlearned, []
+        for reduced in tables:
+            self._filter.renew(len(reduced.person))
+            self._filter.learn(reduced)
         for parts in self._sifted.put(functools.partial(self._sift, rows)):
             self._store(parts)
         return self._make_room()
@@ -139,13 +142,6 @@ class Accumulator:
             tasks.forget()
         for tables in (self._raw, self._reduced, self._unlearned, self._full):
             tables.clear()
-
-    def _learn(self) -> None:
-        """Let the filter learn from batches that were reduced since it last did."""
-        tables, self._unlearned = self._unlearned, []
-        for reduced in tables:
-            self._filter.renew(len(reduced.person))
-            self._filter.learn(reduced)
 
     def _sift(self, rows: Table | Callable[[], Table]) -> list[Table]:
         """Return the lines that may still count, in blocks."""
@@ -283,7 +279,7 @@ class _CertainToDrop:
 
     def drop(self, rows: Table) -> Table:
         """Return the lines that may still count, with their hashes."""
-        rows = self._bounder.hashed(rows)
+        rows = dataclasses.replace(rows, hashes=self._bounder.hashes(rows))
         if self._slots is None:
             return rows
         words, seconds = self._slots

@@ -40,7 +40,7 @@ from beam_dp.mechanisms.numerics import hashing, integers
 
 MOST_DIFFERENT = 1 << 10
 """So many different rows of a person in a partition count at least, where rows are bounded."""
-_MOST = 1 << 62
+_MOST = 1 << 62  # nobody has more rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,12 +89,8 @@ class Bounder:
         """Merge equal lines and drop what the bounds exclude; lines come out by person hash."""
         if not len(table):
             return table
-        table = self.hashed(table)
+        table = dataclasses.replace(table, hashes=self.hashes(table))
         return self._reduce_rows(table) if self.by_row else self._reduce_pairs(table)
-
-    def hashed(self, table: Table) -> Table:
-        """Return the table with the hashes of its lines."""
-        return dataclasses.replace(table, hashes=self.hashes(table))
 
     def hashes(self, table: Table) -> np.ndarray:
         """Return the hash of each line's person and the priority of its pair: shape (2, n)."""
@@ -210,17 +206,12 @@ class Bounder:
         )
 
     def _quotas(self, counts: np.ndarray, person: np.ndarray) -> np.ndarray:
-        limit, rows = map(_counted, (self.bounds.rows_per_partition, self.bounds.rows))
+        limit, rows = self.bounds.rows_per_partition, self.bounds.rows  # of any size
         if limit is not None:
-            counts = np.minimum(counts, limit)
+            counts = np.minimum(counts, min(limit, _MOST))
         if rows is not None:
-            counts = ordering.rounds(counts, np.flatnonzero(changes(person)), rows)
+            counts = ordering.rounds(counts, np.flatnonzero(changes(person)), min(rows, _MOST))
         return counts
-
-
-def _counted(limit: int | None) -> int | None:
-    """Return a limit, cut to what int64 holds: nobody has more rows than that."""
-    return None if limit is None else min(limit, _MOST)
 
 
 def _pair_starts(table: Table) -> np.ndarray:

@@ -86,14 +86,19 @@ class Table(Columnar):
 def named(tables: Sequence[Table], names: dict[tuple[int, int], bytes]) -> list[Table]:
     """Return the tables with one dict for all: of these names, those that they still have."""
     if len(names) > sum(map(len, tables)):
-        pairs = {pair for each in tables for pair in zip(*_pairs(each), strict=True)}
-        names = {pair: name for pair, name in names.items() if pair in pairs}
+        names = all_names([names_of(each.partition, names) for each in tables])
     return [dataclasses.replace(each, names=names) for each in tables]
 
 
-def _pairs(table: Table) -> list[list[int]]:
-    words: list[list[int]] = two_words(table.partition).tolist()
-    return words
+def names_of(
+    identity: np.ndarray, names: dict[tuple[int, int], bytes]
+) -> dict[tuple[int, int], bytes]:
+    """Return the names of these identities."""
+    if not names:
+        return names
+    words = np.ascontiguousarray(two_words(identity).T)
+    different = np.unique(words.view("V16")).view(np.uint64).reshape(-1, 2)
+    return {pair: names[pair] for pair in map(tuple, different.tolist()) if pair in names}
 
 
 def concatenate(parts: Sequence[Part]) -> Part:

@@ -36,9 +36,8 @@ def _plain(subject: str, name: str, value: object) -> Number:
     return exact.numerator if exact.denominator == 1 and type(value) is not Fraction else exact
 
 
-def _decimal(value: Number) -> Fraction:
-    """Return the rational that was meant: 3/10 for 0.3, not the nearest binary fraction."""
-    return Fraction(repr(value)) if type(value) is float else Fraction(value)
+def _are_ints(values: Iterable[object]) -> bool:
+    return all(isinstance(value, (int, np.integer)) for value in values)
 
 
 def _logarithm(value: Fraction) -> float:
@@ -85,9 +84,9 @@ class Candidates(abc.ABC):
             ValueError: if step <= 0, high < low, or neighbours would round to the same float.
         """
         subject = "Candidates.linear"
-        plain = [_plain(subject, *pair) for pair in (("low", low), ("high", high), ("step", step))]
-        whole = all(type(value) is int for value in plain)
-        first, last, distance = map(_decimal, plain)
+        named = {"low": low, "high": high, "step": step}
+        first, last, distance = (checks.decimal(subject, *each) for each in named.items())
+        whole = _are_ints(named.values())
         checks.require(distance > 0, subject, "step", f"be above 0, not {step!r}")
         checks.require(last >= first, subject, "high", f"be at least low={low!r}, not {high!r}")
         size = (last - first) // distance + 1
@@ -112,10 +111,8 @@ class Candidates(abc.ABC):
             ValueError: if low <= 0, ratio <= 1, high < low, or there were more than 2^22 values.
         """
         subject = "Candidates.geometric"
-        plain = [
-            _plain(subject, *pair) for pair in (("low", low), ("high", high), ("ratio", ratio))
-        ]
-        first, last, factor = map(_decimal, plain)
+        named = {"low": low, "high": high, "ratio": ratio}
+        first, last, factor = (checks.decimal(subject, *each) for each in named.items())
         checks.require(first > 0, subject, "low", f"be above 0, not {low!r}")
         checks.require(last >= first, subject, "high", f"be at least low={low!r}, not {high!r}")
         checks.require(factor > 1, subject, "ratio", f"be above 1, not {ratio!r}")
@@ -127,7 +124,7 @@ class Candidates(abc.ABC):
             "ratio",
             f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
         )
-        if all(type(value) is int for value in plain):
+        if _are_ints(named.values()):
             return GivenGrid(_whole_powers(int(first), int(last), int(factor)))
         _require_floats(subject, last, None)
         return GivenGrid(_float_powers(first, last, factor))

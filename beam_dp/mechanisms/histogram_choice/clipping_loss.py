@@ -42,6 +42,9 @@ SPREAD = 1.5
 """How much more than its share of what is lost a partition may have lost."""
 _FEWEST = 0.02
 """People of the least norms are this part of all: they are taken to be in one partition each."""
+_KNOWN = 2.0
+"""Sums grow with the norm up to so many clips: of people further up, who may be in few partitions,
+nothing is known."""
 _GIVEN = 0.7
 """So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
 
@@ -104,13 +107,15 @@ class Losses:
     def by_norm(self) -> tuple[tuple[float, float, float], ...]:
         """Return, per bucket of the first row, the norm, and its parts of what is kept and lost.
 
-        Norms are in multiples of one that few people are below (`_FEWEST`), at least 1. Where
-        nobody is shown to lose anything, people beyond are taken to be as the highest that are.
+        Norms are in multiples of one that few people are below (`_FEWEST`), at least 1, and those
+        above `_KNOWN` clips count as that. Where nobody is shown to lose anything, people beyond
+        are taken to be as the highest that are.
         """
         people, means, excess = self.people[0], self.means, self.excess[0]
-        counted = people.cumsum()
-        norms = np.maximum(means / means[np.searchsorted(counted, _FEWEST * counted[-1])], 1.0)
-        kept, lost = people * (means - excess), people * excess
+        counted, below = people.cumsum(), means - excess
+        least = means[np.searchsorted(counted, _FEWEST * counted[-1])]
+        norms = np.maximum(np.minimum(means, _KNOWN * below.max()) / least, 1.0)
+        kept, lost = people * below, people * excess
         if not lost.any():
             lost[people.nonzero()[0][-1]] = 1.0
         parts = norms, kept / kept.sum(), lost / lost.sum()
@@ -224,11 +229,11 @@ class ClippingLoss:
 
     *An L2 norm is no sum.* A person in k partitions adds up to sqrt(k) times their norm to the sum
     of numbers, and who has a larger norm is in more of them. That ratio is taken to be n^p, with n
-    the norm over one that few people are below, who are in one partition each, and p the power
-    between 0 and 1 by which what all people keep adds up to S. This p is the largest that it can
-    be, as the others may be in several partitions too: intervals are made with p, and numbers are
-    given back with `_GIVEN` p and a factor for all people alike. Both were measured best. Of
-    numbers of both signs S says nothing about p, and it is 0.
+    the norm (up to `_KNOWN` clips) over one that few people are below, who are in one partition
+    each, and p the power between 0 and 1 by which what all people keep adds up to S. This p is the
+    largest that it can be, as those few may be in several partitions too: intervals are made with
+    p, and numbers are given back with `_GIVEN` p and a factor for all people alike. Both were
+    measured best. Of numbers of both signs S says nothing about p, and it is 0.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).

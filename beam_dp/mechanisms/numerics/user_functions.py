@@ -69,12 +69,6 @@ def is_infinite(value: Number) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def check_lowest(subject: str, value: object) -> None:
-    """Raise TypeError or ValueError unless `value` is a real number or an infinity."""
-    if not (isinstance(value, float) and math.isinf(value)):
-        checks.number(subject, "lowest", value)
-
-
 def removal_count(subject: str, name: str, value: object) -> int:
     """Return `value` if it is an int of at least 0 (bool and numpy integers are refused)."""
     if type(value) is not int or value < 0:

@@ -53,9 +53,8 @@ class PreprocessedStatistic:
             units: one integer per person and group, none missing: int64, or Python integers.
             offsets: where each group starts, and the end of the last.
         """
-        ordered = _ascending(np.asarray(units), np.diff(offsets))
         ends = itertools.pairwise(np.asarray(offsets).tolist())
-        found = [self._of_group(ordered[start:stop]) for start, stop in ends]
+        found = [self._of_group(np.sort(units[start:stop])) for start, stop in ends]
         return integers.narrow(np.array(found, object))
 
     def _of_group(self, values: np.ndarray) -> int:
@@ -92,15 +91,3 @@ def noisy(
     """
     exact = statistic.values(units, offsets)
     return AdditiveNoise(budget).add(exact, statistic.sensitivity, noise or Noise())
-
-
-def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the values sorted within each group."""
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    low = int(units.min(initial=0))
-    bits = (int(units.max(initial=0)) - low).bit_length()
-    if units.dtype == object or bits + len(sizes).bit_length() > 62:
-        return np.asarray(units[np.lexsort((units, group))])
-    keys = (group << bits) + (units - low)  # one sort of integers is quickest
-    keys.sort()
-    return np.asarray((keys & ((1 << bits) - 1)) + low)

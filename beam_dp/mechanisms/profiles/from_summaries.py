@@ -180,22 +180,13 @@ def _bounded(weights: np.ndarray) -> np.ndarray:
 class KthRow(OwnerProfiler):
     """The k-th largest row (`kth_largest`): exact for rows of one owner, relaxed for others.
 
+    B[k] is -inf where fewer than k rows are left.
+
     Attributes:
         k: which row, 1 for the largest.
     """
 
     k: int = 1
-
-    def profiles(self, view: PartitionView) -> Iterator[Profile]:
-        """Yield the profile B[0..K] of each partition."""
-        for lines in view.owned(0):
-            yield Profile(self.levels(lines))
-
-    def levels(self, lines: Lines) -> list[Number]:
-        """Return B[0..K] in the user's scale; -inf where fewer than k rows are left."""
-        levels = self._levels(lines)
-        known = scaled([level for level in levels if level > -math.inf], self.unit)
-        return [*known, *[-math.inf] * (len(levels) - len(known))]
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
         items, counts = self.sign * lines.items, _bounded(lines.counts)
@@ -237,12 +228,14 @@ class UserProfile:
 
 
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
-    """Return units in the user's scale."""
+    """Return units in the user's scale; -inf, which no unit changes, may be among them."""
     top, bottom = unit.numerator, unit.denominator
     numbers: list[Number] = []
     known: Number | None = None
     for value in units:
         if value is not known:  # a long profile ends with many copies of one object
-            known, number = value, value * top if bottom == 1 else value * top / bottom
+            known = number = value
+            if value > -math.inf:
+                number = value * top if bottom == 1 else value * top / bottom
         numbers.append(number)
     return numbers

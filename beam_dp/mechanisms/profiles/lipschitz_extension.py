@@ -1,4 +1,4 @@
-"""Lipschitz extensions: statistics in which nobody counts for more than a given threshold.
+"""Lipschitz extensions: functions near a statistic whose sensitivity is a given threshold.
 
 An extension E of a monotone statistic f is a function of a database and of a threshold D > 0, in
 units, with `E(D) <= f` and, for x' = x + one person, `0 <= E'(D) - E(D) <= D`: noise of size D

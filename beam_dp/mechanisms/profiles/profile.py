@@ -18,7 +18,7 @@ from beam_dp.mechanisms.numerics.user_functions import (
     People,
     ProfileFunction,
     check_callable,
-    check_lowest,
+    is_infinite,
     plain_number,
     removal_count,
 )
@@ -141,7 +141,8 @@ class GuardedProfile:
     def __post_init__(self) -> None:
         check_callable("GuardedProfile", "function", self.function)
         removal_count("GuardedProfile", "removals", self.removals)
-        check_lowest("GuardedProfile", self.lowest)
+        if not is_infinite(self.lowest):
+            checks.number("GuardedProfile", "lowest", self.lowest)
 
     def __reduce__(self) -> tuple[object, ...]:
         return GuardedProfile, (self.function, self.removals, self.lowest)  # checked on arrival

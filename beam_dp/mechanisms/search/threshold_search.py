@@ -31,10 +31,10 @@ _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 class ThresholdSearch(Paid):
     """Choose the first of the thresholds 1, 2, 3, 4, 6, 8, 12, ... that clips few people.
 
-    A threshold is the most that one person may count. An extension E is any function of a database
-    and a threshold D with, for x' = x + one person,
-    `0 <= E'(D) - E(D) <= D` (such as `lipschitz_extension.ProfileExtension`). The choice
-    is epsilon-DP ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
+    A Lipschitz extension E is any function of a database and a threshold D that has the sensitivity
+    D: for x' = x + one person, `0 <= E'(D) - E(D) <= D` (such as
+    `lipschitz_extension.ProfileExtension`). The choice is epsilon-DP ((epsilon^2 / 2)-zCDP for
+    `Budget.zcdp`) when one person is added or removed.
 
     With the mesh M = 16, a = 8 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j the j-th
     threshold (see `threshold_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r

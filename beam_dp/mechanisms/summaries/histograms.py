@@ -153,17 +153,17 @@ class Measure:
             values = integers.scale(numbers, self.unit).astype(np.float64)
             return np.minimum(self.outputs.indexes(values), self.outputs.size - 1)
         if self.sign:
-            return self._of_magnitudes(numbers)
+            return self._between_thresholds(numbers)
         side = np.where(np.asarray(numbers < 0, bool), len(self.thresholds) + 1, 0)
-        return self._of_magnitudes(abs(numbers)) + side
+        return self._between_thresholds(abs(numbers)) + side
 
-    def _of_magnitudes(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the bucket of each of these numbers above 0."""
+    def _between_thresholds(self, numbers: np.ndarray) -> np.ndarray:
+        """Return for each number how many thresholds are below it."""
         if numbers.dtype == object:
-            grid = np.array(self.thresholds, object)
-        else:
-            grid = np.array([y for y in self.thresholds if y < 1 << 63], np.int64)
-        return np.searchsorted(grid, numbers)
+            return np.searchsorted(np.array(self.thresholds, object), numbers)
+        # Numbers of 64 bits lie strictly between the sentinels: so far out, all edges are alike.
+        inside = [max(integers.LOWEST, min(integers.HIGHEST, each)) for each in self.thresholds]
+        return np.searchsorted(np.array(inside, np.int64), numbers)
 
 
 OPERATIONS = {"mean": "sum", "sum": "sum", "max": "max", "min": "min"}
@@ -200,11 +200,7 @@ class PersonBins(Measure):
 
     def buckets(self, numbers: np.ndarray) -> np.ndarray:
         """Return the bucket of each number."""
-        if numbers.dtype == object:
-            return np.searchsorted(np.array(self.thresholds, object), numbers)
-        # Numbers of 64 bits lie strictly between the sentinels: so far out, all edges are alike.
-        inside = [max(integers.LOWEST, min(integers.HIGHEST, each)) for each in self.thresholds]
-        return np.searchsorted(np.array(inside, np.int64), numbers)
+        return self._between_thresholds(numbers)
 
 
 def _numbers(table: Table, source: int) -> np.ndarray:
@@ -275,7 +271,8 @@ def summarise_people(
         if len(starts):
             whole = _directed(numbers, starts, measure) if measure.norm else None
             numbers = _largest(numbers, starts, measure.sign) if whole is None else whole
-        lines.append(_people_lines(measure, index, numbers))
+        nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
+        lines.append(_summary(measure, index, measure.buckets(numbers), nothing, nowhere))
     return reduce(concatenate(lines), measures)
 
 
@@ -360,11 +357,6 @@ def shares(numbers: np.ndarray, whole: np.ndarray, lengths: np.ndarray, steps: i
 def _bits(numbers: np.ndarray) -> np.ndarray:
     """Return so many bits that the numbers, from 0 on, surely have no more."""
     return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
-
-
-def _people_lines(measure: Measure, index: int, numbers: np.ndarray) -> Summary:
-    nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-    return _summary(measure, index, measure.buckets(numbers), nothing, nowhere)
 
 
 def _lines(table: Table, measure: Measure, index: int) -> Summary:

@@ -144,9 +144,7 @@ class PartitionView:
 
     def totals(self, measure: int) -> list[int]:
         """Return the exact total per partition."""
-        lines = self._places(measure)
-        sums = integers.sums_at(self._indexes[lines], self._summary.total[lines], self.size)
-        totals: list[int] = sums.tolist()
+        totals: list[int] = self.clipped(measure, np.full(self.size, integers.HIGHEST))[0].tolist()
         return totals
 
 

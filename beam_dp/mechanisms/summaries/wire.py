@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Table, names_of
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 
@@ -22,8 +22,6 @@ _LEFT_OUT = ("names", "hashes")
 
 MOST_BYTES = 2 << 20
 """The most bytes of an element that holds several lines."""
-
-Names = dict[tuple[int, int], bytes]
 
 
 class Sliced(Protocol):
@@ -64,7 +62,7 @@ def pack(lines: Table | Summary | Owned) -> bytes:
     columns = {
         name: _packed(column) for name, column in vars(lines).items() if name not in _LEFT_OUT
     }
-    names = _names_of(lines.names, lines.partition)
+    names = names_of(lines.partition, lines.names)
     return marshal.dumps((type(lines).__name__, names, columns), _FORMAT)
 
 
@@ -73,16 +71,6 @@ def unpack(blob: bytes) -> Any:
     kind, names, columns = marshal.loads(blob)
     unpacked = {name: _unpacked(column) for name, column in columns.items()}
     return _CLASSES[kind](**unpacked, names=names)
-
-
-def _names_of(names: Names, partition: np.ndarray) -> Names:
-    """Return the names of these partitions."""
-    if not names or not partition.shape[1]:
-        return {}
-    present = np.unique(np.ascontiguousarray(partition.T).view(f"V{8 * partition.shape[0]}"))
-    keys = np.frombuffer(present.tobytes(), np.uint64).reshape(-1, partition.shape[0])
-    pairs = [(first, second[0] if second else 0) for first, *second in keys.tolist()]
-    return {pair: names[pair] for pair in pairs if pair in names}
 
 
 def _packed(column: Any) -> Any:

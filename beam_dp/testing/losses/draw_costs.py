@@ -126,8 +126,8 @@ class Kind:
         law: the chances of all outcomes, of searches: these are places, and None.
         outcome: what came out, by what the method returned; `result` is the way back.
         counts: the argument that has the numbers; where it has none nothing is drawn.
-        leans: the least lean, up or down, with which its additive noise is on one side.
-        marked: whether what is drawn inside carries marks.
+        leans: the least lean, up or down, with which its additive noise is on one side; with 1 what
+            is drawn inside carries marks.
     """
 
     owner: type
@@ -139,7 +139,6 @@ class Kind:
     result: Callable[[Call, Any], Any] = lambda _, outcome: outcome
     counts: str = ""
     leans: int = 3
-    marked: bool = False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -489,10 +488,6 @@ def _of_node(call: Call) -> Law:
     return search_laws.law_of_node(call.owner, call.given["node"], call.given["candidates"])
 
 
-def _of_scan(call: Call) -> Law:
-    return search_laws.law_of_scan(call.owner)
-
-
 def _place(call: Call, stop: Stop | None) -> int | None:
     return stop and int(call.owner.lengths[: stop.run].sum()) + stop.passed
 
@@ -527,7 +522,6 @@ KINDS = [
         result=sums_of,
         counts="numbers",
         leans=1,
-        marked=True,
     ),
     Kind(
         JointNoise,
@@ -538,7 +532,6 @@ KINDS = [
         result=joint_noise_of,
         counts="totals",
         leans=1,
-        marked=True,
     ),
     Kind(
         HistogramNoise,
@@ -586,7 +579,7 @@ KINDS = [
         "stop",
         weigh_search,
         lambda call: (call.owner.rate, int(call.owner.lengths.sum())),
-        _of_scan,
+        lambda call: search_laws.law_of_scan(call.owner),
         _place,
         _stop,
     ),

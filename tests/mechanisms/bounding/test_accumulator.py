@@ -20,16 +20,8 @@ from beam_dp.mechanisms.bounding.bounder import MOST_DIFFERENT, Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.numerics import hashing
-from tests.mechanisms.bounding.test_bounder import random_rows
-from tests.reference import (
-    Row,
-    concatenate,
-    fields_in,
-    fields_of,
-    reference,
-    rows_in,
-    table_of,
-)
+from tests.mechanisms.bounding.test_bounder import check_settled, random_rows
+from tests.reference import Row, concatenate, table_of
 
 BOUNDS = [
     ContributionBounds(*limits) for limits in itertools.product((None, 1, 2), (None, 3), (None, 4))
@@ -65,7 +57,7 @@ def through(
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 def test_every_size_of_batch_and_store_settles_to_the_definition(bounds):
     generator = random.Random(str(bounds))
-    for trial in range(15):
+    for trial in range(10):
         keep_rows = trial % 3 == 2
         bounder = Bounder(bounds, () if keep_rows else FIELDS, b"%d" % trial, keep_rows)
         rows = random_rows(generator, 200, wide=trial % 2 == 0)
@@ -76,11 +68,7 @@ def test_every_size_of_batch_and_store_settles_to_the_definition(bounds):
         ]
         batch, held = generator.choice([(1, 1), (3, 5), (7, 30), (50, 20), (1000, 1000)])
         settled, most = through(bounder, tables, batch, held)
-        kept = reference(bounder, rows)
-        if keep_rows:
-            assert rows_in(settled) == kept
-        else:
-            assert fields_in(settled) == fields_of(bounder, kept)
+        check_settled(bounder, settled, rows)
         assert most <= held + batch
 
 
@@ -91,26 +79,25 @@ def collide(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     monkeypatch.setattr(hashing, "mix", lambda words, constant: real(words, constant) & kept)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("bounds", "lines"),
     [
         (ContributionBounds(3), 3),
-        (ContributionBounds(3, 2), 3 * MOST_DIFFERENT),
         (ContributionBounds(None, None, 5), 5 * MOST_DIFFERENT),
         (ContributionBounds(2, 3000), 2 * 3000),
     ],
 )
-def test_a_person_with_a_million_rows_takes_no_more_lines_than_are_bounded(bounds, lines):
+def test_a_person_with_many_rows_takes_no_more_lines_than_are_bounded(bounds, lines):
     generator = np.random.default_rng(1)
     bounder = Bounder(bounds, (Field(0, "sum"),), b"key")
-    accumulator = Accumulator(bounder, 1 << 17, 1 << 17)
+    accumulator = Accumulator(bounder, 1 << 16, 1 << 16)
     handed = []
     for _ in range(10):
-        partition = generator.integers(0, 10, (1, 10**5)).astype(np.uint64)
-        values = [generator.integers(0, 10**5, 10**5)]
+        partition = generator.integers(0, 10, (1, 20_000)).astype(np.uint64)
+        values = [generator.integers(0, 10**5, 20_000)]
         person = np.full_like(partition, 77)
-        handed += accumulator.add(Table(person, partition, np.ones(10**5, np.int64), values))
+        handed += accumulator.add(Table(person, partition, np.ones(20_000, np.int64), values))
     handed += accumulator.drain()
     assert sum(map(len, handed)) == lines
 
@@ -153,7 +140,7 @@ def test_hostile_rows_settle_to_the_definition_in_any_number_of_threads(
         tables = [table_of(shuffled[start : start + 9]) for start in range(0, len(rows), 9)]
         tables = [each for table in tables for each in (table_of([]), table)]
         settled, _ = through(bounder, tables, 20, 40, pool if threads > 1 else None)
-        assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
+        check_settled(bounder, settled, rows)
 
 
 def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):
@@ -178,7 +165,7 @@ def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):
 @pytest.mark.parametrize("words", [1, 2])
 def test_a_line_is_dropped_for_pairs_of_its_own_person_alone(words):
     """Many share a slot with somebody who is noted; of two words, also all bits of the hash."""
-    size, bounder = 1 << 17, Bounder(ContributionBounds(1), (), b"key")
+    size, bounder = 1 << 14, Bounder(ContributionBounds(1), (), b"key")
     person = np.arange(2 * size, dtype=np.uint64)[None]
     if words == 2:
         first, second = person // np.uint64(3), person % np.uint64(3)

@@ -1,6 +1,7 @@
 """DecimalGrid: what prints with few digits comes out as itself; look-ups and weights are exact."""
 
 import bisect
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -13,6 +14,12 @@ from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, default_valu
 from beam_dp.mechanisms.numerics.integers import Number
 
 UNIT = Fraction(1, 10**6)
+
+
+@functools.cache
+def listed() -> list[Number]:
+    """Return the values of the default grid, one by one."""
+    return list(default_values(UNIT))
 
 
 def rounded_up(grid: Candidates, value: float) -> Number:
@@ -38,7 +45,7 @@ def test_it_holds_all_decimals_of_few_digits_and_nothing_else(low, digits, decad
     assert float(grid.gap) == pytest.approx(float(least))
 
 
-@pytest.mark.parametrize("value", [5, 7, 0.25, 1950, -3.14, 0.000001, 1e18, 0.1, 1234, 99.99, 0])
+@pytest.mark.parametrize("value", [5, 0.25, 1950, -3.14, 0.000001, 1e18, 0])
 def test_numbers_that_people_use_come_out_as_themselves(value):
     grid = default_values(UNIT)
     assert grid[grid.index(value)] == value
@@ -54,26 +61,19 @@ def test_what_lies_between_is_rounded_up():
 
 
 def test_all_look_ups_are_those_of_bisection():
-    grid = default_values(UNIT)
-    listed = list(grid)
-    assert listed == sorted(set(listed)) and len(listed) == grid.size == 380_001
-    random = np.random.default_rng(1)
+    grid, random = default_values(UNIT), np.random.default_rng(1)
+    every = np.array(listed())
+    assert (np.diff(every) > 0).all() and len(every) == grid.size == 380_001
     floats = random.choice([-1, 1], 500) * 10 ** random.uniform(-9, 22, 500)
-    near = np.nextafter(np.array(random.choice(listed, 500)), random.choice([-9e99, 9e99], 500))
-    for values in (floats, near, random.choice(listed, 500), [math.inf, -math.inf]):
-        expected = [bisect.bisect_left(listed, value) for value in np.asarray(values).tolist()]
-        assert grid.indexes(np.asarray(values)).tolist() == expected
+    near = np.nextafter(random.choice(every, 500), random.choice([-9e99, 9e99], 500))
+    # Ints from 2^53 on need not be floats.
+    ints = [[wide, -wide, 5, wide - 1] for wide in (2**53 + 1, 2**62, 10**18)]
+    for values in (floats, near, random.choice(every, 500), [math.inf, -math.inf], *ints):
+        array = np.asarray(values)
+        expected = [bisect.bisect_left(listed(), value) for value in array.tolist()]
+        assert grid.indexes(array).tolist() == expected
+        assert [grid.index(value) for value in array[:4].tolist()] == expected[:4]
     assert grid.indexes([math.nan])[0] == grid.size
-
-
-@pytest.mark.parametrize("wide", [2**53 + 1, 2**62, 10**18])
-def test_ints_that_are_no_floats_are_looked_up_exactly(wide):
-    grid = default_values(UNIT)
-    listed = list(grid)
-    values = np.array([wide, -wide, 5, wide - 1], np.int64)
-    expected = [bisect.bisect_left(listed, value) for value in values.tolist()]
-    assert grid.indexes(values).tolist() == expected
-    assert [grid.index(value) for value in values.tolist()] == expected
 
 
 @pytest.mark.sampled(6)
@@ -120,32 +120,27 @@ def between(low, high) -> Candidates:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_known_bounds_are_the_ends_and_decimals_between_are_kept(low, high):
-    grid, every = between(low, high), np.array(list(default_values(UNIT)))
-    values = np.array(list(grid))
+    grid, every = between(low, high), np.array(listed())
+    values = grid.floors
     assert (np.diff(values) > 0).all() and len(values) == grid.size
     first, last = (-1e18 if low is None else low), (1e18 if high is None else high)
-    assert (values[0], values[-1]) == (first, last)
+    assert (grid[0], grid[-1]) == (values[0], values[-1]) == (first, last)
     inside = every[(every >= first) & (every <= last)]
     assert np.isin(inside, values).all()
     assert Fraction(float(np.diff(values).min())) == grid.gap
     assert rounded_up(grid, first) == first and rounded_up(grid, 2e18) == last
+    before = grid.weight_before(np.arange(grid.size + 1))
+    assert before[0] == 0 and (np.diff(before) > 0).all()
+    for i in (0, 1, grid.size // 2, grid.size - 1):
+        assert grid.index_at(int(before[i])) == grid.index_at(int(before[i + 1]) - 1) == i
 
 
 def test_two_bounds_have_even_steps_between():
     narrow = between(1_000_000, 1_000_100)
     assert {1_000_000.1, 1_000_050, 1_000_099.9} <= set(narrow)
     assert narrow.size == 1001
-    wide = set(between(0, 120))
-    assert {0.1, 77.7, 119.9, 0.000001, 0.01234} <= wide
-
-
-@pytest.mark.parametrize(("low", "high"), BOUNDS)
-def test_weights_between_bounds_are_positive_and_found_again(low, high):
-    grid = between(low, high)
-    before = grid.weight_before(np.arange(grid.size + 1))
-    assert before[0] == 0 and (np.diff(before) > 0).all()
-    for i in (0, 1, grid.size // 2, grid.size - 1):
-        assert grid.index_at(int(before[i])) == grid.index_at(int(before[i + 1]) - 1) == i
+    wide = between(0, 120).floors
+    assert np.isin([0.1, 77.7, 119.9, 0.000001, 0.01234], wide).all()
 
 
 def test_half_of_the_weight_between_two_bounds_is_that_of_the_distance():

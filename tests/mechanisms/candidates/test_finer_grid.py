@@ -44,17 +44,18 @@ def between(grid: DecimalGrid) -> list[float]:
 
 @pytest.mark.parametrize("grid", SMALL, ids=repr)
 def test_it_has_all_numbers_of_four_digits_more_and_nothing_else(grid):
-    values = [grid[i] for i in indexes_of(grid)]
-    assert values == between(grid.grid)
-    assert values == sorted(set(values))
+    places = indexes_of(grid)
+    values = grid._values(np.array(places)).tolist()
+    assert values == between(grid.grid) == sorted(set(values))
+    assert [grid[i] for i in places[::97]] == values[::97]
     mirrored = grid.mirrored()
-    assert [-mirrored[i] for i in indexes_of(mirrored)][::-1] == values
+    assert (-mirrored._values(np.array(indexes_of(mirrored)))[::-1]).tolist() == values
 
 
 @pytest.mark.parametrize("grid", SMALL, ids=repr)
 def test_look_ups_are_those_of_bisection(grid):
     places = indexes_of(grid)
-    values = [grid[i] for i in places]
+    values = grid._values(np.array(places)).tolist()
     random = np.random.default_rng(2)
     asked = [*random.uniform(-1500, 3000, 300), *random.choice(values, 100), 1e9, -1e9]
     expected = [
@@ -81,7 +82,7 @@ def test_neighbours_are_far_nearer_than_those_of_four_digits():
 
 @pytest.mark.parametrize("grid", [*SMALL, WHOLE], ids=repr)
 def test_a_cell_weighs_as_its_candidate_and_most_is_the_candidates_own(grid):
-    cells = np.unique(np.random.default_rng(4).integers(0, grid.grid.size, 40))
+    cells = np.unique(np.random.default_rng(4).integers(0, grid.grid.size, 20))
     coarse = np.diff(grid.grid.weight_before(np.arange(grid.grid.size + 1)))
     for cell in cells.tolist():
         ends = np.arange(cell * 10_000, (cell + 1) * 10_000 + 1)
@@ -107,7 +108,7 @@ def test_a_weight_and_a_slot_fall_on_the_index_that_has_them(grid):
         (grid.slots_before, grid.index_of_slot),
     ):
         [whole] = before(np.array([grid.size])).tolist()
-        for amount in [0, whole - 1, *random.integers(0, whole, 300).tolist()]:
+        for amount in [0, whole - 1, *random.integers(0, whole, 60).tolist()]:
             first, last = before(np.array([at(amount), at(amount) + 1])).tolist()
             assert first <= amount < last
 

@@ -432,7 +432,7 @@ def of_people(people: list[int], clip: float) -> Losses:
 
 
 @pytest.mark.parametrize("power", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("clip", [4.0, 16.0])
+@pytest.mark.parametrize("clip", [8.0, 16.0])
 def test_sums_that_grow_by_a_power_of_the_norm_are_found_by_their_total(power, clip):
     """Power 1: with n^2 rows in as many partitions the norm is n. 0: all are in one partition."""
     losses = of_people([400, 100, 50, 20, 5], clip)
@@ -450,6 +450,15 @@ def test_sums_that_grow_by_a_power_of_the_norm_are_found_by_their_total(power, c
     sums = loss.sums(values)
     assert loss.given_back(values, sums).sum() == pytest.approx(lost * given)
     assert (loss.widths(values, sums)[1] - 3).sum() >= min(1.5 * lost * most, 49 * lost * most)
+
+
+def test_people_far_above_the_clip_are_taken_to_be_in_no_more_partitions():
+    near, far = (of_people(people, 2.0) for people in ([400, 90, 9, 0, 0], [400, 90, 0, 0, 9]))
+    made = [
+        ClippingLoss(3, 2, 1, (0, 0), (9, 9), 9, 580, 2, each.by_norm()) for each in (near, far)
+    ]
+    near, far = (each._sum_of_norm(700)[1] for each in made)
+    assert near == pytest.approx(far) and near > 1.2
 
 
 def test_of_the_tail_of_a_shared_clip_less_is_taken_to_be_unseen():

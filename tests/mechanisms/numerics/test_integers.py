@@ -25,7 +25,7 @@ def column(values: list[int], wide: bool = False) -> np.ndarray:
     return found if wide else integers.narrow(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(values=COLUMNS, wide=st.booleans())
 def test_the_forms_hold_the_same_values(values, wide):
     found = column(values, wide)
@@ -39,33 +39,23 @@ def test_a_narrow_column_leaves_room_for_a_sum_of_two():
     assert column([1 << 62]).dtype == column([-(1 << 62)]).dtype == object
 
 
-@settings(max_examples=200, deadline=None)
-@given(values=COLUMNS, data=st.data())
-def test_segment_sums_are_those_of_integers(values, data):
+@settings(max_examples=100, deadline=None)
+@given(values=st.one_of(COLUMNS, INT64), data=st.data())
+def test_sums_are_those_of_integers(values, data):
+    """Of segments, of all up to a place, and by an index."""
     starts = sorted({0, *data.draw(st.sets(st.integers(0, max(0, len(values) - 1))))})
     starts = starts if values else []
     ends = [*starts[1:], len(values)] if values else []
     sums = integers.segment_sums(column(values), np.array(starts, np.int64))
     assert sums.tolist() == [sum(values[a:b]) for a, b in zip(starts, ends, strict=True)]
-
-
-@settings(max_examples=200, deadline=None)
-@given(values=st.one_of(COLUMNS, INT64))
-def test_running_sums_are_those_of_integers(values):
     expected = [sum(values[: place + 1]) for place in range(len(values))]
     assert integers.running_sums(column(values)).tolist() == expected
-
-
-@settings(max_examples=200, deadline=None)
-@given(values=st.one_of(COLUMNS, INT64), data=st.data())
-def test_sums_at_places_are_those_of_integers(values, data):
     places = [data.draw(st.integers(0, 3)) for _ in values]
     expected = [sum(v for v, at in zip(values, places, strict=True) if at == n) for n in range(4)]
-    sums = integers.sums_at(np.array(places, np.int64), column(values), 4)
-    assert sums.tolist() == expected
+    assert integers.sums_at(np.array(places, np.int64), column(values), 4).tolist() == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.one_of(SMALL, EDGES, WIDE), st.one_of(SMALL, EDGES)), max_size=5),
     wide=st.booleans(),
@@ -103,7 +93,7 @@ def test_the_sentinels_are_outside_of_all_values():
     assert np.maximum.reduce(mixed) == integers.WIDEST - 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(values=st.lists(st.integers(-(1 << 191), (1 << 191) - 1), max_size=6))
 def test_limbs_hold_every_sum_of_values(values):
     limbs = integers.to_limbs(column(values, wide=True))
@@ -118,7 +108,7 @@ def test_the_magnitude_is_an_upper_bound():
     assert integers.magnitude(values) <= (9 * ((1 << 53) + 1) + 7) * (1 + 1e-8)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(values=COLUMNS, power=st.integers(0, 250), wide=st.booleans())
 def test_quotients_are_rounded_down_for_divisors_of_any_size(values, power, wide):
     found = integers.divide(column(values, wide), 1 << power)

@@ -53,7 +53,7 @@ def test_whoever_proposes_the_cell_is_that_of_the_value(way, kind, monkeypatch):
     monkeypatch.setattr(packing_program, "refined", WAYS[way])
     for roles in (1, 2, 4):
         generator = np.random.default_rng(roles)
-        for _ in range(5):
+        for _ in range(3):
             packing = some_packing(generator, kind, roles)
             parts = value_of(packing) * 32 - float(packing_program.EDGE)
             assert abs(parts - round(parts)) > 1e-6
@@ -76,7 +76,7 @@ def rounds_of(packing, count=6):
 def test_a_round_brings_the_bounds_closer_by_many_bits(kind, solvers, monkeypatch):
     monkeypatch.setattr(packing_program, "SOLVERS", solvers)
     generator = np.random.default_rng(1)
-    for _ in range(15):
+    for _ in range(5):
         packing = some_packing(generator, kind)
         rounds, value = rounds_of(packing), value_of(packing)
         for bounds in rounds:
@@ -165,7 +165,7 @@ def test_a_solver_that_may_take_few_pivots_gets_more_until_it_is_done(monkeypatc
 
 def test_the_bounds_of_a_flow_meet_on_the_value():
     generator = np.random.default_rng(1)
-    for _ in range(100):
+    for _ in range(30):
         packing = some_packing(generator, "values", 1)
         found = packing.bounds(*packing_program.guess(packing), 0)
         assert found.low == found.high == pytest.approx(value_of(packing), abs=1e-9)

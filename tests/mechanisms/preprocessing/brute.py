@@ -55,40 +55,14 @@ def preprocessed(f, people, sensitivities, empty):
     return Fraction(found[-1], whole)
 
 
-WHOLE = 420**2
-"""Of up to 7 people every statistic is a whole number of 1 / WHOLE."""
+def in_steps(statistic, values):
+    """Return g in steps, by all subsets."""
 
+    def stepped(some):
+        return STATISTICS[statistic.statistic](some) * statistic.resolution
 
-def in_parts(name, rows):
-    """Return the statistic of each row of ascending Python integers, times WHOLE."""
-    count = rows.shape[1]
-    if name in ("maximum", "minimum"):
-        return rows[:, -1 if name == "maximum" else 0] * WHOLE
-    if name == "median":
-        return (rows[:, (count - 1) // 2] + rows[:, count // 2]) * (WHOLE // 2)
-    if name == "trimmed_mean":
-        cut = math.floor(TRIM * count)
-        rows, count = rows[:, cut : count - cut], count - 2 * cut
-    total = rows.sum(axis=1)
-    if "mean" in name:
-        return total * (WHOLE // count)
-    squares = count * (rows * rows).sum(axis=1) - total * total
-    return squares * (WHOLE // count**2)
-
-
-def stepped(statistic, rows):
-    """Return g in steps of databases of one size up to 7 (rows), by all their subsets at once."""
-    places, rows = range(rows.shape[1]), rows.astype(object)
-    step = statistic.sensitivity * WHOLE
-    found = [np.full(len(rows), statistic.empty * WHOLE, object)]
-    for mask in range(1, 1 << rows.shape[1]):
-        here = [i for i in places if mask >> i & 1]
-        less = [found[mask & ~(1 << i)] for i in here]
-        high, low = np.minimum.reduce(less) + step, np.maximum.reduce(less) - step
-        assert (low <= high).all()
-        wanted = in_parts(statistic.statistic, np.sort(rows[:, here])) * statistic.resolution
-        found.append(np.maximum(np.minimum(wanted, high), low))
-    return found[-1] // WHOLE
+    deltas = [statistic.sensitivity] * len(values)
+    return math.floor(preprocessed(stepped, values, deltas, statistic.empty))
 
 
 def by_windows(f, values, sensitivity, empty):

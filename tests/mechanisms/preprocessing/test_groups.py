@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.preprocessing import groups, variances, windows
+from beam_dp.mechanisms.preprocessing import variances, windows
 from beam_dp.mechanisms.preprocessing.groups import PreprocessedStatistic, noisy
 from tests.mechanisms.preprocessing import brute
 from tests.sizes import tries as sized
@@ -25,34 +25,22 @@ def releases(name, seed):
         yield PreprocessedStatistic(name, sensitivity, empty, resolution, brute.TRIM), generator
 
 
-def wrong(name, count, seed):
-    """Return on how many of `count` databases g is not that of the brute force."""
-    mistakes = 0
-    for statistic, generator in releases(name, seed):
-        databases = [brute.database(generator, 7) for _ in range(count // RELEASES)]
-        found = statistic.values(*brute.columns(databases))
-        sizes = np.array([len(values) for values in databases])
-        for size in np.unique(sizes):
-            alike = np.flatnonzero(sizes == size)
-            rows = np.array([databases[place] for place in alike], np.int64).reshape(
-                len(alike), size
-            )
-            mistakes += int((found[alike] != brute.stepped(statistic, rows)).sum())
-    return mistakes
-
-
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", brute.STATISTICS)
-@sized(1_000, 5_000)
-def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):
-    assert wrong(name, tries, 1) == 0
+@sized(15, 40)
+def test_g_is_that_of_all_subsets(name, tries):
+    """Of so many databases of up to 6 people for each of ten sets of parameters."""
+    for statistic, generator in releases(name, 1):
+        databases = [brute.database(generator, 6) for _ in range(tries)]
+        found = statistic.values(*brute.columns(databases))
+        assert found.tolist() == [brute.in_steps(statistic, values) for values in databases]
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["mean", "median", "trimmed_mean", "maximum"])
 def test_g_of_longer_databases_is_that_of_all_windows(name):
     for statistic, generator in releases(name, 2):
-        databases = [brute.database(generator, 60) for _ in range(6)]
+        databases = [brute.database(generator, 60) for _ in range(3)]
         found = statistic.values(*brute.columns(databases))
         exact = [exactly(name, statistic, values) for values in databases]
         assert found.tolist() == exact
@@ -69,7 +57,7 @@ def exactly(name, statistic, values):
 
 def test_the_search_for_the_best_window_misses_none():
     generator = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(30):
         values = sorted([0, *brute.database(generator, 300)])
         n, resolution = len(values), 1 << 20
         price = math.ceil(brute.variance(values) * resolution * math.exp(generator.uniform(-8, 1)))
@@ -85,7 +73,7 @@ def test_the_search_for_the_best_window_misses_none():
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_one_person_moves_each_of_thousands_of_neighbours_by_at_most_delta(name):
     for statistic, generator in releases(name, 4):
-        size, count = (12, 1_000) if generator.random() < 0.9 else (300, 100)
+        size, count = (12, 500) if generator.random() < 0.9 else (300, 50)
         databases = [[*brute.database(generator, size), 0] for _ in range(count)]
         gone = [int(generator.integers(len(values))) for values in databases]
         less = [
@@ -129,20 +117,9 @@ def differing(count, seed, most=40):
     return mistakes
 
 
-@sized(300, 2_000)
-def test_a_saddle_and_walks_find_the_g_of_all_windows_of_2000_databases(tries):
+@sized(150, 800)
+def test_a_saddle_and_walks_find_the_g_of_all_windows(tries):
     assert differing(tries, 12) == 0
-
-
-def test_walks_with_another_delta_are_noticed(monkeypatch):
-    true = windows.Staircases.__init__
-
-    def broken(self, *given):
-        true(self, *given)
-        self._step += 1
-
-    monkeypatch.setattr(windows.Staircases, "__init__", broken)
-    assert differing(50, 12) > 0
 
 
 def test_wide_integers_and_narrow_ones_give_the_same():
@@ -196,17 +173,6 @@ def test_nobody_one_person_and_equal_values(name):
     assert statistic.values(units[:0], np.array([0, 0])).tolist() == [empty]
 
 
-def test_a_lower_bound_in_place_of_g_is_noticed(monkeypatch):
-    monkeypatch.setattr(groups, "settled", lambda *given: windows.bounds(*given)[0] - 1)
-    assert wrong("mean", 300, 7) > 0
-
-
-def test_a_search_that_bounds_ranges_of_sizes_too_high_is_noticed(monkeypatch):
-    true = variances._bound
-    monkeypatch.setattr(variances, "_bound", lambda *given: 2 * true(*given))
-    assert wrong("variance", 300, 9) > 0
-
-
 def test_a_delta_near_2_to_the_63_wraps_nowhere() -> None:
     """One person moved g by 506 Delta where found + gone * Delta was computed in 64 bits."""
     delta = (2**63 - 1) // 254
@@ -221,12 +187,12 @@ def test_a_delta_near_2_to_the_63_wraps_nowhere() -> None:
 
 
 def test_noise_of_a_release_has_the_scale_of_delta():
-    # b = 2: P(X = 0) = tanh(1 / (2 b)) = 0.245; 4000 draws: 2 exp(-2 * 4000 * 0.06^2) = 6e-13.
+    # b = 2: P(X = 0) = tanh(1 / (2 b)) = 0.245; 2000 draws: 2 exp(-2 * 2000 * 0.085^2) = 6e-13.
     statistic = PreprocessedStatistic("mean", 2)
-    given = np.ones(4000, np.int64), np.arange(4001)
+    given = np.ones(2000, np.int64), np.arange(2001)
     drawn = noisy(statistic, *given, Budget(1.0))
-    assert abs((drawn == 1).mean() - math.tanh(1 / 4)) < 0.06
+    assert abs((drawn == 1).mean() - math.tanh(1 / 4)) < 0.085
     # Variance 2^2 / (2 * 0.5) = 4: P(X = 0) is 1 / sum_k e^(-k^2 / 8).
     gaussian = noisy(statistic, *given, Budget.zcdp(0.5))
     chance = 1 / sum(math.exp(-k * k / 8) for k in range(-60, 61))
-    assert abs((gaussian == 1).mean() - chance) < 0.06
+    assert abs((gaussian == 1).mean() - chance) < 0.085

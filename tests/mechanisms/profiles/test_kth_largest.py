@@ -38,25 +38,17 @@ def lines(random, people: int, most: int = 14, buckets: int = 8):
 
 def test_every_profile_is_that_of_the_best_removals():
     random = np.random.default_rng(1)
-    wrong = 0
-    for _ in range(300):
+    for _ in range(100):
         people, buckets, counts = lines(random, 6)
         k, removals = int(random.integers(1, counts.sum() + 3)), int(random.integers(0, 8))
         expected = brute(people, buckets, counts, k, removals)
         assert kth_profiles.profile(people[None], buckets, counts, k, removals) == expected
-        # The broken twin takes every line for a person of its own.
-        wrong += (
-            kth_profiles.profile(np.arange(len(people))[None], buckets, counts, k, removals)
-            != expected
-        )
-    assert wrong > 50
 
 
-@sized(800, 10_000)
+@sized(250, 3_000)
 def test_one_person_more_interlaces(tries):
     # Of neighbours: B'[r + 1] <= B[r] <= B'[r].
     random = np.random.default_rng(2)
-    wrong = 0
     for _ in range(tries):
         people, buckets, counts = lines(random, 6, 20)
         k = int(random.integers(1, 12))
@@ -65,18 +57,12 @@ def test_one_person_more_interlaces(tries):
         without = kth_profiles.profile(people[None, kept], buckets[kept], counts[kept], k, 5)
         assert all(a <= b for a, b in zip(without, with_person, strict=True))
         assert all(a <= b for a, b in zip(with_person[1:], without[:-1], strict=True))
-        # The broken twin removes rows, not people.
-        rows = np.repeat(np.arange(len(people)), counts)
-        twin = kth_profiles.profile(
-            np.arange(len(rows))[None], buckets[rows], np.ones_like(rows), k, 5
-        )
-        wrong += any(a > b for a, b in zip(twin[1:], without[:-1], strict=True))
-    assert wrong > tries // 10
 
 
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("skew", [1.2, 2.0])
-@pytest.mark.parametrize("k", [1, 50, 100_000, 199_999, 200_001])
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(
+    ("skew", "k"), [(1.2, 1), (2.0, 50), (1.2, 100_000), (2.0, 199_999), (1.2, 200_001)]
+)
 def test_large_partitions_meet_the_definition_of_the_loss(skew, k):
     # B[r] is the first y where what is above, without the r largest people, is below k.
     random = np.random.default_rng(3)

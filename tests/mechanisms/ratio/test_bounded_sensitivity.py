@@ -14,7 +14,7 @@ from beam_dp.mechanisms.ratio.mechanisms import GridLaplace, shares
 BUDGET = Budget(Fraction(1), Fraction(1, 1000))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), 1, Fraction(9, 8), 2, 3, 100, 10**6])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), 1, Fraction(9, 8), 10**6])
 def test_the_grid_is_finer_than_the_noise(epsilon) -> None:
     grid = GridLaplace(Fraction(epsilon))
     assert grid.resolution & (grid.resolution - 1) == 0

@@ -35,18 +35,16 @@ def failure(first: float, second: float, tau: int, theta: int, queries: int) -> 
     return float(1 - (-math.expm1(-first)) * (np.exp(-first * r) @ right))
 
 
-@pytest.mark.sampled(19)
-@pytest.mark.parametrize("n", [2, 5, 1000, 2**20])
-@pytest.mark.parametrize("epsilon", [0.3, 1, 5])
-@pytest.mark.parametrize("beta", [1e-6, 0.05, 0.5])
+@pytest.mark.parametrize("n", [2, 1000, 2**20])
+@pytest.mark.parametrize(("epsilon", "beta"), [(0.3, 1e-6), (1, 0.05), (5, 0.5)])
 def test_the_failure_formula_is_at_most_beta(n, epsilon, beta):
     found = AboveThreshold(Budget(epsilon), beta)._thresholds(n)
     tau = found.shift + 1 - found.theta
     assert failure(float(found.first), float(found.second), tau, found.theta, n - 1) <= beta
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(0.1), Fraction(1, 3), Fraction(10**400)])
-@pytest.mark.parametrize("n", [2, 3, 2**64, 2**2000])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(10**400)])
+@pytest.mark.parametrize("n", [2, 2**2000])
 def test_the_budget_is_never_exceeded(epsilon, n):
     pure = AboveThreshold(Budget(epsilon))._thresholds(n)
     assert 0 < pure.first and 0 < pure.second and pure.first + pure.second <= epsilon

@@ -22,7 +22,7 @@ SEARCHES = [
 ]
 # alpha - 1 from 1e-6 to 1e9; the least order, KL, is looked at apart.
 TILTS = np.logspace(-6, 9, 3_001)
-TABLES = [(rho, error) for rho in (1e-5, 1e-3, 0.03, 0.5, 4.0) for error in (1e-9, 1e-3, 0.05)]
+TABLES = [(1e-5, 1e-3), (1e-3, 0.05), (0.03, 1e-9), (0.5, 1e-3), (4.0, 0.05)]
 
 
 class NoNoise(Noise):
@@ -35,14 +35,13 @@ class NoNoise(Noise):
         return bound(64)[0] >= Fraction(1, 2)
 
 
-@pytest.mark.sampled(26)
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64])
 @pytest.mark.parametrize("search", SEARCHES)
-def test_without_noise_every_candidate_can_be_found(n, search):
+def test_without_noise_every_candidate_can_be_found(search):
     # Also the lowest one: a search that starts at lo = 0 never returns it.
-    for place in range(n):
-        losses = [9999] * place + [0] * (n - place)
-        assert search.choose(*profile_of(losses, 9998), NoNoise()) == place
+    for n in (2, 3, 5, 8):
+        for place in range(n):
+            losses = [9999] * place + [0] * (n - place)
+            assert search.choose(*profile_of(losses, 9998), NoNoise()) == place
 
 
 @pytest.mark.parametrize(("search", "rate"), [(SEARCHES[0], 0.75), (SEARCHES[2], math.sqrt(1e-6))])
@@ -92,21 +91,15 @@ def worst(answer: binary.BitAnswer) -> float:
     return max(max(divergence(p, q), divergence(q, p)) for p, q in pairs)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("rho", "error"), TABLES)
 def test_neighbouring_coins_are_private_for_every_order(rho, error):
     assert worst(answer_of(rho, error)) <= rho * (1 + 1e-9)
-
-
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize(("rho", "error"), TABLES)
-def test_the_check_of_privacy_notices_a_tenth(rho, error):
     # The broken twin: built for 10% more, and for 13% at large rho. So the coins waste less.
     assert worst(answer_of(rho * (1.1 if rho < 0.5 else 1.13), error)) > rho
 
 
-@pytest.mark.parametrize("alpha", [2, 3, 7, 20, 64])
-@pytest.mark.parametrize("rho", [1e-3, 0.03, 0.5])
+@pytest.mark.parametrize(("rho", "alpha"), [(1e-3, 64), (0.03, 7), (0.5, 2)])
 def test_integer_orders_in_exact_rationals(rho, alpha):
     tails = [Fraction(tail) for tail in answer_of(rho, 1e-3).tails]
     allowed = exp_interval(Fraction(alpha * (alpha - 1)) * Fraction(rho), 256)[0]

@@ -8,16 +8,11 @@ import pytest
 
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search import exponential
+from tests.mechanisms.search.test_searches import distance
 
 SIZE = 20_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0244.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
-
-
-def distance(drawn: list[int], chances: list[float]) -> float:
-    """Return sup |F_n - F| for values 0, 1, ... with these chances."""
-    counts = np.bincount(drawn, minlength=len(chances))
-    return float(np.abs(np.cumsum(counts) / len(drawn) - np.cumsum(chances)).max())
 
 
 def test_draw_below_is_uniform():

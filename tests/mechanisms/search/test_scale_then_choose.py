@@ -22,10 +22,10 @@ SPREADS = {
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("bits", [20, 64, 1030])
+@pytest.mark.parametrize("bits", [20, 1030])
 @pytest.mark.parametrize("name", SPREADS)
 def test_the_shift_is_kept_whatever_the_profile_looks_like(bits, name):
-    # beta = 1e-12: a failure in 14 x 8 choices has a probability of about 1e-10.
+    # beta = 1e-12: a failure in 14 x 7 choices has a probability of about 1e-10.
     search = ScaleThenChoose(Budget(1, 1e-6), 1e-12)
     candidates = Candidates.linear(0, 2**bits - 1, 1)
     shift = search.shift(candidates.size)

@@ -8,7 +8,6 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import (
     AboveThreshold,
@@ -18,21 +17,11 @@ from beam_dp.mechanisms.search import (
 )
 from tests import laws
 
-SIZE = 4_000
-# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
+SIZE = 2_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0770.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 KINDS = [AboveThreshold, ExponentialMechanism, NoisyBinarySearch]
 TINY_RHO = Budget.zcdp(1e-6)  # no table of coins is so long: Laplace noise
-
-
-class CountingNoise(Noise):
-    """The true noise, counting the words that were drawn."""
-
-    drawn = 0
-
-    def words(self, size):
-        CountingNoise.drawn += size
-        return super().words(size)
 
 
 def profile_of(losses, cap: int) -> tuple[Profile, Candidates]:
@@ -52,7 +41,6 @@ SHIFTS = [
     (AboveThreshold, Budget(1), {8: 21, 16: 30, 20: 34, 32: 45, 64: 74}),
     (AboveThreshold, Budget(0.1), {8: 217, 10: 238, 16: 300, 20: 341, 32: 455, 64: 742}),
     (AboveThreshold, Budget.zcdp(0.5), {8: 17, 16: 24, 64: 65}),
-    (AboveThreshold, Budget.zcdp(0.05), {8: 54, 16: 78, 64: 208}),
     (AboveThreshold, Budget.zcdp(0.005), {8: 172, 16: 248, 64: 657}),
     (ExponentialMechanism, Budget(1), {8: 31, 16: 53, 32: 97, 64: 187}),
     (ExponentialMechanism, Budget(0.1), {8: 311, 16: 533, 32: 977, 64: 1865}),
@@ -61,7 +49,6 @@ SHIFTS = [
     (NoisyBinarySearch, Budget(1), {8: 70, 16: 162, 32: 368, 64: 824}),
     (NoisyBinarySearch, Budget(0.1), {8: 698, 16: 1616, 32: 3676, 64: 8238}),
     (NoisyBinarySearch, Budget.zcdp(0.5), {8: 12, 16: 18, 64: 43}),
-    (NoisyBinarySearch, Budget.zcdp(0.05), {8: 37, 16: 58, 64: 135}),
     (NoisyBinarySearch, Budget.zcdp(0.005), {8: 117, 16: 183, 64: 428}),
     (ScaleThenChoose, Budget(1, 1e-6), {20: 287, 64: 297, 1024: 321}),
     (ScaleThenChoose, Budget(0.1, 1e-6), {20: 2999, 64: 3098, 1024: 3334}),
@@ -120,17 +107,14 @@ def test_the_cap_is_enough(search, part):
     assert sum(abs(a - b) for a, b in zip(whole, short, strict=True)) > 1e-9
 
 
-@pytest.mark.parametrize("search", [*DRAWN, NoisyBinarySearch(TINY_RHO)])
+@pytest.mark.parametrize("search", [*DRAWN[::2], NoisyBinarySearch(TINY_RHO)])
 def test_one_candidate_is_returned_for_nothing(search):
     profile, one = Profile([3, 2]), Candidates.of([7])
-    CountingNoise.drawn = 0
-    assert search.choose(profile, one, CountingNoise()) == 7
-    assert (search.shift(1), search.cap(1), laws.distribution(search, profile, one)) == (
-        0,
-        0,
-        [1.0],
-    )
-    assert CountingNoise.drawn == 0
+    assert search.choose(profile, one, None) == 7  # without noise nothing can be drawn
+    assert (search.shift(1), search.cap(1)) == (0, 0)
+    assert laws.distribution(search, profile, one) == [1.0]
+    assert pickle.loads(pickle.dumps(search)) == search
+    assert search != type(search)(search.budget, 0.01)
 
 
 EXTREME = [Budget(10**400), Budget(2.0**-50), Budget.zcdp(2.0**-128), Budget.zcdp(2.0**40)]
@@ -151,28 +135,11 @@ def test_extreme_budgets_and_sets_work(search):
         assert found in (3, 4, 5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_cost_is_the_budget_without_delta(kind):
-    assert kind(Budget(1, 1e-6)).cost == Budget(1)
-    assert kind(Budget.zcdp(0.5)).cost == Budget.zcdp(0.5)
-    assert kind(Budget(1, 1e-6)).shift(1000) == kind(Budget(1)).shift(1000)
-    assert ScaleThenChoose(Budget(1, 1e-6)).cost == Budget(1, 1e-6)
-
-
-@pytest.mark.parametrize("search", DRAWN)
-def test_searches_travel_by_pickle(search):
-    assert pickle.loads(pickle.dumps(search)) == search
-    assert search != type(search)(search.budget, 0.01)
-
-
 WRONG = [
     (lambda kind, _: kind(1.0), TypeError, "budget must be a Budget, not 1.0"),
     (lambda kind, budget: kind(budget, 0), ValueError, "beta must be above 0 and below 1, not 0"),
-    (lambda kind, budget: kind(budget, 1.5), ValueError, "beta must be above 0 and below 1"),
-    (lambda kind, budget: kind(budget, math.nan), ValueError, "beta must be finite"),
     (lambda kind, budget: kind(budget, "x"), TypeError, "beta must be a real number"),
     (lambda kind, budget: kind(budget).shift(0), ValueError, "n must be an int of at least 1"),
-    (lambda kind, budget: kind(budget).shift(2.0), TypeError, "n must be an int of at least 1"),
     (lambda kind, budget: kind(budget).cap(True), TypeError, "n must be an int of at least 1"),
 ]
 
@@ -186,6 +153,7 @@ def test_wrong_calls_are_refused(kind, make, error, message):
 
 
 @pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(1)])
-def test_scale_then_choose_needs_a_delta(budget):
+def test_scale_then_choose_needs_a_delta_and_spends_it(budget):
+    assert ScaleThenChoose(Budget(1, 1e-6)).cost == Budget(1, 1e-6)
     with pytest.raises(ValueError, match=r"have an epsilon and a delta above 0.*Write Budget\("):
         ScaleThenChoose(budget)

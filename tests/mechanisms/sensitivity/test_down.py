@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.sensitivity import down_sensitivity
-from beam_dp.mechanisms.sensitivity.monotone import Monotone
 
 
 def distinct(people):
@@ -61,17 +59,8 @@ def test_differences_of_mixed_numbers_are_exact(values, expected):
     assert down_sensitivity(lambda people: values[not people], [()]) == expected
 
 
-def test_a_wrong_end_of_the_profile_is_noticed(monkeypatch):
-    # The mutant: the profile is read one place too late.
-    late = Monotone.profile
-    monkeypatch.setattr(Monotone, "profile", lambda self, k: Profile(late(self, k + 1).values[1:]))
-    people = ((1,), (4,), (2,))
-    assert down_sensitivity(total, people, 1) != defined(total, people, 1)
-
-
 BAD = [
     (lambda: down_sensitivity(total, [(1,)], -1), ValueError, "k must be an int of at least 0"),
-    (lambda: down_sensitivity(total, [(1,)], 1.0), TypeError, "k must be an int of at least 0"),
     (lambda: down_sensitivity(total, [(1,)], True), TypeError, "k must be an int of at least 0"),
     (lambda: down_sensitivity(None, []), TypeError, "f must be a function of people, not None"),
     (lambda: down_sensitivity(distinct, [(i,) for i in range(9)], 9, limit=4), ValueError, "limit"),

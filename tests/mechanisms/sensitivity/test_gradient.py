@@ -78,7 +78,7 @@ def exactly(values):
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
-@pytest.mark.parametrize("bins", [1, 2, 3, 4])
+@pytest.mark.parametrize("bins", [1, 3])
 def test_the_gradient_is_the_forward_differences(f, bins) -> None:
     for x in histograms(bins, 4):
         gradient = discrete_gradient(f, x)
@@ -90,10 +90,10 @@ def test_the_gradient_is_the_forward_differences(f, bins) -> None:
             ]
 
 
-@pytest.mark.sampled(51)
-@pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf])
+@pytest.mark.sampled(14)
+@pytest.mark.parametrize("p", [1, 1.5, 2, math.inf])
 @pytest.mark.parametrize("f", FUNCTIONS)
-@pytest.mark.parametrize("bins", [1, 2, 3, 4])
+@pytest.mark.parametrize("bins", [1, 3])
 def test_the_local_sensitivity_is_the_largest_distance_to_a_neighbour(f, bins, p) -> None:
     for x in histograms(bins, 4):
         expected = max(distance(f, x, other, p) for other in near(x))
@@ -220,7 +220,6 @@ BAD = [
     (lambda: discrete_gradient(mean, [True]), TypeError, "x must hold ints, not bool"),
     (lambda: discrete_gradient(mean, [-1]), ValueError, "x must hold counts of at least 0"),
     (lambda: discrete_gradient(mean, "12"), TypeError, "x must be a list of counts per bin"),
-    (lambda: discrete_gradient(mean, {1: 2}), TypeError, "x must be a list of counts per bin"),
     (lambda: discrete_gradient(str, [1]), TypeError, "f must return real numbers .* not str"),
     (lambda: discrete_gradient(lambda x: math.nan, [1]), ValueError, "not NaN"),
     (lambda: discrete_gradient(lambda x: [0] * x[0], [1]), ValueError, "vectors of one length"),
@@ -229,7 +228,6 @@ BAD = [
     (lambda: local_sensitivity(mean, [1], math.nan), ValueError, "p must be finite"),
     (lambda: global_sensitivity(mean, [(1,), (1, 2)]), ValueError, "histograms of one length"),
     (lambda: operator_norm([[1], [1, 2]]), ValueError, "rows of numbers, of one length"),
-    (lambda: operator_norm([1, 2]), ValueError, "rows of numbers"),
     (lambda: norm([math.nan]), ValueError, "not NaN"),
     (lambda: histograms(0, 1).__next__(), ValueError, "bins must be an int of at least 1"),
     (lambda: next(histograms(1, -1)), ValueError, "people must be an int of at least 0"),

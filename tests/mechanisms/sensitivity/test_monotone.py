@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.profiles.profile import GuardedProfile, Profile
-from beam_dp.mechanisms.sensitivity import monotone
 from beam_dp.mechanisms.sensitivity.monotone import Monotone
 from beam_dp.testing import check_interlacing
 from beam_dp.transforms.columns import compared_values
@@ -51,14 +50,6 @@ def triangles_and_a_third(people):
 
 MONOTONE = [total, third_largest, distinct, max_frequency, edges, triangles_and_a_third]
 PEOPLE = st.lists(st.lists(st.integers(0, 6), max_size=4).map(tuple), max_size=8)
-# Sets on which greedy removal, or a bound that is off by a little, gives another profile.
-FIXED = [
-    (distinct, [(1, 2, 3, 4), (1, 2, 5), (3, 4, 6), (5, 6), (1, 3), (2, 4)]),
-    (distinct, [(1, 2), (1, 2), (3, 4), (3, 4), (5,)]),
-    (edges, [(1, 2), (2, 3), (3, 4), (4, 1), (5,), (5,), (1, 3)]),
-    (max_frequency, [(1, 1), (2, 2), (1, 2), (3,), (3, 3)]),
-    (total, [(5,), (4, 4), (1,), (), (9,), (2, 2)]),
-]
 
 
 def subsets(people):
@@ -86,27 +77,6 @@ def test_the_search_finds_the_best_removals(f, people):
     assert Monotone(f, people).profile(2).values == expected[:3]
 
 
-def searches_are_exact() -> bool:
-    return all(
-        Monotone(f, people).profile(9).values == defined_profile(f, people) for f, people in FIXED
-    )
-
-
-def greedy(values):
-    """Remove whoever leaves least, one after the other."""
-    rest = values.everyone
-    yield values(rest)
-    for _ in values.people:
-        rest = min((rest ^ 1 << i for i in range(len(values.people)) if rest >> i & 1), key=values)
-        yield values(rest)
-
-
-def test_a_search_that_looks_too_little_is_noticed(monkeypatch):
-    assert searches_are_exact()
-    monkeypatch.setattr(monotone, "_searched", greedy)
-    assert not searches_are_exact()
-
-
 def test_the_limit_counts_evaluations_and_its_error_shows_nothing():
     # All sets of 12 people are within a limit of 2^12, whatever the function.
     twelve = [(7654321 + i % 5, i) for i in range(12)]
@@ -114,11 +84,6 @@ def test_the_limit_counts_evaluations_and_its_error_shows_nothing():
     with pytest.raises(ValueError, match=r"^Monotone: limit must be at least .* not 1000") as error:
         Monotone(distinct, twelve, limit=1000).profile(12)
     assert "7654321" not in str(error.value)
-
-
-def test_an_empty_partition_has_the_value_of_nobody():
-    assert Monotone(total, []).profile(5) == Profile([0])
-    assert Monotone(total, [(3,)]).profile(5) == Profile([3, 0])
 
 
 def top_profile(people):
@@ -147,9 +112,7 @@ FAILURES = {
     "increases": lambda people: [5, 6],
     "nothing": lambda people: [],
     "no list": lambda people: None,
-    "a number": lambda people: 3,
     "text": lambda people: "54",
-    "complex": lambda people: [3, 2j],
     "recursion": lambda people: FAILURES["recursion"](people),
 }
 
@@ -252,14 +215,11 @@ def one(people):
 TYPES = [
     (lambda: Monotone(3, []), "Monotone: f must be a function of people, not 3"),
     (lambda: Monotone(one, {"a": [1]}), r"Monotone: people must be a list .*people.values\(\)"),
-    (lambda: Monotone(one, "abc"), "Monotone: people must be a list"),
     (lambda: Monotone(one, 7), "Monotone: people must be a list"),
     (lambda: Monotone(one, [], limit=2.0), "Monotone: limit must be an int"),
     (lambda: Monotone(one, []).profile(True), "Monotone.profile: removals must be an int"),
-    (lambda: Monotone(one, []).profile(1.0), "Monotone.profile: removals must be an int"),
     (lambda: Monotone(lambda p: None, []).profile(1), "Monotone: f must return real numbers"),
     (lambda: Monotone(lambda p: True, []).profile(1), "not bool"),
-    (lambda: Monotone(lambda p: 1j, []).profile(1), "not complex"),
     (lambda: Monotone(lambda p: np.timedelta64(1, "ns"), []).profile(1), "not timedelta64"),
     (lambda: GuardedProfile(None, 3), "GuardedProfile: function must be a function"),
     (lambda: GuardedProfile(one, 3.0), "GuardedProfile: removals must be an int"),

@@ -80,7 +80,7 @@ def random_rows(generator: random.Random, people: int, partitions: int = 2) -> l
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
     generator = random.Random(2)
-    for _ in range(15):
+    for _ in range(6):
         rows = random_rows(generator, 30, 3)
         full = profiles(rows, compile_loss(statistic, 40))
         for removals in (0, 1, 3, 10):
@@ -117,6 +117,8 @@ def test_numbers_beyond_doubles_are_rounded_person_by_person():
     big = [(1 << 80) + 1, (1 << 80) + 3, (1 << 53) + 1, 1 << 119, 5]
     rows = [Row((place, 0), (0, 0), (value,)) for place, value in enumerate(big)]
     rounded = sorted((int(float(value)) for value in big), reverse=True)
+    many = [Row((place, 0), (0, 0), (integers.WIDEST - 1,)) for place in range(300)]
+    assert profiles(many, compile_loss(STATISTICS[1], 1), 3)[0].values == (300 << 120, 299 << 120)
     for shards in (1, 2, 5):
         found = profiles(rows, compile_loss(STATISTICS[1], 5), shards)[0]
         assert list(found.values) == [sum(rounded[k:]) for k in range(6)]
@@ -183,7 +185,7 @@ def of_all_partitions(numbers: list[int], norm: int) -> int:
 def test_each_person_counts_once_with_their_norm_or_largest_number(norm, source, sign):
     measure = Measure(source, sign, GRID, norm=norm)
     generator = random.Random(6)
-    for _ in range(25):
+    for _ in range(10):
         rows = random_rows(generator, 12, 5)
         largest: dict = {}
         for person in range(12):
@@ -205,11 +207,3 @@ def test_each_person_counts_once_with_their_norm_or_largest_number(norm, source,
             moves = [whole_lines.get(b, 0) - rest.get(b, 0) for b in {*whole_lines, *rest}]
             assert sorted(moves)[:-1] == [0] * (len(moves) - 1)  # at most one line moves
             assert max(moves) in (0, 1)
-
-
-def test_totals_do_not_wrap():
-    rows = [Row((place, 0), (0, 0), (integers.WIDEST - 1,)) for place in range(300)]
-    loss = compile_loss(STATISTICS[1], 1)
-    found = whole(rows, loss, 3)
-    assert wire.unpack(wire.pack(found)).total.sum() == 300 << 120
-    assert profiles(rows, loss, 3)[0].values == (300 << 120, 299 << 120)

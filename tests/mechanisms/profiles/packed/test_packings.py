@@ -12,6 +12,7 @@ from beam_dp.mechanisms.packing import packing_program
 from beam_dp.mechanisms.profiles.packed import packed_rows, packed_values
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues, covered
+from tests.mechanisms.profiles.packed import neighbours
 from tests.sizes import tries as sized
 
 THRESHOLDS = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
@@ -25,19 +26,13 @@ KINDS = {
 }
 
 
-def some_rows(generator, roles, people=6, most=12):
-    size = int(generator.integers(0, most + 1))
-    owners = generator.integers(-1, people, (roles, size))
-    return owners, generator.integers(0, 4, size), generator.integers(0, 6, size)
+def weighted(rows):
+    """Return rows some of which weigh nothing."""
+    return rows._replace(weights=rows.weights % 3)
 
 
-def leaving(generator, rows):
-    """Yield rows, from which people leave one by one in a random order."""
-    yield rows
-    for person in generator.permutation(np.unique(rows[0][rows[0] >= 0])).tolist():
-        kept = ~(rows[0] == person).any(axis=0)
-        rows = tuple(column[..., kept] for column in rows)
-        yield rows
+def some_rows(generator, roles, most=12):
+    return weighted(neighbours.some_rows(generator, roles, most=most))
 
 
 def packed_exactly(owners, values, room, threshold):
@@ -91,7 +86,7 @@ def roles(request):
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", KINDS)
-@sized(5, 12)
+@sized(3, 8)
 def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
     """No packing of so few rows is within 1e-6 of a step: of the `EDGE` of tests."""
     generator = np.random.default_rng(roles)
@@ -113,17 +108,17 @@ def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
 @pytest.mark.parametrize("most", [0, 2, 5])
 def test_parts_of_values_count_up_to_a_number_of_rows(most, roles, monkeypatch):
     monkeypatch.setattr(packed_rows, "_PARTS_UP_TO", most)
-    test_it_is_the_cell_of_the_most_that_can_be_packed("most frequent", roles, 8)
+    test_it_is_the_cell_of_the_most_that_can_be_packed("most frequent", roles, 4)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
-@sized(5, 20)
+@sized(3, 12)
 def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
     """So many databases, from each of which its up to 6 people leave one by one."""
     generator = np.random.default_rng(10 + roles)
     for _ in range(tries):
-        packings = [KINDS[kind](*rows) for rows in leaving(generator, some_rows(generator, roles))]
+        packings = [KINDS[kind](*weighted(rows)) for rows in neighbours.chain(generator, roles)]
         for threshold in THRESHOLDS:
             for more, less in itertools.pairwise(packed(threshold) for packed in packings):
                 assert 0 <= more - less <= threshold
@@ -135,12 +130,9 @@ def test_more_work_brings_the_bounds_to_the_value():
         owners = generator.integers(0, 20, (3, 120))
         packed = made(owners, generator.integers(0, 4, 120), np.ones(120, np.int64))
         low, high = packed.between(Fraction(2))
-        for _ in range(2_000):
-            if low == high:
-                break
+        while low < high:
             packed.closer(Fraction(2))
-            closer = packed.between(Fraction(2))
-            low, high = closer
+            low, high = packed.between(Fraction(2))
         assert low == high == packed(Fraction(2))
 
 
@@ -155,7 +147,7 @@ def test_a_price_that_is_enough_pays_for_everything(roles):
 def test_covered_values_of_one_owner_are_counted_exactly():
     """By their minimum cut: some people at the threshold each, and what the others own."""
     generator = np.random.default_rng(70)
-    for _ in range(40):
+    for _ in range(15):
         size = int(generator.integers(0, 20))
         owners, values = generator.integers(0, 5, size), generator.integers(-3, 6, size)
         for threshold in (1, 2, 3, 1 << 80):
@@ -195,16 +187,3 @@ def test_values_of_one_row_of_the_same_owners_are_one_row():
     program = packed_values._program(threshold, owners.T, values, 1, 0)
     assert program.most.tolist() == [7, 7] and program.rooms[-2:].tolist() == [500, 500]
     assert 7 - threshold / 31 < PackedValues(owners, values)(threshold) < 7
-
-
-def test_of_values_that_are_nearly_as_frequent_few_programs_are_solved():
-    """500 values of 40 to 60 rows of four sellers and many buyers: one program solves a
-    threshold."""
-    generator = np.random.default_rng(50)
-    items = np.repeat(np.arange(500), generator.integers(40, 61, 500))
-    owners = np.stack(
-        [items * 4 + generator.integers(0, 4, len(items)), 10_000 + np.arange(len(items))]
-    )
-    packed = PackedRows(owners, items, np.ones(len(items), np.int64))
-    assert packed.total == int(np.bincount(items).max())
-    packed(Fraction(8))

@@ -32,9 +32,8 @@ def formula(values, points, weights, p: float, epsilon: float) -> list[float]:
     return [term / (sum(terms) + none) for term in [*terms, none]]
 
 
-@pytest.mark.parametrize("p", [0.5, 0.375, 0.75])
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
-@pytest.mark.parametrize("size", [0, 1, 4, 30])
+@pytest.mark.parametrize(("p", "epsilon"), [(0.5, 0.5), (0.375, 3.0), (0.75, 0.5)])
+@pytest.mark.parametrize("size", [0, 1, 30])
 def test_the_distribution_is_the_formula(p, epsilon, size):
     random = np.random.default_rng(size)
     points = [0, 1, 2, 3, 5, 8, 13]
@@ -50,11 +49,7 @@ def test_the_distribution_is_the_formula(p, epsilon, size):
 
 @pytest.mark.audit
 @pytest.mark.parametrize(
-    ("candidates", "p"),
-    [
-        (DecimalGrid(0, 1, 1), 0.5),
-        pytest.param(Candidates.of(range(12)), 0.75, marks=pytest.mark.audit),
-    ],
+    ("candidates", "p"), [(DecimalGrid(0, 1, 1), 0.5), (Candidates.of(range(12)), 0.75)]
 )
 def test_choose_follows_the_distribution(candidates, p):
     random = np.random.default_rng(3)
@@ -82,7 +77,7 @@ def test_with_nobody_and_with_data_beyond_all_candidates():
     assert laws.chances_at(search, whole([0] * 60, one), one)[0] > 0.99999
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 10, 20, 40])
+@pytest.mark.parametrize("size", [1, 5, 20, 40])
 @pytest.mark.parametrize("p", [0.5, 0.75])
 def test_far_from_all_data_comes_out_in_less_than_one_percent(size, p):
     # 40 values from 100 to 139; the others are beyond 10 ranges.

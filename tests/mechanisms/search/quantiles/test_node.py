@@ -31,7 +31,7 @@ def brute(people, buckets, counts, resolution: int, clip: int, n: int) -> list[i
 
 def test_increments_add_up_to_the_weights_of_all_people():
     random = np.random.default_rng(5)
-    for _ in range(300):
+    for _ in range(100):
         size = int(random.integers(1, 30))
         people, buckets = random.integers(0, 6, size), random.integers(0, 9, size)
         counts = random.integers(1, 40, size)

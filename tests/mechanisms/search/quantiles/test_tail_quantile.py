@@ -24,8 +24,8 @@ from beam_dp.mechanisms.search.quantiles.tail_quantile import (
 from tests import laws
 from tests.mechanisms.search.quantiles.test_node import chosen, whole
 
-SIZE = 2_000
-# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.077.
+SIZE = 1_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.109.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
 
@@ -80,7 +80,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
 
 @pytest.mark.parametrize("share", [0, Fraction(1, 2), Fraction(1, 10)])
 @pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("size", [0, 2, 15, 70])
+@pytest.mark.parametrize("size", [0, 15, 70])
 def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
     monkeypatch.setattr(tail_quantile, "STEP", 2)
     points = [0, 1, 2, 3, 5, 8]
@@ -127,7 +127,7 @@ def test_the_budget_is_spent_as_the_theorem_allows():
             assert 0 < span**2 <= 8 * epsilon
 
 
-@pytest.mark.parametrize("budget", [Budget(1), Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
+@pytest.mark.parametrize("budget", [Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("first", [0, -63])  # the smallest of numbers from 0 on is a scan from 0 up
 def test_nobody_is_passed_for_somebody(budget, upper, first):
@@ -142,8 +142,7 @@ def test_nobody_is_passed_for_somebody(budget, upper, first):
     assert math.fsum(few[:-1]) <= NOBODY + 0.01 + 0.001
 
 
-@pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("n", [1, 3, 8, 12])
+@pytest.mark.parametrize(("upper", "n"), [(True, 1), (False, 3), (True, 12)])
 def test_few_people_have_no_extreme(upper, n):
     # 100 draws; an answer has at most a chance of 0.5%, or somebody behind it.
     values = 1000 + np.arange(n)
@@ -222,9 +221,6 @@ def test_nobody_reaches_the_floor_but_with_the_chance_given():
     )
 
 
-# ------------------------------------------------------------------------- the first scan
-
-
 # ------------------------------------------------------------------------- slots of a finer grid
 
 
@@ -252,19 +248,12 @@ def test_a_finer_grid_is_walked_by_slots_that_weigh_as_the_grid(upper):
 
 
 def test_where_people_lie_denser_than_candidates_less_is_asked_for():
-    sparse, dense = (TailSearch(Budget(1), Fraction(1, 10), people=n) for n in (1 << 7, 1 << 20))
-    usual = TailSearch(Budget(1), Fraction(1, 10))
+    usual, sparse, dense = (
+        TailSearch(Budget(Fraction(1, 16)), Fraction(1, 10), people=n) for n in (0, 1 << 7, 1 << 20)
+    )
     more, less, known = (
         tail_quantile._levels(each, 190_000, ScanResult(180_000, Fraction(200))).more
         for each in (usual, dense, sparse)
     )
     rate = float(usual._rates[0] / (1 + usual.share))
     assert known == more and less == pytest.approx(math.log(1300 / (1 << 20) * 10 / rate) / rate)
-
-
-def test_people_lie_denser_for_a_smaller_budget():
-    result = ScanResult(180_000, Fraction(200))
-    pairs = [(Budget(1), 1 << 14), (Budget(Fraction(1, 16)), 1 << 18)]
-    searches = [TailSearch(budget, Fraction(1, 10), people=n) for budget, n in pairs]
-    first, second = (tail_quantile._levels(each, 190_000, result).more for each in searches)
-    assert second == pytest.approx(16 * first)
