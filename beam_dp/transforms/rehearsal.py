@@ -135,7 +135,8 @@ class _Rehearsal:
         if adapted(made, *choices).shared_measures:
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, *choices)
         further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, *choices
-        return [block for _, block in draw_once.draw_bucket((0, buckets[0]), *further)]
+        drawn = draw_once.draw_bucket((0, buckets[0]), *further)
+        return [block for key, (_, block) in drawn if key != draw_once.START]
 
     def combined(self, blocks: Sequence[draw_once.Block]) -> Numbers:
         """Return the numbers of what was drawn."""

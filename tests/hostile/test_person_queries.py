@@ -378,6 +378,18 @@ def test_batches_of_unknown_types_have_those_of_their_schema() -> None:
         assert_that(found, equal_to(made(ONE, batches)))
 
 
+def test_blocks_and_shards_of_a_pipeline_make_one_row_per_person() -> None:
+    """300 people in 40 batches and several shards."""
+    rows = pa.table({"who": [f"p{at % 300}" for at in range(6_000)], "x": [1.0] * 6_000})
+    with pytest.warns(), without_noise():
+        found = dp.release(
+            pa.Table.from_batches(rows.to_batches(150)), query=ONE, person="who",
+            metrics=[dp.Count(), dp.PeopleCount(), dp.Sum("c")], budget=dp.Budget(3.0),
+        ).table.to_pylist()[0]  # fmt: skip
+    assert (found["count"], found["people_count"]) == (300, 300)
+    assert found["sum_c"] == pytest.approx(6_000)
+
+
 # ---------------------------------------------------------------- the exact loss of a release
 
 SELECT = """WITH t AS (SELECT who, s, sum(x) AS total, sum(n + 1) AS n, count(*) AS c FROM rows

@@ -9,7 +9,7 @@ take seconds to start, so most tests with them are audits.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +47,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    in_process = {"pipeline_options": list(services.IN_PROCESS), "job_options": ["in_memory"]}
+    in_process = {
+        "pipeline_options": ["bundle_repeat", *services.OTHERS],
+        "job_options": ["in_memory"],
+    }
     for fixture, own in in_process.items():
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, cases(metafunc, own), indirect=True)
 
 
-def cases(metafunc: pytest.Metafunc, in_process: list[str]) -> list[Any]:
-    """Return the runners of a test: `make test` runs one test in worker processes."""
+def cases(metafunc: pytest.Metafunc, in_process: Sequence[str]) -> list[Any]:
+    """Return the runners of a test: `make test` runs one test in a worker process."""
     names = asked_for(metafunc.config, in_process)
-    everywhere = metafunc.config.getoption("--runners", default=False)
-    if everywhere or metafunc.function.__name__ == "test_bounded_data_is_the_same_bit_for_bit":
+    if metafunc.config.getoption("--runners", default=False):
         return names
-    audit = {"multi_processing": pytest.mark.audit}
-    return [pytest.param(name, marks=audit.get(name, ())) for name in names]
+    of_all = metafunc.function.__name__ == "test_bounded_data_is_the_same_bit_for_bit"
+    audits = services.OTHERS[of_all:]
+    marks = {name: pytest.mark.audit for name in audits}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 
 
-def asked_for(config: pytest.Config, in_process: list[str]) -> list[str]:
+def asked_for(config: pytest.Config, in_process: Sequence[str]) -> list[str]:
     """Return the names of the runners that the command line asks for."""
     endpoints = config.getoption("--job_endpoint", default=[])
     if config.getoption("--only_endpoints", default=False):
-        return endpoints
+        return list(endpoints)
     wanted = config.getoption("--runners", default=False)
     return [*in_process, *(services.SERVICES if wanted else ()), *endpoints]
 

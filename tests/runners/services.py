@@ -15,12 +15,14 @@ from apache_beam.runners.portability.prism_runner import PrismRunner
 IN_PROCESS = {
     "in_memory": {"runner": "FnApiRunner"},
     "bundle_repeat": {"runner": "FnApiRunner", "direct_runner_bundle_repeat": 1},
+    "other_process": {"runner": "FnApiRunner", "direct_running_mode": "multi_processing"},
     "multi_processing": {
         "runner": "FnApiRunner",
         "direct_running_mode": "multi_processing",
         "direct_num_workers": 2,
     },
 }
+OTHERS = ("other_process", "multi_processing")
 SERVICES = ("prism", "loopback")
 
 START_SECONDS = 60

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,6 @@ from beam_dp.transforms.io.file_format import (
     Wanted,
 )
 
-Item = TypeVar("Item")
 SLICE = 131_072
 NUMBER_LIMIT = 1_000
 # A cell may be of no number; with a digit, it is one in another form. Spreadsheets write #DIV/0!.
@@ -129,7 +128,8 @@ class Csv(Format):
                 dropped, or is not UTF-8; a .gz file ends early or is damaged. The message names
                 only the column, the pattern, and names in the header.
         """
-        return _guarded(_batches(part, wanted, self.delimiter), part, wanted)
+        batches = _batches(part, wanted, self.delimiter)
+        return open_files.rows_of(batches, part, wanted.pattern, _RULE)
 
     def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
         """Return how many records are dropped, by the reason."""
@@ -148,7 +148,8 @@ class Csv(Format):
         return "" if usual else f"{path}: {delimiter!r} between cells, as its header has it"
 
     def _pieces(self, path: str, wanted: Wanted) -> "Iterator[tuple[_Header, records.Piece]]":
-        return _guarded(_pieces(path, wanted, self.delimiter), path, wanted)
+        pieces = _pieces(path, wanted, self.delimiter)
+        return open_files.rows_of(pieces, path, wanted.pattern, _RULE)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
@@ -182,10 +183,6 @@ def _quoted(words: str, delimiter: str) -> str:
     """Return a cell, in quotes where these, the delimiter or a line end are in it."""
     needed = any(mark in words for mark in (delimiter, '"', "\r", "\n"))
     return f'"{words.replace(chr(34), chr(34) * 2)}"' if needed else words
-
-
-def _guarded(items: Iterator[Item], path: str, wanted: Wanted) -> Iterator[Item]:
-    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, _RULE))
 
 
 class _Header(NamedTuple):

@@ -131,7 +131,7 @@ class Format(abc.ABC):
         """Yield the rows of a part, with exactly the wanted columns.
 
         Raises:
-            ValueError: for a file that is damaged, by `open_files.guarded`: what a parser says
+            ValueError: for a file that is damaged, by `open_files.rows_of`: what a parser says
                 of it quotes cells.
         """
 

@@ -132,7 +132,7 @@ def held(frame: Frame) -> Iterator["ReadFrame"]:
     token = uuid.uuid4().hex
     _held[token] = frame
     try:
-        yield ReadFrame(token, frame.types)
+        yield ReadFrame(token)
     finally:
         del _held[token]
 
@@ -143,18 +143,17 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     Args:
         token: under which name it is held.
-        types: the types of its columns, by name.
     """
 
     token: str
-    types: dict[str, pa.DataType]
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline that runs in this process."""
         read = quick_steps.flat_mapped(_rows, self.token)
         typed = read.with_output_types(pa.RecordBatch)
         rows = pbegin | "Start" >> beam.Impulse() | "Rows" >> typed
-        return known_columns.remember(rows, list(self.types), self.types)
+        types = _held[self.token].types
+        return known_columns.remember(rows, list(types), types)
 
     def size_in_bytes(self) -> int:
         """Return the size of the columns."""

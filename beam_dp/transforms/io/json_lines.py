@@ -57,15 +57,14 @@ class JsonLines(Format):
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[dict[str, object]]:
         """Yield one dict for every line that is an object."""
-        message = open_files.unreadable(part, wanted.pattern, _RULE)
-        for line in open_files.guarded(_lines(part), message):
+        for line in open_files.rows_of(_lines(part), part, wanted.pattern, _RULE):
             value = _object(line)
             if value is not None:
                 yield {column: _plain(value.get(column)) for column in wanted.columns}
 
     def dropped(self, part: str, wanted: Wanted) -> dict[str, int]:
         """Return how many lines are dropped, but for those above 1 MiB."""
-        lines = open_files.guarded(_lines(part), open_files.unreadable(part, wanted.pattern, _RULE))
+        lines = open_files.rows_of(_lines(part), part, wanted.pattern, _RULE)
         return {"no JSON object": sum(_object(line) is None for line in lines if line.strip())}
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:

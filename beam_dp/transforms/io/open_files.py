@@ -174,7 +174,7 @@ def start_of(path: str, pattern: str, rule: str, utf8: bool = True) -> bytes:
         ValueError: for a file of another kind, for bytes that are not UTF-8, and for a file that
             cannot be read or unpacked.
     """
-    [start] = guarded(_start(path), unreadable(path, pattern, rule))
+    [start] = rows_of(_start(path), path, pattern, rule)
     subject, every = "ReadRows", f"every file of {pattern!r}"
     kinds = [kind for sign, kind in _OTHERS.items() if start.startswith(sign)]
     kinds += [_UTF_16] * (b"\0" in start[:2])  # without a mark
@@ -217,15 +217,23 @@ def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:
     raise ValueError(message)
 
 
+def rows_of(items: Iterable[Item], path: str, pattern: str, rule: str) -> Iterator[Item]:
+    """Yield what is read of a file; if its content stops that, raise ValueError.
+
+    Args:
+        items: what is read.
+        path: the file.
+        pattern: the files, as the message names them.
+        rule: what they must be.
+    """
+    which = named(path, pattern)
+    said = f"ReadRows: every file of {pattern!r} must be {rule}; {which} cannot be read."
+    return guarded(items, said)
+
+
 def named(path: str, pattern: str) -> str:
     """Return what messages call one of the files of a pattern."""
     return "it" if os.path.normpath(path) == os.path.normpath(pattern) else repr(path)
-
-
-def unreadable(path: str, pattern: str, rule: str) -> str:
-    """Return the one message for damaged files: their names and the rule, never the content."""
-    which = named(path, pattern)
-    return f"ReadRows: every file of {pattern!r} must be {rule}; {which} cannot be read."
 
 
 def absent(

@@ -5,7 +5,7 @@ import functools
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
 from beam_dp.transforms.io.file_format import Format, Sniffed, Wanted
-from beam_dp.transforms.io.schemas import check_kinds, check_names, types_of
+from beam_dp.transforms.io.schemas import check_names, types_of
 
 SLICE = 131_072
 # Batches of more would leave the cache, and their memory would be mapped anew for each of them.
@@ -58,9 +58,7 @@ class Parquet(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
-        schemas = [_opened(path, listing, wanted)[0] for path in paths]
-        check_kinds(schemas, wanted)
-        types = types_of(schemas, wanted)
+        types = types_of([_opened(path, listing, wanted)[0] for path in paths], wanted)
         return Sniffed({name: without_view(kind) for name, kind in types.items()})
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
@@ -73,9 +71,7 @@ class Parquet(Format):
 
         with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
             files = list(threads.map(of_file, paths))
-        schemas = [schema for schema, _ in files]
-        check_kinds(schemas, wanted)
-        types = types_of(schemas, wanted)
+        types = types_of([schema for schema, _ in files], wanted)
         return [
             each._replace(typed=_missing_types(schema, types))
             for schema, ranges in files
@@ -88,15 +84,12 @@ class Parquet(Format):
         A batch takes about 4 MiB as the file encodes it, before compression; values that repeat
         take more in memory.
         """
-        return _guarded(_ahead(_batches(part, wanted.columns)), part.path, wanted)
+        batches = _ahead(_batches(part, wanted.columns))
+        return open_files.rows_of(batches, part.path, wanted.pattern, _RULE)
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a table, with its types."""
         pq.write_table(table, file)
-
-
-def _guarded(items: Iterator[Any], path: str, wanted: Wanted) -> Iterator[Any]:
-    return open_files.guarded(items, open_files.unreadable(path, wanted.pattern, _RULE))
 
 
 @functools.lru_cache(_FOOTERS_KEPT)
@@ -135,7 +128,8 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _opened(path: str, listing: str, wanted: Wanted) -> tuple[pa.Schema, pq.FileMetaData]:
     """Return the schema of a file, in which each wanted column stands once, and its footer."""
-    [(schema, footer)] = _guarded((footer_of(each, listing) for each in [path]), path, wanted)
+    found = (footer_of(each, listing) for each in [path])
+    [(schema, footer)] = open_files.rows_of(found, path, wanted.pattern, _RULE)
     return check_names(path, schema, wanted), footer
 
 
@@ -212,6 +206,4 @@ def _plain(column: pa.Array) -> pa.Array:
 
 def without_view(kind: pa.DataType) -> pa.DataType:
     """Return the type that a column has after `without_views`."""
-    if pt.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, without_view(kind.value_type))
-    return _PLAIN.get(kind, kind)
+    return _plain(pa.nulls(0, kind)).type

@@ -27,10 +27,16 @@ def check_names(path: str, schema: pa.Schema, wanted: Wanted) -> pa.Schema:
     return schema
 
 
-def check_kinds(schemas: Sequence[pa.Schema], wanted: Wanted) -> None:
-    """Refuse a column that has two kinds of values in the files: ids 1 and "1" are two people."""
-    for column in wanted.columns:
-        kinds = {_kind_of(schema.field(column).type) for schema in schemas} - {"null"}
+def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> dict[str, pa.DataType]:
+    """Return the types of the wanted columns; of nulls beside another type, the other.
+
+    Raises:
+        ValueError: for two kinds of values in the files: the ids 1 and "1" would be two people.
+    """
+    found = {}
+    for column in wanted.columns if schemas else ():
+        types = [schema.field(column).type for schema in schemas]
+        kinds = set(map(_kind_of, types)) - {"null"}
         checks.require(
             len(kinds) <= 1,
             "ReadRows",
@@ -38,16 +44,8 @@ def check_kinds(schemas: Sequence[pa.Schema], wanted: Wanted) -> None:
             f"have one type in all files of {wanted.pattern!r}, not {' and '.join(sorted(kinds))}",
             "Write the files again with one type.",
         )
-
-
-def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> dict[str, pa.DataType]:
-    """Return the types of the wanted columns; of nulls beside another type, the other."""
-    typed = {name: [schema.field(name).type for schema in schemas] for name in wanted.columns}
-    return {
-        name: max(types, key=lambda kind: not pt.is_null(kind))
-        for name, types in typed.items()
-        if types
-    }
+        found[column] = max(types, key=lambda kind: not pt.is_null(kind))
+    return found
 
 
 def _kind_of(kind: pa.DataType) -> str:

@@ -412,9 +412,8 @@ class Settle(quick_steps.QuickStep):
 
     def start_bundle(self) -> None:
         """Begin a bundle with no summaries."""
-        self._partitions: list[Summary] = []
-        self._people: list[Summary] = []
-        self._owned: list[Owned] = []
+        self._held: list[Summarised] = []
+        self._lines = 0
         self._begun = False
         self._most: int | None = None
         self._listed: np.ndarray | None = None
@@ -480,29 +479,26 @@ class Settle(quick_steps.QuickStep):
         return histograms.summarise(table, self._measures, bounded), people, lines
 
     def _take(self, summarised: Iterable[Summarised]) -> Iterator[tuple[int, bytes]]:
-        for summary, people, lines in summarised:
-            self._partitions.append(summary)
-            self._people += [people] if people is not None else []
-            self._owned += [lines] if lines is not None else []
+        for each in summarised:
+            self._held.append(each)
+            self._lines += len(each[0]) + len(each[2] or ())
             # Large summaries have other partitions, mostly: merging them would not pay.
-            held = sum(map(len, self._partitions)) + sum(map(len, self._owned))
-            if held >= _SUMMARY_LINES or len(summary) >= _SUMMARY_LINES // 2:
+            if self._lines >= _SUMMARY_LINES or len(each[0]) >= _SUMMARY_LINES // 2:
                 yield from self._flush()
 
     def _flush(self) -> Iterator[tuple[int, bytes]]:
-        partitions, self._partitions = self._partitions, []
-        people, self._people = self._people, []
-        lines, self._owned = self._owned, []
-        if partitions:
-            yield from self._split(merge(partitions, self._measures))
-        if lines:
-            yield from self._split(owner_lines.merge(lines))
-        if people:
+        held, self._held, self._lines = self._held, [], 0
+        if not held:
+            return
+        summaries, people, lines = zip(*held, strict=True)
+        parts: list[Summary | Owned] = [merge(summaries, self._measures)]
+        if self._relations:
+            parts.append(owner_lines.merge(lines))
+        for part in parts:
+            yield from split(part, self._buckets, self._bounder.key)
+        if self._shared:
             for blob in wire.blobs(merge(people, self._shared)):
                 yield SHARED, blob
-
-    def _split(self, lines: Summary | Owned) -> Iterator[tuple[int, bytes]]:
-        return split(lines, self._buckets, self._bounder.key)
 
 
 def parted(shard: int, large: Iterable[tuple[int, int, bytes]]) -> list[bytes]:

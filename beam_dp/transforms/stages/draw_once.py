@@ -3,7 +3,7 @@
 Elements are blocks of rows in columns, so that a row costs little where it passes a barrier.
 
 Beam may compute a collection again for every consumer and every retry. Noise that is drawn again is
-a second release, so each draw is followed by a GroupByKey over the number of the block: the steps
+a second release, so each draw is followed by a GroupByKey, whose key tells nothing of it: the steps
 behind it compute from stored elements, on every runner of `guards.RUNNERS`. (A Reshuffle is the
 same with more steps.)
 
@@ -272,8 +272,10 @@ def draw_bucket(
     clips: tuple[np.ndarray, ...] = (),
     chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
-) -> Iterator[tuple[int, Block]]:
-    """Draw the numbers of the partitions of a bucket; yield numbered blocks.
+) -> Iterator[_TOGETHER]:
+    """Draw the numbers of the partitions of a bucket; yield its numbered blocks under the bucket.
+
+    Bucket 0 yields `START` too. (Under one key, Flink puts what one worker draws into one record.)
 
     Args:
         element: all summaries of one bucket.
@@ -297,19 +299,10 @@ def draw_bucket(
         drawn = program.release(asked, clips, noise)
         return Block(names, drawn=drawn, chosen=program.chosen)
 
-    for number, block in enumerate(cut(draws.once(f"bucket-{bucket}", released))):
-        yield number * places.buckets + bucket, block
-
-
-def draw_under_bucket(element: _Bucket, *how: Any) -> Iterator[_TOGETHER]:
-    """Yield the numbered blocks of a bucket under the bucket; of bucket 0 `START` too.
-
-    (Under one key, Flink puts what one worker draws into one record.)
-    """
-    if element[0] == 0:
+    if bucket == 0:
         yield START, (0, Block(listed([])))
-    for numbered in draw_bucket(element, *how):
-        yield element[0], numbered
+    for numbered in enumerate(cut(draws.once(f"bucket-{bucket}", released))):
+        yield bucket, numbered
 
 
 def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
@@ -324,17 +317,11 @@ def behind_a_barrier(drawn: beam.PCollection[tuple[int, Any]], what: str) -> bea
 
 
 def stored_together(grouped: tuple[int, Iterable[tuple[int, _Rows]]]) -> Iterator[_Rows]:
-    """Yield one part of each number, in the order of the numbers."""
+    """Yield one part of each number, in the order of the numbers; nothing of `START`."""
     parts: dict[int, _Rows] = {}
-    for number, part in grouped[1]:
+    for number, part in grouped[1] if grouped[0] != START else ():
         parts.setdefault(number, part)
     yield from (parts[number] for number in sorted(parts))
-
-
-def stored_blocks(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[Block]:
-    """Yield the blocks of a bucket, of one draw."""
-    if grouped[0] != START:
-        yield from stored_together(grouped)
 
 
 def started(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterator[bytes]:
@@ -483,37 +470,23 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
             clips = beam.pvalue.AsSingleton(behind_a_barrier(chosen, "Clips"))
         sides = [clips, *first]
         given = self.program, self.partitions, *how, *sides
-        if guards.may_recompute(summaries.pipeline):
-            draw = quick_steps.flat_mapped(draw_under_bucket, *given).with_output_types(_TOGETHER)
-            return self._kept_by_the_driver(summaries | "DrawNumbers" >> draw, sides)
-        draw = quick_steps.flat_mapped(draw_bucket, *given)
-        numbered = summaries | "DrawNumbers" >> draw.with_output_types(tuple[int, Block])
-        blocks = behind_a_barrier(numbered, "Numbers")
+        draw = quick_steps.flat_mapped(draw_bucket, *given).with_output_types(_TOGETHER)
+        grouped = summaries | "DrawNumbers" >> draw | "StoreNumbers" >> beam.GroupByKey()
+        blocks = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
         self.drawn = Drawn(blocks, sides, self.noise)
         if not self.combine:
             return blocks
+        if guards.may_recompute(summaries.pipeline):  # all from a side input: the driver keeps it
+            start = grouped | "StartCombining" >> quick_steps.flat_mapped(started)
+            combine = quick_steps.flat_mapped(
+                combined_all, beam.pvalue.AsIter(blocks), self.program
+            )
+            return start | "CombineNumbers" >> combine
         sums = []
         if self.program.shared_measures:
             added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
             sums = [beam.pvalue.AsIter(added_up)]
         return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)
-
-    def _kept_by_the_driver(
-        self, keyed: beam.PCollection[_TOGETHER], sides: list[Any]
-    ) -> beam.PCollection[Block]:
-        """Combine all blocks, read from a side input.
-
-        Those of a bucket have one key, so one task passes them on: all are of one draw.
-        """
-        grouped = keyed | "StoreNumbers" >> beam.GroupByKey()
-        source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_blocks)
-        self.drawn = Drawn(source, sides, self.noise)
-        if not self.combine:
-            return source
-        start = grouped | "StartCombining" >> quick_steps.flat_mapped(started)
-        return start | "CombineNumbers" >> quick_steps.flat_mapped(
-            combined_all, beam.pvalue.AsIter(source), self.program
-        )
 
 
 def named(

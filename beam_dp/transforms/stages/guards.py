@@ -51,7 +51,9 @@ def check_input(subject: str, rows: beam.PCollection[Any]) -> None:
     """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
 
     In an unbounded or windowed collection one person returns in every window and pane, and every
-    pane would be another release, for which no budget is spent.
+    pane would be another release, for which no budget is spent. A runner that shows elements is
+    refused; it is told to show none that fail (Dataflow's service asks the workers to keep each of
+    them, unless the job says otherwise), and engines to send workers small messages.
     """
     if not isinstance(rows, beam.PCollection):
         raise checks.ParameterTypeError(
@@ -60,76 +62,49 @@ def check_input(subject: str, rows: beam.PCollection[Any]) -> None:
             f"be one PCollection of rows, not {type(rows).__name__}",
             "Flatten several: (first, second) | beam.Flatten().",
         )
-    checks.require(
+    options = rows.pipeline.options
+    debug, runner = options.view_as(DebugOptions), type(rows.pipeline.runner).__name__
+    services = options.view_as(GoogleCloudOptions).dataflow_service_options or ()
+
+    def check(holds: bool, name: str, rule: str, hint: str = "Leave it out.") -> None:
+        checks.require(holds, subject, name, rule, hint)
+
+    check(
         bool(rows.is_bounded),
-        subject,
         "its input",
         "be bounded, not a stream: every pane would be another release of the same people",
         "Write the stream to files and run a batch job on them.",
     )
-    checks.require(
+    check(
         rows.windowing.is_default(),
-        subject,
         "its input",
         "be in the global window, with the default trigger, no allowed lateness and the default "
         "timestamp combiner: a person would be bounded anew in every window and released again at "
         "every firing, and another combiner puts the event time of a row on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
-    _check_runner(subject, rows.pipeline)
-    _without_samples(subject, rows.pipeline)
-    _with_small_messages(rows.pipeline)
-
-
-def _check_runner(subject: str, pipeline: beam.Pipeline) -> None:
-    checks.require(
-        not pipeline.options.view_as(StandardOptions).streaming,
-        subject,
+    check(
+        not options.view_as(StandardOptions).streaming,
         "the pipeline",
-        "run as a batch job, not with --streaming: such a job keeps no result of a "
-        "GroupByKey, and would draw noise again",
-        "Leave it out.",
+        "run as a batch job, not with --streaming: such a job keeps no result of a GroupByKey, and "
+        "would draw noise again",
     )
-    checks.require(
-        AT_LEAST_ONCE
-        not in (pipeline.options.view_as(GoogleCloudOptions).dataflow_service_options or ()),
-        subject,
-        "the pipeline",
-        f"run without --dataflow_service_options={AT_LEAST_ONCE}: rows and draws could count twice",
-        "Leave it out.",
+    rule = (
+        f"run without --dataflow_service_options={AT_LEAST_ONCE}: rows and draws could count twice"
     )
-    runner = type(pipeline.runner).__name__
-    checks.require(
+    check(AT_LEAST_ONCE not in services, "the pipeline", rule)
+    rule = f"run without --experiments={SAMPLING}, which keeps rows for the monitoring page"
+    check(SAMPLING not in (debug.experiments or ()), "the pipeline", rule)
+    check(
         runner in RUNNERS,
-        subject,
         "the runner",
-        f"be one of {', '.join(RUNNERS)}, not {runner}: others are known to drop what "
-        "a bundle holds at its end, or to draw noise again for each consumer",
+        f"be one of {', '.join(RUNNERS)}, not {runner}: others are known to drop what a bundle holds "
+        "at its end, or to draw noise again for each consumer",
+        "",
     )
-
-
-def _without_samples(subject: str, pipeline: beam.Pipeline) -> None:
-    """Refuse that a runner shows elements, and have it show none of those that fail.
-
-    Dataflow's service asks the workers to keep each element that made a step fail, unless the job
-    says otherwise.
-    """
-    options = pipeline.options.view_as(DebugOptions)
-    checks.require(
-        SAMPLING not in (options.experiments or ()),
-        subject,
-        "the pipeline",
-        f"run without --experiments={SAMPLING}, which keeps rows for the monitoring page",
-        "Leave it out.",
-    )
-    options.add_experiment(NO_EXCEPTIONS)
-
-
-def _with_small_messages(pipeline: beam.Pipeline) -> None:
-    """Have engines send workers small messages, unless the job says otherwise."""
-    options = pipeline.options.view_as(DebugOptions)
-    if may_recompute(pipeline) and options.lookup_experiment(BUFFER) is None:
-        options.add_experiment(f"{BUFFER}={BUFFER_BYTES}")
+    debug.add_experiment(NO_EXCEPTIONS)
+    if may_recompute(rows.pipeline) and debug.lookup_experiment(BUFFER) is None:
+        debug.add_experiment(f"{BUFFER}={BUFFER_BYTES}")
 
 
 def may_recompute(pipeline: beam.Pipeline) -> bool:

@@ -104,9 +104,7 @@ class NoNoise(Noise):
         """Return zeros."""
         return self._zeros(size)
 
-    def discrete_laplace(self, rate: checks.Real, size: int) -> Integers:
-        """Return zeros."""
-        return self._zeros(size)
+    discrete_laplace = geometric
 
     def discrete_gaussian(self, variance: checks.Real, size: int) -> Integers:
         """Return zeros."""

@@ -14,7 +14,7 @@ from beam_dp.transforms.columns import compared_values
 
 KEY = bytes(range(32))
 NOTHING = [None, math.nan, math.inf, -math.inf, b"a", [1], datetime.timedelta(1), 1j]
-SAME = [
+ALIKE = [
     [17, 17.0, "17", np.float32(17), np.int8(17), decimal.Decimal(17)],
     [0, 0.0, -0.0, False, "0"],
     [1.5, np.float64(1.5), np.float32(1.5)],
@@ -28,45 +28,35 @@ def code(value):
     return int(compared_values.codes([value], KEY)[0])
 
 
-@pytest.mark.parametrize("value", NOTHING, ids=repr)
-def test_what_cannot_be_compared_is_no_item(value):
-    assert code(value) == integers.LOWEST
-
-
-@pytest.mark.parametrize("group", SAME, ids=lambda group: repr(group[0]))
-def test_forms_of_one_value_are_one_item(group):
-    assert len({code(value) for value in group}) == 1
-    assert code(group[0]) >= 0
+def test_forms_of_one_value_are_one_item_and_what_cannot_be_compared_is_none():
+    assert {code(value) for value in NOTHING} == {integers.LOWEST}
+    for group in ALIKE:
+        [one] = {code(value) for value in group}
+        assert one >= 0
 
 
 def test_different_values_have_different_codes():
     """63 random bits: equal codes of two of these 2,000 have a chance of 2^-42 at most."""
     bits = [struct.unpack("<d", struct.pack("<q", n))[0] for n in range(1, 1000)]
     values = [*bits, *(n + 0.5 for n in range(500)), *range(500), "x"]
-    assert len({code(value) for value in values}) == len(values)
+    assert len({*compared_values.codes(values, KEY).tolist()}) == len(values)
 
 
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
         (pa.float64(), [1.5, 2.0, None, math.nan, -0.0, math.inf]),
-        (pa.float32(), [1.5, 2.0, None, math.nan, -0.0, math.inf]),
         (pa.int64(), [1, None, -3]),
         (pa.string(), ["a", None, "17", ""]),
         (pa.date32(), [datetime.date(2020, 1, 2), None]),
-        (pa.bool_(), [True, False, None]),
     ],
     ids=str,
 )
 def test_columns_and_values_give_the_same_codes(kind, values):
     column = pa.array(values, kind)
-    assert (
-        compared_values.codes(column, KEY).tolist() == compared_values.codes(values, KEY).tolist()
-    )
-    encoded = column.dictionary_encode()
-    assert (
-        compared_values.codes(encoded, KEY).tolist() == compared_values.codes(column, KEY).tolist()
-    )
+    found = compared_values.codes(values, KEY).tolist()
+    assert compared_values.codes(column, KEY).tolist() == found
+    assert compared_values.codes(column.dictionary_encode(), KEY).tolist() == found
 
 
 def truth(value):
@@ -100,12 +90,9 @@ def leave(value):
     raise SystemExit(value)
 
 
-def test_a_function_that_would_end_the_process_counts_nothing():
+def test_a_missing_value_is_not_shown_to_a_function_and_one_that_would_end_the_process_counts_0():
     assert compared_values.judged(["4711"], leave).tolist() == [0]
     assert compared_values.judged(pa.array(["4711"]), leave).tolist() == [0]
-
-
-def test_a_missing_value_is_not_shown_to_a_function():
     shown = []
     found = compared_values.judged([None, math.nan, np.float32("nan"), 0, math.inf], shown.append)
     assert found.tolist() == [integers.LOWEST] * 3 + [0, 0] and shown == [0, math.inf]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +15,6 @@ from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.partition_keys import (
     Key,
     clean,
-    decode,
-    encode,
     name_keys,
     name_of,
 )
@@ -28,7 +25,6 @@ KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 PART = INT64 | TEXT | st.booleans() | st.dates()
-KEYS = st.lists(PART, min_size=1, max_size=3).map(tuple)
 
 
 def typed(key: Key) -> list[tuple[type, object]]:
@@ -44,20 +40,13 @@ def names_of(*columns: pa.Array) -> list[Key | None]:
     return [name_of(pair, names) if ok else None for pair, ok in zip(pairs, valid, strict=True)]
 
 
-@given(KEYS)
-def test_encode_and_decode(key: Key) -> None:
-    assert typed(decode(encode(key))) == typed(key)
-
-
 COLUMNS: list[tuple[st.SearchStrategy[Any], pa.DataType]] = [
     (st.integers(-128, 127), pa.int8()),
-    (st.integers(0, 255), pa.uint8()),
     (INT64, pa.int64()),
     (st.integers(0, (1 << 63) - 1), pa.uint64()),
     (st.integers(-(10**18), 10**18), pa.decimal128(38, 0)),
     (st.booleans(), pa.bool_()),
     (TEXT, pa.string()),
-    (TEXT, pa.large_string()),
     (TEXT, pa.string_view()),
     (st.dates(), pa.date32()),
     (st.dates(), pa.date64()),
@@ -91,15 +80,8 @@ def test_whole_floats_are_the_keys_of_their_integers() -> None:
 
 
 @given(st.data())
-def test_one_private_column_keeps_type_and_value(data: st.DataObject) -> None:
-    values, column = drawn_column(data, 6)
-    expected = [None if value is None else typed((value,)) for value in values]
-    assert [key and typed(key) for key in names_of(column)] == expected
-
-
-@given(st.data())
-def test_several_private_columns_keep_type_and_value(data: st.DataObject) -> None:
-    drawn = [drawn_column(data, 5) for _ in range(data.draw(st.integers(2, 3)))]
+def test_private_columns_keep_type_and_value(data: st.DataObject) -> None:
+    drawn = [drawn_column(data, 5) for _ in range(data.draw(st.integers(1, 3)))]
     rows = zip(*(values for values, _ in drawn), strict=True)
     expected = [None if None in row else typed(row) for row in rows]
     assert [key and typed(key) for key in names_of(*(c for _, c in drawn))] == expected
@@ -158,6 +140,6 @@ CLEAN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "expected"), CLEAN, ids=range(len(CLEAN)))
-def test_clean(part: object, expected: object) -> None:
-    assert clean(part) == expected and type(clean(part)) is type(expected)
+def test_clean() -> None:
+    for part, expected in CLEAN:
+        assert clean(part) == expected and type(clean(part)) is type(expected), expected

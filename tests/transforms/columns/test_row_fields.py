@@ -4,7 +4,7 @@ import enum
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.transforms.columns.row_fields import FieldLists
@@ -45,7 +45,6 @@ def _again(name: Any) -> Any:
     return str(name.encode(), "ascii") if isinstance(name, str) else name
 
 
-@settings(max_examples=200, deadline=None)
 @given(rows=drawn_rows())
 def test_every_field_is_what_get_gives(rows: list[dict[Any, int]]) -> None:
     assert read(rows) == [[row.get(name) for row in rows] for name in NAMES]

@@ -1,7 +1,6 @@
 """CSV with other delimiters, decimal points and encodings gives the same rows as plain CSV."""
 
 import gzip
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,11 @@ def rows(path: Path, **dialect: Any) -> list[tuple[object, ...]]:
     return [row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("delimiter", "decimal", "encoding"),
-    list(itertools.product(DELIMITERS, ".,", ["utf-8", "cp1252"])),
-)
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize(("delimiter", "decimal"), [*zip(DELIMITERS, ".,,,", strict=True)])
 def test_cells_are_those_of_the_writer(
     tmp_path: Path, delimiter: str, decimal: str, encoding: str
 ) -> None:
-    if delimiter == decimal:
-        return
     quoted = ['"' + cell.replace('"', '""') + '"' for cell in CELLS]
     lines = [f"{cell}{delimiter}{number}{decimal}5" for number, cell in enumerate(quoted)]
     path = tmp_path / "in.csv"
@@ -40,11 +35,11 @@ def test_cells_are_those_of_the_writer(
     assert found == [(cell, number + 0.5) for number, cell in enumerate(CELLS)]
 
 
-@pytest.mark.parametrize("text", ["1.5", "1.234,5", "1,", ",5", "1,5,5", "1;5", "1 5"])
-def test_a_number_has_its_decimal_point_only(tmp_path: Path, text: str) -> None:
+def test_a_number_has_its_decimal_point_only(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
-    path.write_text(f"who|spent\na|{text}\nb|1,5\nc|2\n")
-    assert rows(path, decimal=",") == [("a", None), ("b", 1.5), ("c", 2.0)]
+    wrong = ["1.5", "1.234,5", "1,", ",5", "1,5,5", "1;5", "1 5"]
+    path.write_text("who|spent\n" + "".join(f"a|{text}\n" for text in [*wrong, "1,5", "2"]))
+    assert [number for _, number in rows(path, decimal=",")] == [*[None] * len(wrong), 1.5, 2.0]
 
 
 def test_a_byte_that_the_encoding_lacks_empties_its_cell_alone(tmp_path: Path) -> None:
@@ -62,21 +57,15 @@ def test_tsv_has_tabs(tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         ({"decimal": "'"}, "decimal must be"),
-        ({"encoding": "utf-16"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "shift-jis"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "cp037"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "iso2022_jp"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "unicode_escape"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "utf-8-sig"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "mac_arabic"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "latin-99"}, "encoding must be utf-8 or one of one byte per character"),
-        ({"encoding": "base64"}, "encoding must be utf-8 or one of one byte per character"),
+        *(
+            ({"encoding": name}, "encoding must be utf-8 or one of one byte per character")
+            for name in ("utf-16", "shift-jis", "cp037", "unicode_escape", "utf-8-sig", "latin-99")
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, str], said: str) -> None:
-    with pytest.raises(ValueError, match="^ReadRows: ") as raised:
+    with pytest.raises(ValueError, match=f"^ReadRows: {said}"):
         dp.ReadRows("in.csv", COLUMNS, **wrong)
-    assert said in str(raised.value)
 
 
 @pytest.mark.parametrize("wrong", [{"decimal": ","}, {"encoding": "cp1252"}])

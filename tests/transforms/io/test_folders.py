@@ -45,29 +45,17 @@ def cells(reader: dp.ReadRows) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("columns", [["who", "day", "spent"], ["day", "who"]])
-def test_each_row_has_the_column_of_its_folder(
-    columns: list[str], ending: str, table: Callable[[str], str]
-) -> None:
-    numbers = ["spent"] if "spent" in columns else []
-    found = cells(dp.ReadRows(table(ending), columns, numbers))
+def test_each_row_has_the_column_of_its_folder(ending: str, table: Callable[[str], str]) -> None:
+    found = cells(dp.ReadRows(table(ending), ["who", "day", "spent"], ["spent"]))
     rows = [
-        {"who": f"v{person}", "day": day, "spent": 1.5}
-        for number, day in enumerate(DAYS)
-        for person in range(number + 1)
+        (f"v{person}", day, 1.5) for number, day in enumerate(DAYS) for person in range(number + 1)
     ]
-    expected = [tuple(row[name] for name in columns) for row in rows]
-    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert sorted(found, key=str) == sorted(rows, key=str)
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize(
-    "days", [DAYS[:2], [datetime.date(2026, 11, 24), datetime.date(2026, 11, 25)]]
-)
-def test_it_is_a_key_of_partitions(
-    days: list[Any], ending: str, table: Callable[[str], str]
-) -> None:
+@pytest.mark.parametrize("ending", [".parquet", ".jsonl"])
+def test_it_is_a_key_of_partitions(ending: str, table: Callable[[str], str]) -> None:
+    days = [datetime.date(2026, 11, 24), datetime.date(2026, 11, 25)]
     asked = {"partition": ["day"], "partitions": dp.PublicPartitions(days)}
     with without_noise():
         release = dp.PrivateAggregate("who", [dp.Count()], dp.Budget(1), batches=True, **asked)

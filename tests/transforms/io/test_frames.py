@@ -72,11 +72,8 @@ MANY = 1 << 60
 ARROW = pd.ArrowDtype
 WHO: dict[str, tuple[pd.Series, list[Any]]] = {
     "object": (pd.Series([*GOOD, BAD], dtype=object), [*GOOD, None]),
-    "string": (pd.Series([*GOOD, BAD], dtype="string[python]"), [*GOOD, None]),
     "string, missing": (pd.Series([*GOOD, BAD, None], dtype="string[python]"), [*GOOD, None, None]),
     "string of Arrow": (pd.Series([*GOOD, None], dtype="string[pyarrow]"), [*GOOD, None]),
-    "text of Arrow": (pd.Series([*GOOD, None], dtype=ARROW(pa.string())), [*GOOD, None]),
-    "categories": (pd.Series([*GOOD, BAD], dtype="category"), [*GOOD, None]),
     "categories, missing": (pd.Series([*GOOD, None], dtype="category"), [*GOOD, None]),
     "categories of strings": (
         pd.Series([*GOOD, BAD, None], dtype="string[python]").astype("category"),
@@ -101,10 +98,8 @@ WHO: dict[str, tuple[pd.Series, list[Any]]] = {
         pd.Series([1, 2, None, 2.5, 2**24, 1], dtype="float32"), [1, 2, None, None, None, 1]
     ),
     "floats with gaps": (pd.Series([1, None, 2.5], dtype="Float64"), [1, None, None]),
-    "short floats with gaps": (pd.Series([1, None, 2**24], dtype="Float32"), [1, None, None]),
     "floats of Arrow": (pd.Series([1, None, 2.5], dtype=ARROW(pa.float64())), [1, None, None]),
     "categories of floats": (pd.Series([1.0, None, 2.5]).astype("category"), [1, None, None]),
-    "integers": (pd.Series([1, MANY, -3]), [1, MANY, -3]),
     "integers with gaps": (pd.Series([MANY + 1, None, 3], dtype="Int64"), [MANY + 1, None, 3]),
     "unsigned": (pd.Series([(1 << 64) - 1, 3], dtype="uint64"), [(1 << 64) - 1, 3]),
     "decimals": (pd.Series([Decimal(7), Decimal("7.5"), None], dtype=object), ["7", None, None]),
@@ -127,16 +122,13 @@ def lines_of(data: Any, columns: tuple[Column, ...] = ()) -> list[Any]:
     return layouts.of_batches(layout, frame.batches)
 
 
-@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])
 @pytest.mark.parametrize("name", WHO)
-def test_a_cell_decides_about_its_own_row_only(name: str, beside: bool) -> None:
-    """Each row is what it is as a row of its own, whatever the type of its column."""
+def test_a_cell_decides_about_its_own_row_only(name: str) -> None:
+    """Each row is what it is as a row of its own, whatever the type of its column and of others."""
     column, expected = WHO[name]
     data = pd.DataFrame({"who": column})
-    asked: tuple[Column, ...] = ()
-    if beside:
-        data["item"] = pd.Series(["x"] * len(data), dtype=object)
-        asked = (Column("item", Role.ITEM),)
+    data["item"] = pd.Series(["x"] * len(data), dtype=object)
+    asked = (Column("item", Role.ITEM),)
     alone = [{"who": who, "item": "x"} for who in expected if who is not None]
     layout = Layout("who", ("who",), asked, None, bytes(32))
     found = lines_of(data, asked)
@@ -146,11 +138,9 @@ def test_a_cell_decides_about_its_own_row_only(name: str, beside: bool) -> None:
     assert sorted(found) == sorted(line for lines in apart for line in lines)
 
 
-@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])
-def test_numbers_are_the_same_beside_objects(beside: bool) -> None:
+def test_numbers_are_the_same_beside_objects() -> None:
     data = pd.DataFrame({"who": [1, 2, 3], "value": pd.Series([0.1, None, 3], dtype="float32")})
-    if beside:
-        data = data.astype({"who": object})
+    data = data.astype({"who": object})
     asked = (Column("value", Role.VALUE, Fraction(1, 10**9)),)
     values = {int(line[0][0]): line[4:] for line in lines_of(data, asked)}
     assert values[1] == (round(float(np.float32(0.1)) * 10**9),)
@@ -163,41 +153,25 @@ def test_text_that_is_no_number_is_refused_by_type_and_not_by_cells() -> None:
         texts = pd.DataFrame({"text": pd.Series(["x", BAD, 7], dtype=object).astype(kind)})
         assert frames.frame_of("release", texts, ["text"]).types == {"text": pa.large_string()}
         with pytest.raises(TypeError, match="column 'text' must hold numbers, not large_string"):
-            dp.release(
-                texts.assign(who="a"),
-                person="who",
-                metrics=[dp.Sum("text")],
-                budget=dp.Budget(1.0),
-            )
+            asked = {"metrics": [dp.Sum("text")], "budget": dp.Budget(1.0)}
+            dp.release(texts.assign(who="a"), person="who", **asked)
 
 
-@pytest.mark.parametrize("coded", [False, True], ids=["intervals", "categories of them"])
-def test_intervals_are_refused_by_their_type(coded: bool) -> None:
-    """As `pandas.cut` makes them of ages."""
+def test_intervals_are_refused_by_their_type() -> None:
+    """As `pandas.cut` makes them of ages, in categories."""
     data = pd.DataFrame({"who": [1, 2, 3], "age": pd.cut(pd.Series([4, 40, None]), [0, 18, 65])})
-    assert str(data["age"].dtype) == "category"
-    if not coded:
-        data["age"] = pd.arrays.IntervalArray(data["age"])
-    with pytest.raises(TypeError, match="column 'age' must hold integers, text, dates or booleans"):
-        dp.release(
-            data,
-            person="who",
-            partition=["age"],
-            metrics=[dp.Count()],
-            budget=dp.Budget(1, 1e-6),
-        )
+    asked = {"person": "who", "metrics": [dp.Count()], "budget": dp.Budget(1, 1e-6)}
+    for ages in (data["age"], pd.arrays.IntervalArray(data["age"])):
+        with pytest.raises(TypeError, match="'age' must hold integers, text, dates or booleans"):
+            dp.release(data.assign(age=ages), partition=["age"], **asked)
 
 
-def test_the_index_is_not_read() -> None:
+def test_the_index_is_not_read_and_a_table_without_rows_has_its_columns() -> None:
     data = pd.DataFrame({"who": ["a", "b", "c"]}, index=["a", 7, BAD], dtype="string[python]")
     assert len(lines_of(data)) == 3
     assert list(data.index) == ["a", 7, BAD]
-
-
-def test_a_table_without_rows_has_its_columns() -> None:
     frame = frames.frame_of("release", TABLE.slice(0, 0), ["who"])
-    assert frame.types == {"who": pa.string()}
-    assert sum(len(batch) for batch in frame.batches) == 0
+    assert frame.types == {"who": pa.string()} and not any(map(len, frame.batches))
 
 
 @pytest.mark.parametrize(

@@ -37,20 +37,20 @@ def refusal(path: Path, content: bytes) -> str:
     return said
 
 
-@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz"])
-def test_a_header_that_has_another_name_is_shown(tmp_path: Path, name: str) -> None:
-    said = refusal(tmp_path / name, b'who,day,"amount, net"\n1,2,3\n')
+def test_a_header_that_has_another_name_is_shown(tmp_path: Path) -> None:
+    said = refusal(tmp_path / "in.csv.gz", b'who,day,"amount, net"\n1,2,3\n')
     assert "ReadRows: column 'spent' must stand once in every file of" in said
     assert said.endswith("; it has 'who', 'day', 'amount, net'.")
 
 
-def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_header_is_said_but_a_first_line_that_may_be_a_row_is_not_shown(
+    tmp_path: Path,
+) -> None:
     assert "'who', 'spent', 'who'" in refusal(tmp_path / "in.csv", b"who,spent,who\n1,2,3\n")
-
-
-def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
     said = refusal(tmp_path / "in.csv", f"{SECRET},2,3\n".encode())
     assert "; it has none of the wanted columns in its first line, which must be" in said
+    said = refusal(tmp_path / "in.csv", f"who;spend;day\n{SECRET};2;3\n".encode())
+    assert said.endswith("; it has 'who', 'spend', 'day'. Did you mean spend?")
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
@@ -63,13 +63,8 @@ def test_the_delimiter_is_that_of_the_header(tmp_path: Path, mark: str) -> None:
         assert asked.taken() == [f"{tmp_path}/in.csv: {mark!r} between cells, as its header has it"]
 
 
-def test_a_misspelt_name_between_other_delimiters_has_neighbours(tmp_path: Path) -> None:
-    said = refusal(tmp_path / "in.csv", f"who;spend;day\n{SECRET};2;3\n".encode())
-    assert said.endswith("; it has 'who', 'spend', 'day'. Did you mean spend?")
-
-
-@pytest.mark.parametrize("rows", [b"a;b,c;d", b"1,5;2,5", b"x\ty;z", b""])
-def test_no_row_says_what_the_delimiter_is(tmp_path: Path, rows: bytes) -> None:
+@pytest.mark.parametrize("rows", [b"a;b,c;d", b"x\ty;z"])
+def test_no_row_says_what_the_delimiter_is(rows: bytes) -> None:
     """With any rows below it, a header is read in one way."""
     for header, names in ((b"spent,who", ","), (b'"a,b";who;spent', ";"), (b"who\tspent", "\t")):
         wanted = Wanted("rows", WANTED)
@@ -107,27 +102,20 @@ UNREADABLE = {
     "a key in Latin-1.jsonl": ('{"who": 1}\n{"who": "é"}\n'.encode("latin-1"), NOT_UTF8),
     "a long header in Latin-1.csv": (b"x," * 600_000 + LATIN, NO_CSV),
     "UTF-16.csv": (FINE.decode().encode("utf-16"), UTF_16),
-    "UTF-16 without a mark.jsonl": ('{"who": 1}\n'.encode("utf-16-le"), UTF_16),
     "UTF-16 without a mark.csv": (FINE.decode().encode("utf-16-le"), UTF_16),
     "random.csv": (NOISE, NOT_UTF8),
-    "random.jsonl.gz": (NOISE, "must be JSON Lines in UTF-8 (.gz: by gzip); it cannot be"),
-    "random.parquet": (NOISE, NO_PARQUET),
     "a spreadsheet.csv": (ZIP.getvalue(), "it is a zip archive or a spreadsheet: save it as CSV"),
     "Parquet.csv": (PARQUET, "it is a Parquet file: its name must end in .parquet"),
     "CSV.parquet": (FINE, NO_PARQUET),
     "CSV.csv.gz": (FINE, NO_CSV),
     "CSV.jsonl": (FINE, NO_JSON),
-    "one array.jsonl": (
-        b'[{"who": 1, "spent": 2},\n {"who": 2}]\n',
-        "and it has a list in its first",
-    ),
+    "one array.jsonl": (b'[{"who": 1},\n {"who": 2}]\n', "and it has a list in its first"),
     "gzip.csv": (gzip.compress(FINE), "it is packed by gzip: its name must end in .gz"),
     "cut in its header.csv.gz": (gzip.compress(FINE)[:-9], NO_CSV),
     "cut in its first block.csv.gz": (gzip.compress(b"who,spent\n" + ROWS)[:20_000], NO_CSV),
     "cut in its first line.jsonl.gz": (gzip.compress(b'{"who": 1}')[:-9], "must be JSON Lines in"),
     "of no bytes.parquet": (b"", NO_PARQUET),
     "magic bytes alone.parquet": (b"PAR1" + SECRET.encode(), NO_PARQUET),
-    "without its last bytes.parquet": (PARQUET[:-4], NO_PARQUET),
     "an open quote.csv": (b'"who,spent\n1,2\n', NO_CSV),
     "a lone CR.csv": (b"w\rho,spent\n1,2\n", NO_CSV),
     "blank lines.csv": (b"\n\n", "it has none of the wanted columns in its first line"),
@@ -152,15 +140,8 @@ def test_csv_of_no_bytes_is_refused_unless_another_file_has_a_header(tmp_path: P
     (tmp_path / "a.csv").write_bytes(b"")
     with pytest.raises(ValueError, match="pattern must name a file with a header, .* has 0 bytes"):
         read(f"{tmp_path}/*.csv")
-    (tmp_path / "b.csv").write_bytes(FINE)
+    (tmp_path / "b.csv").write_bytes(b"who,spent\n")  # a table of nobody
     read(f"{tmp_path}/*.csv")
-
-
-def test_a_table_of_nobody_is_no_fault(tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_bytes(b"who,spent\n")
-    pq.write_table(pa.table({"who": pa.nulls(0), "spent": pa.nulls(0)}), tmp_path / "in.parquet")
-    for name in ("in.csv", "in.parquet"):
-        read(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -195,10 +176,10 @@ def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:
     read(tmp_path / "in.csv")  # opening it would wait for a writer
 
 
-def test_a_part_of_many_files_is_looked_at(tmp_path: Path) -> None:
-    for index in range(read_rows.MOST + 1):
-        (tmp_path / f"{index:03}.csv").write_bytes(FINE)
-    (tmp_path / f"{read_rows.MOST:03}.csv").write_bytes(b"who\n")
+def test_a_part_of_many_files_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_rows, "MOST", 2)
+    for index, content in enumerate((FINE, FINE, b"who\n")):
+        (tmp_path / f"{index}.csv").write_bytes(content)
     read(f"{tmp_path}/*.csv")
     with (
         pytest.raises(RuntimeError, match="column 'spent' must stand once"),

@@ -297,10 +297,10 @@ HOSTILE = {
 }
 
 
-@pytest.mark.sampled(42)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("sizes", [(1 << 10, 1 << 16, 1 << 12), (1 << 8, 1 << 10, 1 << 10)])
-@pytest.mark.parametrize("start", [b"", b'"', b'a,"\n', b'""a,"'])
+@pytest.mark.parametrize("start", [b"", b'""a,"'])
 def test_the_work_grows_with_the_length_alone(
     monkeypatch: pytest.MonkeyPatch, case: str, sizes: tuple[int, int, int], start: bytes
 ) -> None:

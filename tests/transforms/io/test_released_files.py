@@ -45,7 +45,7 @@ def test_a_released_file_is_read_back(tmp_path: Path, extension: str) -> None:
     assert released.table.schema.field("mean").type == pa.float64()
 
 
-@pytest.mark.parametrize("extension", [end[1:] for end in FORMATS])
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
 def test_keys_that_look_like_formulas_stay_different_keys(tmp_path: Path, extension: str) -> None:
     starts = ("=", "+", "-", "@", "＝", "＋", "－", "＠", " =", "\u3000=", "\t", "\r", "\n", "'a")
     keys = [f"{quotes}{start}1" for start in starts for quotes in ("", "'", "''")]

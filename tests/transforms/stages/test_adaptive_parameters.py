@@ -7,7 +7,6 @@ import collections
 import functools
 import math
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -32,7 +31,7 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.stages import draw_once, guards
+from beam_dp.transforms.stages import draw_once
 from beam_dp.transforms.stages.bound_and_summarise import (
     SHARED,
     VOTES,
@@ -40,7 +39,6 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     First,
     ReduceShards,
     Selected,
-    Settle,
     Summarise,
     open_bucket,
     pieces,
@@ -49,6 +47,7 @@ from beam_dp.transforms.stages.draw_once import Block
 from beam_dp.transforms.stages.draws_folder import Barriers
 from tests.doubles import ZeroNoise, compile_program
 from tests.reference import Row, table_of
+from tests.transforms.stages.test_bound_and_summarise import settled
 
 DAYS = list(range(20))
 PUBLIC = PublicKeys(tuple((day,) for day in DAYS))
@@ -145,11 +144,9 @@ def run(
     return sorted(seen("rows"))
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("repeats", [0, 2])
-def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
+def test_the_release_is_that_of_the_chosen_bound() -> None:
     rows = visits()
-    found = run(rows, direct_runner_bundle_repeat=repeats)
+    found = run(rows, direct_runner_bundle_repeat=1)
     choice = seen("chosen")[0].bound
     assert choice is not None and choice.bound == 3
     edges = (*choice.choice.thresholds, None)
@@ -193,11 +190,9 @@ class Wandering(Noise):
         return super().discrete_laplace(rate / 10**6, size)
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("repeats", [0, 1, 2])
-def test_the_bound_is_drawn_once(repeats: int) -> None:
+def test_the_bound_is_drawn_once() -> None:
     """Two draws agree in 11 counts of a scale above 10^6 with a chance below 10^-60."""
-    run(visits(), noise=Wandering(), direct_runner_bundle_repeat=repeats)
+    run(visits()[:100], noise=Wandering(), direct_runner_bundle_repeat=1)
     found = seen("chosen")
     counts = {tuple(each.bound.noisy.ravel().tolist()) for each in found}
     assert len(found) >= 2 and len(counts) == 1
@@ -208,12 +203,10 @@ ALIKE = [{"person": person, "day": person % 40} for person in range(40 * HALF)]
 """40 days that are each selected with a chance of about a half."""
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("repeats", [0, 1, 2])
-def test_partitions_are_selected_once(repeats: int) -> None:
+def test_partitions_are_selected_once() -> None:
     """Noise has a deviation of 9 people: two draws agree on 40 days with a chance below 1e-11."""
     assert SELECTING.selection.variance > (9 * 2**20) ** 2
-    released = run(ALIKE, SELECTING, noise=Noise(), direct_runner_bundle_repeat=repeats)
+    released = run(ALIKE, SELECTING, noise=Noise(), direct_runner_bundle_repeat=1)
     found = {each.bucket: set() for each in SEEN["selected"]}
     for each in seen("selected"):
         found[each.bucket].add(tuple(each.keys.tolist()))
@@ -229,19 +222,15 @@ def test_only_selected_partitions_count_for_a_norm() -> None:
     bounder = Bounder(ContributionBounds(None), SELECTING.fields, KEY)
     identities = np.stack([np.arange(0, 90, 2), np.zeros(45)]).astype(np.uint64)
     half = Selected(0, identities, identities[0].astype(object))
-    settle = Settle(bounder, SELECTING.measures, SELECTING.shared_measures, 1, SELECTING)
-    settle.start_bundle()
-    given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
-    packed = [*settle.process(given, None, [half])]
-    packed += [element.value for element in settle.finish_bundle()]
+    blobs = settled(SELECTING, bounder, table, None, [half])
     made = compiled(SELECTING.request, Adaptive(partitions=45))
     for index, measure in enumerate(made.shared_measures):
-        everybody, _ = open_bucket([b for at, b in packed if at == SHARED], made.shared_measures)
+        everybody, _ = open_bucket(blobs[SHARED], made.shared_measures)
         here = everybody.take(everybody.measure == index)
         norm = {1: 90, 2: math.isqrt(180 * 64**2 - 1) + 1}[measure.norm]
         assert here.people.tolist() == [10]
         assert here.bucket.tolist() == [np.searchsorted(measure.thresholds, norm)]
-    summary, _ = open_bucket([blob for at, blob in packed if at == 0], made.measures)
+    summary, _ = open_bucket(blobs[0], made.measures)
     assert {measure.norm for measure in made.shared_measures} == {1, 2}
     assert sorted(set(summary.partition[0].tolist())) == [*range(0, 90, 2)]
 
@@ -269,38 +258,6 @@ def test_a_centre_is_the_median_of_peoples_means() -> None:
         assert mean == pytest.approx(np.mean([r["value"] for r in rows if r["day"] == day]))
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", ["First", "Selected"])
-@pytest.mark.parametrize("runner", ["FnApiRunner", *guards.RECOMPUTING])
-def test_a_group_by_key_stands_between_a_choice_and_all_who_read_it(runner: str, name: str) -> None:
-    flags = PipelineOptions(["--cluster_never_restarts"])
-    pipeline = beam.Pipeline(runner=runner, options=flags)
-    release = dp.PrivateAggregate("person", METRICS, dp.Budget(1, 1e-6), ["day"])
-    _ = pipeline | beam.Create(visits()) | release
-    steps = pipeline.to_runner_api().components.transforms.values()
-    leaves = [step for step in steps if not step.subtransforms]
-    made = {name: step for step in leaves for name in step.outputs.values()}
-
-    def above(collection: str) -> Iterator[Any]:
-        step = made[collection]
-        yield step
-        if "group_by_key" not in step.spec.urn:
-            for given in step.inputs.values():
-                yield from above(given)
-
-    readers = [
-        (step, given)
-        for step in leaves
-        for place, given in step.inputs.items()
-        if "side" in place and made[given].unique_name.endswith(f"TakeStored{name}")
-    ]
-    assert len(readers) >= 2
-    for _, given in readers:
-        way = list(above(given))
-        assert "group_by_key" in way[-1].spec.urn
-        assert not any(word in step.unique_name for step in way for word in ("ChooseF", "SelectP"))
-
-
 def test_the_record_says_how_the_bound_was_chosen() -> None:
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         release = dp.PrivateAggregate(
@@ -316,28 +273,26 @@ def test_the_record_says_how_the_bound_was_chosen() -> None:
     assert record["partitions_of_one_person"] in said["steps"]
 
 
+LISTED = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
+NO_AUTO = 'be a number or None, not "auto"'
+
+
 @pytest.mark.parametrize("statistic", [dp.PeopleCount(), dp.Max("value")])
 def test_where_nothing_is_released_nothing_is_chosen(statistic: Any) -> None:
     assert dp.RemovalLoss(statistic, "person", ["day"]).bounds == dp.ContributionBounds(None)
-    with pytest.raises(ValueError, match='be a number or None, not "auto"'):
+    with pytest.raises(ValueError, match=NO_AUTO):
         dp.RemovalLoss(statistic, "person", ["day"], bounds=dp.ContributionBounds())
 
 
-def test_people_with_an_epsilon_of_their_own_pay_for_no_search() -> None:
-    def release(**given: Any) -> dp.PreprocessSensitivity:
-        return dp.PreprocessSensitivity(
-            dp.Sum("value"), "person", dp.Budget(2), ["day"],
-            partitions=dp.PublicPartitions(DAYS), person_epsilon="e", epsilons=[1, 2], **given,
-        )  # fmt: skip
-
-    assert release()._aggregate.bounds == dp.ContributionBounds(None)
-    with pytest.raises(ValueError, match='be a number or None, not "auto"'):
-        release(bounds=dp.ContributionBounds())
-
-
-def test_two_owners_have_no_bound() -> None:
-    days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
-    made = dp.PrivateAggregate(["from", "to"], [dp.Max("value")], dp.Budget(1), **days)
+def test_people_with_an_epsilon_of_their_own_pay_for_no_search_and_two_owners_have_no_bound() -> (
+    None
+):
+    asked = dp.Sum("value"), "person", dp.Budget(2)
+    own = {**LISTED, "person_epsilon": "e", "epsilons": [1, 2]}
+    assert dp.PreprocessSensitivity(*asked, **own)._aggregate.bounds == dp.ContributionBounds(None)
+    with pytest.raises(ValueError, match=NO_AUTO):
+        dp.PreprocessSensitivity(*asked, **own, bounds=dp.ContributionBounds())
+    made = dp.PrivateAggregate(["from", "to"], [dp.Max("value")], dp.Budget(1), **LISTED)
     assert made.bounds == dp.ContributionBounds(None)
 
 
@@ -346,13 +301,12 @@ def test_limits_on_rows_alone_choose_no_bound_where_none_can_be_chosen() -> None
     without = dp.ContributionBounds(None, rows=3)
     assert dp.RemovalLoss(dp.PeopleCount(), "person", ["day"], bounds=rows).bounds == without
     assert dp.BoundContributions("person", ["day"], rows).bounds == without
-    days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
     blocks = [dp.BlackBox("value", max)]
-    made = dp.PrivateAggregate("person", blocks, dp.Budget(9), bounds=rows, **days)
+    made = dp.PrivateAggregate("person", blocks, dp.Budget(9), bounds=rows, **LISTED)
     assert made.bounds == without and "(partitions per person)" not in str(made.plan())
     both = [*blocks, dp.PeopleCount()]
-    assert dp.PrivateAggregate("person", both, dp.Budget(9), **days).bounds.partitions is None
-    with pytest.raises(ValueError, match='be a number or None, not "auto"'):
+    assert dp.PrivateAggregate("person", both, dp.Budget(9), **LISTED).bounds.partitions is None
+    with pytest.raises(ValueError, match=NO_AUTO):
         dp.BoundContributions("person", ["day"], dp.ContributionBounds())
 
 
@@ -361,8 +315,7 @@ def test_a_ladder_of_one_step_is_a_bound() -> None:
     largest = dp.Max("value", search=dp.ExponentialMechanism)
 
     def bound(metric: Any, epsilon: float) -> tuple[int, bool, int | None]:
-        days = {"partition": ["day"], "partitions": dp.PublicPartitions(DAYS)}
-        program = dp.PrivateAggregate("person", [metric], dp.Budget(epsilon), **days)._program
+        program = dp.PrivateAggregate("person", [metric], dp.Budget(epsilon), **LISTED)._program
         return len(program.request.ladder), program.request.searches, program.limit
 
     assert bound(largest, 2.0**-13) == (1, False, 1)
@@ -370,8 +323,9 @@ def test_a_ladder_of_one_step_is_a_bound() -> None:
     assert bound(dp.Count(), 1.0) == (1, False, None)
 
 
-@pytest.mark.parametrize("rows", [None, 2, 4, 6])
-@pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-2), (8, 1e-2), (30, 1e-2), (0.5, 1e-4)])
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "delta"), [(None, 3, 1e-2), (2, 8, 1e-2), (4, 30, 1e-2), (6, 0.5, 1e-4)]
+)
 def test_the_selection_costs_the_same_whatever_bound_is_chosen(
     rows: int | None, epsilon: float, delta: float
 ) -> None:
@@ -435,7 +389,7 @@ def reduced_of(
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     bounds: tuple[int | None, ...], seed: int
 ) -> None:
@@ -469,7 +423,7 @@ def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     assert all(k * weight**2 <= 2**40 for k, weight in zip(kept, each, strict=True))
 
 
-@pytest.mark.parametrize("lines", [1, 2, 5, 17, 1000])
+@pytest.mark.parametrize("lines", [1, 5, 1000])
 def test_no_piece_cuts_a_person(lines: int) -> None:
     bounder = Bounder(ContributionBounds(6), RANKED.fields, b"key")
     table = bounder.reduce(bounder.prepare(table_of(rows_of(1, 80))))

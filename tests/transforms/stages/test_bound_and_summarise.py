@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice, edges_up_to
 from beam_dp.mechanisms.metrics.additive.additive_release import STEPS
-from beam_dp.mechanisms.planning.program import Adaptive
+from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms.columns import public_keys
@@ -112,9 +112,7 @@ WAYS: dict[str, Any] = {
     "backwards": lambda: run([visit._asdict() for visit in reversed(visits())]),
     "named tuples": lambda: run(visits()),
     "Rows": lambda: run([beam.Row(**visit._asdict()) for visit in visits()]),
-    "one batch": lambda: run([pa.RecordBatch.from_pylist([v._asdict() for v in visits()])]),
     "many tables": lambda: run(tables(visits(), 7)),
-    "repeated bundles": lambda: run(visits(), direct_runner_bundle_repeat=1),
     "threads": lambda: run(visits(), direct_running_mode="multi_threading", direct_num_workers=2),
     "one shard": lambda: run(visits(), shards=1),
     "many shards": lambda: run(visits(), shards=256),
@@ -144,15 +142,12 @@ class GiveTables(beam.DoFn):
 
 
 def test_rows_with_a_schema_arrive_as_tables(expected: dict[int, Any]) -> None:
-    assert_schema_run(lambda p: p | beam.Create([0]) | beam.ParDo(GiveTables()), expected)
-
-
-def assert_schema_run(source: Any, expected: dict[int, Any]) -> None:
     SEEN.clear()
     bounder = Bounder(BOUNDS, FIELDS, KEY)
     transform = Summarise(layout(), bounder, MEASURES, SHARED_MEASURES, 3, 8)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        _ = source(pipeline) | transform | beam.Map(check) | beam.Map(see)
+        rows = pipeline | beam.Create([0]) | beam.ParDo(GiveTables())
+        _ = rows | transform | beam.Map(check) | beam.Map(see)
     assert dict(SEEN) == expected
 
 
@@ -205,6 +200,16 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     assert sum(len(table) for table in wrong if table is not None) == 4
 
 
+def settled(made: Program, bounder: Bounder, table: Table, *chosen: Any) -> dict[int, list[bytes]]:
+    """Return the summaries of whole people after a choice, of one bucket and of all partitions."""
+    settle = Settle(bounder, made.measures, made.shared_measures, 1, made)
+    settle.start_bundle()
+    given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
+    packed = [*settle.process(given, *chosen)]
+    packed += [element.value for element in settle.finish_bundle()]
+    return {at: [blob for bucket, blob in packed if bucket == at] for at in (0, SHARED)}
+
+
 def test_pairs_beyond_a_chosen_bound_count_for_norms_alone() -> None:
     """Ten people are in nine partitions each: one stays for ranks, and all count for a norm."""
     metrics = [dp.Count(), dp.Max("value", candidates=dp.Candidates.of(range(5)))]
@@ -215,12 +220,7 @@ def test_pairs_beyond_a_chosen_bound_count_for_norms_alone() -> None:
     table = Table(people[None], places[None], np.ones(90, np.int64), values)
     choice = ClipChoice(made.request.search_cost, made.request.ladder)
     bound = BoundChoice(1, choice, np.zeros((1, 1, choice.buckets), np.int64))
-    settle = Settle(bounder, made.measures, made.shared_measures, 1, made)
-    settle.start_bundle()
-    given = 0, wire.pack(bounder.reduce(bounder.prepare(table)))
-    packed = [*settle.process(given, Adaptive(bound))]
-    packed += [element.value for element in settle.finish_bundle()]
-    blobs = {at: [blob for bucket, blob in packed if bucket == at] for at in (0, SHARED)}
+    blobs = settled(made, bounder, table, Adaptive(bound))
     summary, _ = bound_and_summarise.open_bucket(blobs[0], made.measures)
     norms = np.array([measure.norm for measure in made.measures])[summary.measure]
     # In every partition each has a share of 1 / 9 of their norm.

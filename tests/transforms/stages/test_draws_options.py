@@ -44,24 +44,16 @@ def test_a_cluster_that_may_restart_needs_a_folder(runner: str, tmp_path: Path) 
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", RELEASES)
-def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(("name", "rows"), [*((name, ROWS) for name in RELEASES), ("private", [])])
+def test_every_draw_of_a_release_is_kept_and_its_names_tell_nothing_of_the_rows(
+    name: str, rows: list[Any], tmp_path: Path
+) -> None:
     options = PipelineOptions([f"--draws_folder={tmp_path}"])
     with beam.Pipeline(runner="FnApiRunner", options=options) as pipeline:
-        _ = pipeline | beam.Create(ROWS) | RELEASES[name]()
+        _ = pipeline | beam.Create(rows) | RELEASES[name]()
     [folder] = tmp_path.iterdir()
-    kept = {path.name for path in folder.iterdir()}
-    assert kept == set(KEPT[name])
-
-
-@pytest.mark.parametrize("rows", [[], ROWS[:1]])
-def test_the_names_of_draws_tell_nothing_of_the_rows(rows: list[Any], tmp_path: Path) -> None:
-    options = PipelineOptions([f"--draws_folder={tmp_path}"])
-    with beam.Pipeline(runner="FnApiRunner", options=options) as pipeline:
-        _ = pipeline | beam.Create(rows) | RELEASES["private"]()
-    [folder] = tmp_path.iterdir()
-    assert {path.name for path in folder.iterdir()} == set(KEPT["private"])
+    assert {path.name for path in folder.iterdir()} == set(KEPT[name])
 
 
 @pytest.mark.parametrize("name", RELEASES)

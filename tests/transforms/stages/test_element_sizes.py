@@ -20,12 +20,12 @@ from beam_dp.transforms.stages.bound_and_summarise import ReduceShards
 from beam_dp.transforms.stages.draw_once import bucket_count
 from tests.transforms.stages.test_bound_and_summarise import layout
 
-MOST = 6000
+MOST = 3000
 """The limit of this module's jobs, whose data are as much smaller than those of large ones."""
 AROUND = 400
 """What coders, keys and windows add to an element; one line or row, and its header."""
-KEYS = 5000
-NAMES = [f"a partition with a name of its own, number {key}" for key in range(1500)]
+KEYS = 1000
+NAMES = [f"a partition with a {'very ' * 20}long name, number {key}" for key in range(250)]
 SURE = dp.Budget(1e6, 1e-3)
 
 
@@ -75,8 +75,8 @@ def rows(people: int, each: int, names: Sequence[object]) -> pa.Table:
     return pa.table({"person": person, "key": key, "value": place})
 
 
-def public(metrics: Sequence[Any], **options: Any) -> dp.PrivateAggregate:
-    listed = dp.PublicPartitions(range(KEYS))
+def public(metrics: Sequence[Any], keys: int = KEYS, **options: Any) -> dp.PrivateAggregate:
+    listed = dp.PublicPartitions(range(keys))
     budget = dp.Budget(1.0, 1e-6)
     return dp.PrivateAggregate("person", metrics, budget, ["key"], partitions=listed, **options)
 
@@ -92,24 +92,19 @@ THREE = dp.ContributionBounds(3)
 JOBS: dict[str, Callable[[], tuple[beam.PTransform, pa.Table]]] = {
     "many public partitions": lambda: (
         public(ADDED, bounds=THREE, batches=True),
-        rows(1000, 5, OF_ALL),
-    ),
-    "an automatic bound": lambda: (
-        public(ADDED, bounds=dp.ContributionBounds("auto")),
-        rows(500, 8, OF_ALL),
+        rows(300, 4, OF_ALL),
     ),
     "owner lines": lambda: (
-        public([dp.DistinctCount("value")], bounds=THREE),
-        rows(800, 6, OF_ALL),
+        public([dp.DistinctCount("value")], keys=4, bounds=THREE),
+        rows(200, 5, range(4)),
     ),
-    "one person with many rows": lambda: (public(ADDED), rows(1, 5000, range(7))),
     "one person everywhere": lambda: (
         private(ADDED),
-        pa.concat_tables([rows(1, 1500, NAMES), rows(600, 10, NAMES)]),
+        pa.concat_tables([rows(1, 250, NAMES), rows(750, 1, NAMES)]),
     ),
     "rows stay rows": lambda: (
         dp.BoundContributions("person", ["key"], THREE, values=["value"]),
-        rows(300, 20, NAMES),
+        rows(80, 12, NAMES),
     ),
 }
 
@@ -155,7 +150,7 @@ def test_the_limit_finds_every_mutant(
     where, name, other, job = MUTANTS[mutant]
     monkeypatch.setattr(where, name, other)
     run(job)
-    assert max(largest) > 2 * (MOST + AROUND)
+    assert max(largest) > MOST + 2 * AROUND
 
 
 def released(metrics: Sequence[Any], given: pa.Table) -> dict[str, Any]:
@@ -185,9 +180,9 @@ def test_what_is_released_does_not_depend_on_the_limit(monkeypatch: pytest.Monke
 def largest_group(groups: Counter[tuple[Any, Any]]) -> float:
     """Run a job with many keys as on an engine; return the largest part of all in one group."""
     groups.clear()
-    whole = public(ADDED, batches=True, shards=128)
+    whole = public(ADDED, batches=True, shards=32)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        _ = pipeline | beam.Create([rows(600, 5, OF_ALL)], reshuffle=False) | whole
+        _ = pipeline | beam.Create([rows(120, 5, OF_ALL)], reshuffle=False) | whole
     return max(groups.values()) / groups.total()
 
 
@@ -197,21 +192,21 @@ def test_on_engines_no_group_has_much_of_all(
 ) -> None:
     """Flink failed at a million keys: all draws of a worker under one key are one record."""
     monkeypatch.setattr(guards, "may_recompute", lambda _: True)
-    monkeypatch.setattr(draw_once, "MESSAGE_ROWS", 50)
-    assert largest_group(groups) < 0.02
-    under = draw_once.draw_under_bucket
+    monkeypatch.setattr(draw_once, "MESSAGE_ROWS", 20)
+    assert largest_group(groups) < 0.06
+    under = draw_once.draw_bucket
 
     def together(*given: Any) -> Iterator[Any]:
         yield from ((min(0, key), block) for key, block in under(*given))
 
     with monkeypatch.context() as broken:
-        broken.setattr(draw_once, "draw_under_bucket", together)
-        assert largest_group(groups) > 0.1
+        broken.setattr(draw_once, "draw_bucket", together)
+        assert largest_group(groups) > 0.3
     monkeypatch.setattr(draw_once, "MESSAGE_ROWS", draw_once.BLOCK_ROWS)
-    assert largest_group(groups) > 0.1
+    assert largest_group(groups) > 0.3
 
 
-@pytest.mark.parametrize(("keys", "buckets"), [(1, 1), (8192, 1), (8193, 2), (1_000_000, 123)])
+@pytest.mark.parametrize(("keys", "buckets"), [(1, 1), (8192, 1), (8193, 2), (100_000, 13)])
 def test_a_bucket_of_public_partitions_holds_a_block_of_keys(keys: int, buckets: int) -> None:
     made = layout(dp.PublicPartitions(range(keys)).index)
     assert bucket_count(made) == buckets

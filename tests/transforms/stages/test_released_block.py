@@ -73,8 +73,8 @@ def release(**options: Any) -> dp.PrivateAggregate:
     )  # fmt: skip
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> None:
     """One release, read twice: its batches, and the same as rows."""
     given_rows = [{"who": who, "day": datetime.date(2020, 1, 1), "x": 1.5} for who in range(50)]
@@ -87,13 +87,13 @@ def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> N
         _ = single | "WriteSingle" >> dp.WriteRows(str(tmp_path / f"rows.{kind}"))
     batches, single = tmp_path / f"batches.{kind}", tmp_path / f"rows.{kind}"
     if kind == "parquet":
-        assert pq.read_table(batches).schema.equals(pq.read_table(single).schema)
+        one, other = pq.read_table(batches), pq.read_table(single)
+        assert one.schema.equals(other.schema) and one.num_rows == 31
         # As text: where too few people are, a sum is NaN.
-        assert str(pq.read_table(batches).to_pylist()) == str(pq.read_table(single).to_pylist())
-        assert pq.read_table(batches).num_rows == 31
+        assert str(one.to_pylist()) == str(other.to_pylist())
     else:
         assert batches.read_bytes() == single.read_bytes()
-        assert len(batches.read_bytes().splitlines()) == 31 + (kind == "csv")
+        assert len(batches.read_bytes().splitlines()) == 32
 
 
 def rows_layout() -> Any:

