@@ -436,7 +436,7 @@ def test_both_parts_read_one_histogram_alike(per, partitions, budget):
     asked = [dp.Variance("y"), dp.Ratio("x", per=per), dp.Sum("z")]
     made = compile_program(asked, budget, 1, partitions=partitions)
     for steps in (made.steps, made.gaussian):
-        ones, others = (step for step in steps if step.part.column_name == "x")
+        ones, others = (step for step in steps if step.part.source.name == "x")
         assert ones.shared == others.shared
         if per == "person" and partitions == 1:
             assert ones.shared is None

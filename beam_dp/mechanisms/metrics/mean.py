@@ -137,7 +137,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
 def _is_clipped(count: Metric) -> bool:
     """Return whether a number of rows, or people, is released by clip and noise."""
-    return bool(vars(count).get("search", CLIP) == CLIP)
+    return bool(getattr(count, "search", CLIP) == CLIP)
 
 
 def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:

@@ -46,6 +46,12 @@ def json_objects(path: Path, columns: Sequence[str]) -> list[dict[str, object]]:
     return list(FORMATS[".jsonl"].rows(str(path), Wanted("rows", columns)))
 
 
+def parquet_batches(path: str, columns: Sequence[str]) -> list[pa.RecordBatch]:
+    """Return the rows of a Parquet file in batches."""
+    kind, wanted = FORMATS[".parquet"], Wanted("rows", columns)
+    return [batch for part in kind.parts([path], wanted) for batch in kind.rows(part, wanted)]
+
+
 def json_rows(path: Path, columns: Sequence[str]) -> list[Any]:
     """Return the rows of a JSON Lines file."""
     return [tuple(row.values()) for row in json_objects(path, columns)]
