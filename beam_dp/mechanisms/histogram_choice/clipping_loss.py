@@ -16,9 +16,11 @@ import numpy as np
 class Tail(NamedTuple):
     """How many people there may be beyond the top, where the histogram does not show them.
 
+    From octave to octave they fall by a quotient (`_FALL`).
+
     Attributes:
         deviations: so many scales of the noise are added to what is seen there.
-        bend: by this the fall of people from octave to octave falls itself; 1: as in Pareto's law.
+        bend: from octave to octave that quotient is multiplied by this; 1: Pareto's law.
     """
 
     deviations: float
@@ -33,18 +35,18 @@ _NOBODY = 0.1
 _TAIL = 19.0
 """What people beyond the top lose is off by at most the root of this times its variance (95%)."""
 _FALL = (0.05, 0.45)
-"""Between which quotients people fall from the first octave beyond the top to the second."""
+"""Between which quotients people fall from octave to octave beyond the top."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
-SPREAD = 1.5
+SPREAD = 1.75
 """How much more than its share of what is lost a partition may have lost."""
 _FEWEST = 0.02
 """People of the least norms are this part of all: they are taken to be in one partition each."""
-_KNOWN = 2.0
-"""Sums grow with the norm up to so many clips: of people further up, who may be in few partitions,
-nothing is known."""
+_KNOWN = 4.0
+"""Sums are taken to grow with the norm up to so many clips: people further up may be in few
+partitions."""
 _GIVEN = 0.7
 """So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
 
@@ -66,7 +68,7 @@ def bucket_means(clips: Sequence[int]) -> np.ndarray:
     # Numbers are whole: those of a bucket are a + 1 to b, each from 1/2 below to 1/2 above.
     # Edges beyond 2^53 can be 1 apart and the same float.
     widths = np.maximum(uppers - lowers, 1.0)
-    return np.asarray(widths / np.log1p(widths / (lowers + 0.5)))
+    return np.asarray(np.minimum(widths / np.log1p(widths / (lowers + 0.5)), uppers))
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Losses:
         return np.asarray((self.people * (self.means - self.excess)).sum(axis=1))
 
     def by_norm(self) -> tuple[tuple[float, float, float], ...]:
-        """Return, per bucket of the first row, the norm, and its parts of what is kept and lost.
+        """Return the norm of each bucket of the first row, and its part of what is kept, and lost.
 
         Norms are in multiples of one that few people are below (`_FEWEST`), at least 1, and those
         above `_KNOWN` clips count as that. Where nobody is shown to lose anything, people beyond
@@ -153,12 +155,11 @@ def lost(
     *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
     is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
 
-    *Beyond the top* t (`Tail`): with q = 1.5 scale, a bend b of 1 (or 1 scale and 0.8, of a shared
-    clip), counts n_d of the buckets t + d, and the fall
-    r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within `_FALL`, there are at
-    most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b), u_3 = min(n_3 + q, u_2 r b^2),
-    and beyond these they fall by r b^(d - 1), down to `_NOBODY`: people to be expected. How many
-    more there may be is `Losses.beside`.
+    *Beyond the top* t: `tail` has q, in scales of the noise, and the bend b. With counts n_d of the
+    buckets t + d, and r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
+    `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b),
+    u_3 = min(n_3 + q, u_2 r b^2), and then u_d = u_(d-1) r b^(d-1), down to `_NOBODY`: people to be
+    expected. How many more there may be is `Losses.beside`.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -171,7 +172,8 @@ def lost(
         scale: that of the noise (`HistogramNoise.scale`).
         tail: how many people may be beyond the top.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
-            what is squared, so people fall by at most the root of `_FALL`.
+            what is squared: people fall by at most the root of `_FALL`. The bends multiply to about
+            b^(d^2 / 2) after d octaves, so to b^(d^2 / 8) after d half ones: each is b^(1 / 4).
     """
     rows, buckets = np.arange(len(noisy)), noisy.shape[1]
     clip = np.array([float(each) for each in edges])[clips]
@@ -204,11 +206,13 @@ def _unseen(
     last = count(0)
     back = (last + q) / np.maximum(np.maximum(last, count(-1) - q), 1e-9)
     forth = (np.maximum(count(1), 0.0) + q) / np.maximum(last - q, 1.0)
-    least, most = _FALL
-    fall = np.clip(np.minimum(back, forth), least, math.sqrt(most) if squared else most)
+    (least, most), bend = _FALL, tail.bend
+    if squared:
+        most, bend = math.sqrt(most), bend**0.25
+    fall = np.clip(np.minimum(back, forth), least, most)
     people = [np.maximum(np.minimum(count(1), last) + q, 0.0)]
     for distance in range(2, _UNSEEN + 1):
-        fall = fall * tail.bend
+        fall = fall * bend
         further = people[-1] * fall
         if distance <= 3:
             further = np.maximum(np.minimum(count(distance) + q, further), 0.0)
@@ -228,12 +232,13 @@ class ClippingLoss:
     people above the clip are spread as those below.
 
     *An L2 norm is no sum.* A person in k partitions adds up to sqrt(k) times their norm to the sum
-    of numbers, and who has a larger norm is in more of them. That ratio is taken to be n^p, with n
-    the norm (up to `_KNOWN` clips) over one that few people are below, who are in one partition
-    each, and p the power between 0 and 1 by which what all people keep adds up to S. This p is the
-    largest that it can be, as those few may be in several partitions too: intervals are made with
-    p, and numbers are given back with `_GIVEN` p and a factor for all people alike. Both were
-    measured best. Of numbers of both signs S says nothing about p, and it is 0.
+    of numbers, and who has a larger norm is taken to be in more of them: that ratio is n^p, with n
+    the norm (up to `_KNOWN` clips) over one that few people are below, and p the power from 0 to 1
+    with which what people keep adds up to S. It is the largest p if those few are in one partition
+    each, so intervals are made with it, and numbers are given back with `_GIVEN` p and a factor
+    for all people alike, which makes the sum S again. Where no p up to 1 adds up to S, all people
+    are in several partitions: numbers are given back with p = 0. That was measured best. Where
+    numbers have both signs, p is 0.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -289,7 +294,8 @@ class ClippingLoss:
         norms, kept, lost = np.array(self.by_norm).T
         powers = np.linspace(0, 1, 101)
         power = np.interp(whole, kept @ norms[:, None] ** powers, powers)
-        sums = (norms ** (part * power) for part in (_GIVEN, 1.0))
+        given = _GIVEN * power if power < 1 else 0.0
+        sums = (norms**each for each in (given, power))
         given, most = (whole * (lost @ each) / (kept @ each) for each in sums)
         return float(given), float(most)
 
@@ -302,17 +308,18 @@ class ClippingLoss:
         """
         if not self.lost:
             return np.zeros(values.shape)
-        whole, net = sums[2] * self.scale, max(sums[3], 0.0) * self.scale
+        net = max(sums[3], 0.0) * self.scale
         part = self.lost * self._sum_of_norm(net)[0] / max(self.kept, net)
-        part *= min(net / max(whole, self.scale), 1.0)
+        part *= net / max(sums[2] * self.scale, self.scale)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how far below and above each number, as it was drawn, the truth may be.
 
-        A partition's share w of what is lost is that of its size in the sum of all numbers, or in
-        the sum of sizes: where numbers have both signs, and without a norm, where people lose in
-        each partition by itself, and w is that of its squared size if that is larger. With f =
+        A partition's share w of what is lost is that of its size in the sum of sizes, or a larger
+        one. Under a norm that is the share of what stands out of the noise in the sum of all
+        numbers: where most partitions are empty, sizes are those of noise. Without a norm people
+        lose in each partition by itself, and it is the share of its squared size. With f =
         `SPREAD`, loss L and sum of squares Q, it loses at most the smaller of L and
         f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
 
@@ -320,13 +327,14 @@ class ClippingLoss:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
         """
-        sizes, among = self.sizes(values), sums[0]
-        if self.norm and not self._signed:  # the noise of as many numbers is below that
-            among = min(among, max(sums[3], math.sqrt(2 * among)))
-        share = SPREAD * sizes / among
-        if not self.norm:
-            share = np.maximum(share, SPREAD * sizes**2 / sums[1])
-        more = self._sum_of_norm(max(sums[3], 0.0) * self.scale)[1]
+        sizes = self.sizes(values)
+        if self.norm:
+            other = (sizes - self.noise / self.scale) / max(sums[3], 1.0)
+        else:
+            other = sizes**2 / sums[1]
+        share = np.maximum(sizes / sums[0], other)
+        share *= SPREAD
+        more = self._sum_of_norm(sums[3] * self.scale)[1]
         below, above = (
             self.noise
             + np.minimum(

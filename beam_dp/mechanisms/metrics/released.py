@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, Spending
-from beam_dp.mechanisms.histogram_choice.clipping_loss import SPREAD, ClippingLoss
+from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -26,6 +26,8 @@ ALPHA = Fraction(48, 1000)
 """Chance that the noise exceeds its tail bound; the rest of 5% is for what comes
 before the noise (the floor of two phases)."""
 
+WORTH = 2.0
+"""A pair that is cut is worth up to so much more than one that is kept."""
 _SIDES = ("below", "above", "rank")
 Sides = np.ndarray | float
 """How far the truth, or a rank, may be off: one number for each partition, or for all."""
@@ -144,7 +146,7 @@ class Released:
     def plus_lost(self, share: float, signed: bool = False) -> "Released":
         """Return numbers that add up over people, with what cut pairs would have added.
 
-        Pairs are taken to be cut where there are many, and to be worth up to `SPREAD` times as
+        Pairs are taken to be cut where there are many, and to be worth up to `WORTH` times as
         much as those that are kept.
 
         Args:
@@ -154,7 +156,7 @@ class Released:
         if not share:
             return self
         sizes = np.maximum(np.abs(self.values.astype(float)), self.above)
-        more = SPREAD * share * sizes
+        more = WORTH * share * sizes
         below = self.below + more if signed else self.below  # inf * 0 is no number
         return Released.between(self.values, below, self.above + more)
 

@@ -31,6 +31,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SUMS,
     ClippingLoss,
     Losses,
+    _unseen,
     bucket_means,
     lost,
 )
@@ -378,15 +379,27 @@ def test_losses_are_shared_by_sizes():
     parts = LOSS.sums(values[:2]) + LOSS.sums(values[2:]) + LOSS.sums(values[:0])
     assert parts.tolist() == sums.tolist()
     below, above = LOSS.widths(values, sums)
-    share = np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
+    share = 1.75 * np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
     for widths, (total, root) in ((below, LOSS.below), (above, LOSS.above)):
-        expected = 1.5 * share * total + np.sqrt(900 + 1.5 * share * root**2) - 30
+        expected = share * total + np.sqrt(900 + share * root**2) - 30
         assert widths == pytest.approx(30 + np.minimum(total, expected))
         assert (30 <= widths).all() and (widths <= 30 + total).all()
         assert widths[0] == widths[4] == widths[5] and widths[1] == widths[2]
         assert widths[3] == max(widths)
-        # All together they account for half as much again as is lost, at least.
-        assert (widths - 30).sum() >= 1.5 * total
+        # All together they account for more than is lost, by `SPREAD` at least.
+        assert (widths - 30).sum() >= min(total, 1.75 * total)
+
+
+@pytest.mark.parametrize("last", [4000.0, -8000.0])
+def test_of_many_empty_partitions_those_that_stand_out_share_the_loss(last):
+    """999 partitions have the noise alone; sizes of noise add up to 1,000, the numbers to 400."""
+    loss = dataclasses.replace(LOSS, below=(0.0, 0.0), norm=1)
+    values = np.append(np.zeros(999), last)
+    found = loss.widths(values, loss.sums(values))[1] - 30
+    share = 1.75 * 1 / (999 + abs(last) / 10)
+    if last > 0:
+        assert found[-1] == pytest.approx(5000)  # all of the loss: it is nearly all that there is
+    assert found[0] == pytest.approx(share * 5000 + np.hypot(30, share**0.5 * 1400) - 30)
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -443,17 +456,34 @@ def test_sums_that_grow_by_a_power_of_the_norm_are_found_by_their_total(power, c
     true = (sums * losses.excess[0]).sum() / lost if lost else NORMS[-1] ** power
     given, most = loss._sum_of_norm(total)
     assert most == pytest.approx(true, rel=1e-3) and total / kept <= given * 1.001 <= most * 1.002
-    # More than any power allows: all people have more.
-    assert loss._sum_of_norm(1e3 * total)[1] > 10 * most
+    # No power up to 1 adds up to that: all people are in many partitions, and given back is so too.
+    given, most = loss._sum_of_norm(1e6 * kept)
+    assert given == pytest.approx(1e6) and most > 1.2e6
+    given, most = loss._sum_of_norm(total)
     # Numbers take what `given` says, and intervals hold what `most` says.
     values = np.full(50, total / 50)
     sums = loss.sums(values)
     assert loss.given_back(values, sums).sum() == pytest.approx(lost * given)
-    assert (loss.widths(values, sums)[1] - 3).sum() >= min(1.5 * lost * most, 49 * lost * most)
+    assert (loss.widths(values, sums)[1] - 3).sum() >= min(1.75 * lost * most, 49 * lost * most)
+
+
+def test_who_keeps_all_below_the_clip_keeps_no_more_than_it():
+    """Also in the first bucket, whose mean is its end."""
+    choice = ClipChoice(PURE, GRID)
+    noisy = histogram(b0=5000, b1=1000, b2=300)
+    [losses] = choice.losses(noisy, np.array([0]))
+    assert losses.kept[0] == 6300
+
+
+def test_numbers_that_are_noise_below_0_in_all_get_nothing_back():
+    losses = of_people([400, 100, 50, 20, 5], 4.0)
+    loss = ClippingLoss(3, 4, 1, (0, 0), (90, 9), 90, 880, 2, losses.by_norm())
+    values = np.array([5.0, -40.0])
+    assert loss.given_back(values, loss.sums(values)).tolist() == [0, 0]
 
 
 def test_people_far_above_the_clip_are_taken_to_be_in_no_more_partitions():
-    near, far = (of_people(people, 2.0) for people in ([400, 90, 9, 0, 0], [400, 90, 0, 0, 9]))
+    near, far = (of_people(people, 2.0) for people in ([400, 90, 0, 9, 0], [400, 90, 0, 0, 9]))
     made = [
         ClippingLoss(3, 2, 1, (0, 0), (9, 9), 9, 580, 2, each.by_norm()) for each in (near, far)
     ]
@@ -461,10 +491,15 @@ def test_people_far_above_the_clip_are_taken_to_be_in_no_more_partitions():
     assert near == pytest.approx(far) and near > 1.2
 
 
-def test_of_the_tail_of_a_shared_clip_less_is_taken_to_be_unseen():
-    noisy = np.array([[0, 400, 300, 220, 150, 4, 0, 0]]), np.array([4]), np.array([4]), CLIPS, MEANS
-    single, shared = (lost(*noisy, 2.5, tail) for tail in (SINGLE_PARTITION, SHARED_CLIP))
-    assert 0 < shared.total[0] < single.total[0] and shared.beyond[0] < single.beyond[0]
+@pytest.mark.parametrize(
+    ("squared", "fall", "bend"), [(False, 0.45, 0.8), (True, 0.45**0.5, 0.8**0.25)]
+)
+def test_the_tail_of_a_shared_clip_bends(squared, fall, bend):
+    """100 people in each bucket show no fall: it is the largest that is taken to be."""
+    noisy = np.full((1, 12), 100)
+    found = _unseen(noisy, np.array([4]), SHARED_CLIP, 2.5, squared)
+    expected = [102.5 * fall**d * bend ** (d * (d + 1) / 2) for d in range(4)]
+    assert [float(people[0]) for people in found[:4]] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("largest", [0, 1 << 60, 1 << 64, 1 << 120, 1 << 400])

@@ -373,7 +373,8 @@ class AdditiveRelease(Release):
         )
         people = shown**2 / squares if squares else 0.0
         lost = shown * people / (people + GIVEN_BACK_FROM) * unit
-        by_norm = losses[0].by_norm() if kept and not self.signed else ()
+        positive = self.measure.norm == 2 and kept and not below[0]
+        by_norm = losses[0].by_norm() if positive else ()
         return dataclasses.replace(loss, lost=lost, kept=kept * unit, by_norm=by_norm)
 
     def with_lost(self, released: Released, share: float) -> Released:
