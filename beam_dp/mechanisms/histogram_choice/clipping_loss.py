@@ -27,7 +27,7 @@ class Tail(NamedTuple):
     bend: float
 
 
-SINGLE_PARTITION, SHARED_CLIP = Tail(1.5, 1.0), Tail(1.0, 0.8)
+SINGLE_PARTITION, SHARED_CLIP = Tail(1.5, 1.0), Tail(1.0, 0.9)
 """For the interval of one number, and for those of several, which share the loss out generously
 (`ClippingLoss`)."""
 _NOBODY = 0.1

@@ -492,7 +492,7 @@ def test_people_far_above_the_clip_are_taken_to_be_in_no_more_partitions():
 
 
 @pytest.mark.parametrize(
-    ("squared", "fall", "bend"), [(False, 0.45, 0.8), (True, 0.45**0.5, 0.8**0.25)]
+    ("squared", "fall", "bend"), [(False, 0.45, 0.9), (True, 0.45**0.5, 0.9**0.25)]
 )
 def test_the_tail_of_a_shared_clip_bends(squared, fall, bend):
     """100 people in each bucket show no fall: it is the largest that is taken to be."""
