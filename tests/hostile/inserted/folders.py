@@ -40,9 +40,12 @@ def write(folder: Path, extension: str, rng: random.Random, inserted: int) -> st
             pq.write_table(pa.Table.from_batches([batch]), path, row_group_size=17)
             continue
         lines = [make(rng, 99) if n is None else make(None, n) for n in numbers]
-        # What is looked at when a pipeline is built must be UTF-8: blank lines, which are no rows.
-        header = ",".join(layouts.NAMES).encode() if extension.startswith("csv") else b"{}"
-        readers.write(path, [header + b"\n" * open_files.SNIFFED, *lines])
+        # What is looked at when a pipeline is built must be UTF-8: blank lines, which are no rows,
+        # or one blank end of a line.
+        is_csv = extension.startswith("csv")
+        header = ",".join(layouts.NAMES).encode() if is_csv else b"{}"
+        blank = (b"\n" if is_csv else b" ") * open_files.SNIFFED
+        readers.write(path, [header + blank + b"\n", *lines])
     return f"{folder}/part-*.{extension}"
 
 
