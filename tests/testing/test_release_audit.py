@@ -188,7 +188,7 @@ SHIFTED = Program._shifted
 @pytest.mark.parametrize(
     ("budget", "partition", "lean"),
     [
-        (dp.Budget(400), ("group",), 2),
+        (dp.Budget(1000), ("group",), 2),
         (dp.Budget(400), (), -2),
         (dp.Budget.zcdp(100_000), (), 0),
         (dp.Budget.zcdp(100_000), ("group",), -2),
