@@ -209,6 +209,14 @@ def test_no_folder_is_made_for_a_ledger(path):
     assert [each.name for each in path.parent.iterdir()] == ["moved"]
 
 
+def test_a_relative_name_stays_where_it_was(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    ledger = Ledger(path.name, dp.Budget(3))
+    ledger.charge(dp.Budget(1), "one")
+    monkeypatch.chdir("/")
+    assert ledger.charge(dp.Budget(1), "two").left == (1, 0)
+
+
 def counted_by(person: str | list[str]) -> dp.PrivateAggregate:
     return dp.PrivateAggregate(person, [dp.Count()], dp.Budget(TENTH))
 

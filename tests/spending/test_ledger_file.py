@@ -71,6 +71,15 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
         assert ledger_file.text_of(path) == "old\n"
 
 
+def test_a_change_is_made_while_nobody_else_has_the_file(path):
+    def change(_):
+        with pytest.raises(filelock.Timeout):
+            filelock.FileLock(f"{path}.lock", timeout=0).acquire()
+        return "new\n", 1
+
+    assert ledger_file.changed(path, change) == 1
+
+
 @pytest.mark.parametrize(
     "path",
     ["gs://bucket/l.jsonl", "", None, b"l", "no/l"],
