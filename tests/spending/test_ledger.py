@@ -213,7 +213,8 @@ def test_a_relative_name_stays_where_it_was(path, monkeypatch):
     monkeypatch.chdir(path.parent)
     ledger = Ledger(path.name, dp.Budget(3))
     ledger.charge(dp.Budget(1), "one")
-    monkeypatch.chdir("/")
+    (path.parent / "other").mkdir()
+    monkeypatch.chdir("other")
     assert ledger.charge(dp.Budget(1), "two").left == (1, 0)
 
 
