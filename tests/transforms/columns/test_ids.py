@@ -199,6 +199,11 @@ def test_null_is_read_from_the_bitmap_whatever_lies_below_it() -> None:
     assert of_column(column.slice(1)) == of_values([None, 3])
 
 
+def test_a_part_of_long_texts_begins_where_it_does() -> None:
+    column = pa.array(["a", "b", "c"], pa.large_string())
+    assert of_column(column.slice(1)) == of_values(["b", "c"])
+
+
 def test_text_that_is_no_utf8_is_somebody_and_breaks_nothing() -> None:
     offsets = pa.py_buffer(np.array([0, 2, 4, 6, 7], np.int32))
     text = pa.py_buffer(b"\xff\xfe\xed\xa017\xff")
