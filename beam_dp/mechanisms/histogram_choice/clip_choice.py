@@ -8,10 +8,12 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.clipping_loss import (
+    SHARED_CLIP,
     SINGLE_PARTITION,
     Losses,
     Tail,
     bucket_means,
+    falling_means,
     lost,
 )
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
@@ -215,13 +217,17 @@ class ClipChoice:
             weight: what a lost unit counts for.
         """
         tops = self.highest(noisy)
-        shown = np.arange(self.buckets)[None, None, :] <= tops[..., None]
-        people = np.where(shown, np.maximum(noisy, 0), 0).sum(axis=1)
         edges = np.array([float(clip) for clip in self.thresholds])
-        means = bucket_means(self.thresholds)[: self.buckets]
-        # Who is in a bucket up to an edge loses nothing, whatever its mean is taken to be.
-        excess = np.triu(np.maximum(means[None, :] - edges[:, None], 0.0), 1)
-        errors = weight * (people @ excess.T) / partitions + noise
+        errors = np.broadcast_to(noise, (len(noisy), len(edges)))
+        for side in range(self.sides):
+            means = falling_means(noisy[:, side], tops[:, side], self.thresholds, self._noise.scale)
+            means = means[:, None, : self.buckets]
+            # Who is in a bucket up to an edge loses nothing, whatever its mean is taken to be.
+            excess = np.triu(np.maximum(means - edges[:, None], 0.0), 1)
+            shown = np.arange(self.buckets) <= tops[:, side, None]
+            people = np.where(shown, np.maximum(noisy[:, side], 0), 0)
+            loss = (people[:, None] * excess).sum(axis=2)
+            errors = errors + weight * loss / partitions
         top = tops.max(axis=1)
         errors = np.where(np.arange(len(edges)) <= np.maximum(top, 0)[:, None], errors, np.inf)
         return np.where(top < 0, -1, errors.argmin(axis=1)), errors.min(axis=1)
@@ -243,11 +249,13 @@ class ClipChoice:
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
         tops, edges, scale = self.highest(noisy), self.thresholds, self._noise.scale
-        means = bucket_means(edges)
-        return [
-            lost(noisy[:, side], tops[:, side], clips, edges, means, scale, tail, squared)
-            for side in range(self.sides)
-        ]
+        found = []
+        for side in range(self.sides):
+            rows, top = noisy[:, side], tops[:, side]
+            is_shared = tail == SHARED_CLIP
+            means = falling_means(rows, top, edges, scale) if is_shared else bucket_means(edges)
+            found.append(lost(rows, top, clips, edges, means, scale, tail, squared))
+        return found
 
 
 @functools.lru_cache(maxsize=64)

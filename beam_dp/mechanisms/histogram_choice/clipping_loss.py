@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import exprel
 
 
 class Tail(NamedTuple):
@@ -36,6 +37,8 @@ _TAIL = 19.0
 """What people beyond the top lose is off by at most the root of this times its variance (95%)."""
 _FALL = (0.05, 0.45)
 """Between which quotients people fall from octave to octave beyond the top."""
+_STEEPEST = 8.0
+"""Within a bucket people get fewer at most by this power of a number."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 SUMS = 4
@@ -71,6 +74,35 @@ def bucket_means(clips: Sequence[int]) -> np.ndarray:
     return np.asarray(np.minimum(widths / np.log1p(widths / (lowers + 0.5)), uppers))
 
 
+def falling_means(
+    noisy: np.ndarray, tops: np.ndarray, clips: Sequence[int], scale: float
+) -> np.ndarray:
+    """Return the mean number in each bucket, and beyond, where people get fewer within a bucket too.
+
+    Their density over the logarithm u of a number is taken to be e^(-s u) in a bucket of width w,
+    with the s from 0 to `_STEEPEST` by which it falls from the bucket below: then their mean is
+    that of an even density, times f((1 - s) w) / (f(-s w) f(w)), f(t) = (e^t - 1) / t. Two scales
+    of the noise are added to both counts, so that noise makes no slope.
+
+    Args:
+        noisy: (rows, buckets).
+        tops: the highest bucket that shows people, per row.
+        clips: the public clips.
+        scale: that of the noise.
+    """
+    uppers = np.array([float(clip) for clip in (*clips, 2 * clips[-1])])
+    widths = np.maximum(np.log(uppers / np.append(uppers[0] / 2, uppers[:-1])), 1e-9)
+    shown = np.where(np.arange(len(uppers)) <= tops[:, None], np.maximum(noisy, 0), 0)
+    density = np.log((shown + 2 * scale) / widths)
+    slopes = np.zeros(density.shape)
+    slopes[:, 1:] = -2 * np.diff(density) / (widths[1:] + widths[:-1])
+    slopes = np.clip(slopes, 0.0, _STEEPEST) * widths
+    falls = exprel(widths - slopes) / (exprel(-slopes) * exprel(widths))
+    means = bucket_means(clips)
+    beyond = np.broadcast_to(means[len(uppers) :], (len(noisy), _UNSEEN))
+    return np.concatenate([means[: len(uppers)] * falls, beyond], axis=1)
+
+
 @dataclass(frozen=True)
 class Losses:
     """What people lose at a clip, per row of a list.
@@ -80,7 +112,7 @@ class Losses:
         squares: the sum of squares of what each of them loses.
         beyond: that of people beyond the top alone.
         people: how many people each bucket shows, up to the top: (rows, buckets).
-        means: what they have each: (buckets).
+        means: what they have each: (rows, buckets).
         excess: what each of them loses: (rows, buckets).
     """
 
@@ -113,7 +145,7 @@ class Losses:
         above `_KNOWN` clips count as that. Where nobody is shown to lose anything, people beyond
         are taken to be as the highest that are.
         """
-        people, means, excess = self.people[0], self.means, self.excess[0]
+        people, means, excess = self.people[0], self.means[0], self.excess[0]
         counted, below = people.cumsum(), means - excess
         least = means[np.searchsorted(counted, _FEWEST * counted[-1])]
         norms = np.maximum(np.minimum(means, _KNOWN * below.max()) / least, 1.0)
@@ -168,7 +200,7 @@ def lost(
         tops: the highest bucket that shows people, per row; -1: none does.
         clips: the index of the clip, per row.
         edges: the upper edges of all buckets but the last, which are the clips.
-        means: the mean number in each bucket, and beyond (`bucket_means`).
+        means: the mean number in each bucket, and beyond: of all rows, or (rows, buckets).
         scale: that of the noise (`HistogramNoise.scale`).
         tail: how many people may be beyond the top.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
@@ -176,20 +208,21 @@ def lost(
             b^(d^2 / 2) after d octaves, so to b^(d^2 / 8) after d half ones: each is b^(1 / 4).
     """
     rows, buckets = np.arange(len(noisy)), noisy.shape[1]
+    means = np.broadcast_to(means, (len(noisy), means.shape[-1]))
     clip = np.array([float(each) for each in edges])[clips]
     indexes = np.arange(buckets)[None, :]
     people = np.where(indexes <= tops[:, None], np.maximum(noisy, 0), 0)
-    above = np.maximum(means[None, :buckets] - clip[:, None], 0.0)
+    above = np.maximum(means[:, :buckets] - clip[:, None], 0.0)
     excess = np.where(indexes > clips[:, None], above, 0.0)
     doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
     total, beyond = (people * excess).sum(axis=1) + doubt, np.zeros(len(noisy))
     for distance, unseen in enumerate(_unseen(noisy, tops, tail, scale, squared), 1):
-        bucket = np.minimum(tops + distance, len(means) - 1)
+        bucket = np.minimum(tops + distance, means.shape[1] - 1)
         counted = (tops >= 0) & (bucket > clips)
-        each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
+        each = np.where(counted, np.maximum(means[rows, bucket] - clip, 0.0), 0.0)
         total, beyond = total + unseen[rows] * each, beyond + unseen[rows] * each**2
     squares = (people * excess**2).sum(axis=1) + beyond
-    return Losses(total, squares, beyond, people, means[:buckets], excess)
+    return Losses(total, squares, beyond, people, means[:, :buckets], excess)
 
 
 def _unseen(

@@ -33,6 +33,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     Losses,
     _unseen,
     bucket_means,
+    falling_means,
     lost,
 )
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
@@ -112,15 +113,15 @@ def test_any_clips_can_be_given(grid, sides):
         assert choice.clips(drawn, 1.7).tolist() == [min(bucket, len(grid) - 1)]
 
 
-def best_by_trying(counts, edges, noise, partitions, top, weight=1.0) -> tuple[int, float]:
+def best_by_trying(choice, noisy, noise, partitions, weight=1.0) -> tuple[int, float]:
     """Return the index of the best clip by its definition, and its error, edge by edge."""
-    errors = []
-    for at in range(min(top, len(edges) - 1) + 1):
+    [tops], edges, errors = choice.highest(noisy), choice.thresholds, []
+    means = falling_means(noisy[0], tops, edges, HistogramNoise(choice.cost).scale)
+    for at in range(min(tops.max(), len(edges) - 1) + 1):
         lost = 0.0
-        for bucket in range(at + 1, top + 1):
-            low, high = edges[bucket - 1], [*edges, 2 * edges[-1]][bucket]
-            mean = (high - low) / math.log((high + 0.5) / (low + 0.5))
-            lost += max(int(counts[bucket]), 0) * (mean - edges[at])
+        for people, each, top in zip(noisy[0], means, tops, strict=True):
+            for bucket in range(at + 1, top + 1):
+                lost += max(int(people[bucket]), 0) * max(each[bucket] - edges[at], 0.0)
         errors.append(weight * lost / partitions + noise[at])
     return errors.index(min(errors)), min(errors)
 
@@ -132,13 +133,9 @@ def test_the_clip_of_several_is_the_one_of_least_error(grid, sides):
     chosen = set()
     for _ in range(30):
         noisy = generator.choice((-9, 0, 40, 900, 30_000), (1, sides, choice.buckets))
-        tops = choice.highest(noisy)[0]
-        seen = np.where(np.arange(choice.buckets) <= tops[:, None], np.maximum(noisy[0], 0), 0)
         for partitions, scale in itertools.product((2, 30, 1000), (0.5, 40.0)):
             noise, weight = scale * np.array(grid), generator.choice((0.5, 1.0))
-            best, error = best_by_trying(
-                seen.sum(axis=0), grid, noise, partitions, tops.max(), weight
-            )
+            best, error = best_by_trying(choice, noisy, noise, partitions, weight)
             chosen.add(best)
             [index], [errs] = choice.best_clips(noisy, noise, partitions, weight)
             assert index == best and errs == pytest.approx(error)
@@ -319,9 +316,10 @@ def test_losses_are_numbers_for_any_clips(grid):
         noisy = np.array([[people]]) * 5000
         drawn = choice.draw(noisy, Noise())
         for clip in range(len(grid)):
-            [loss] = choice.losses(drawn, np.array([clip]))
-            assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
-            assert (loss.total >= 0).all() and (loss.squares >= 0).all()
+            for tail in (SINGLE_PARTITION, SHARED_CLIP):
+                [loss] = choice.losses(drawn, np.array([clip]), tail)
+                assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
+                assert (loss.total >= 0).all() and (loss.squares >= 0).all()
 
 
 def test_squares_may_fall_half_as_fast():
@@ -441,7 +439,7 @@ NORMS = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 def of_people(people: list[int], clip: float) -> Losses:
     """Return what people with these norms lose, without noise."""
     excess = np.maximum(NORMS - clip, 0.0)[None]
-    return Losses(*np.zeros((3, 1)), np.array([people]), NORMS, excess)
+    return Losses(*np.zeros((3, 1)), np.array([people]), NORMS[None], excess)
 
 
 @pytest.mark.parametrize("power", [0.0, 0.3, 1.0])
@@ -489,6 +487,29 @@ def test_people_far_above_the_clip_are_taken_to_be_in_no_more_partitions():
     ]
     near, far = (each._sum_of_norm(700)[1] for each in made)
     assert near == pytest.approx(far) and near > 1.2
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 3.0, 6.0])
+def test_means_within_buckets_are_those_of_people_who_get_fewer_by_a_power(power):
+    """Numbers with the density x^-(power + 1), 10^15 of them: the noise has no weight."""
+    edges = tuple(1000 << octave for octave in range(6))
+    ends = np.array([500.0, *map(float, edges), 2.0 * edges[-1]])
+
+    def below(exponent):  # the integral of x^(exponent - 1)
+        return np.diff(ends**exponent / exponent if exponent else np.log(ends))
+
+    people = below(-power) / below(-power).sum() * 1e15
+    found = falling_means(people[None], np.array([6]), edges, 1.0)[0]
+    exact = below(1 - power) / below(-power)
+    assert found[1:7] == pytest.approx(exact[1:], rel=2e-3)  # whole numbers: each half above
+    assert found[7:].tolist() == bucket_means(edges)[7:].tolist()
+
+
+def test_noise_and_people_who_get_more_make_no_slope():
+    for noisy in ([3, -4, 1, 2, 0, 0], [10, 100, 1000, 9000, 9000, 0]):
+        found = falling_means(np.array([noisy]), np.array([4]), CLIPS[:5], 60.0)[0]
+        even = bucket_means(CLIPS[:5])
+        assert found[1:5] == pytest.approx(even[1:5], rel=0.03) and (found <= even * 1.0001).all()
 
 
 @pytest.mark.parametrize(
