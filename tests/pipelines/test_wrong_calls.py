@@ -103,7 +103,7 @@ AGGREGATE = {
     "an unknown output": (written("out"), f"output must end in {', '.join(FORMATS)}, not 'out'"),
     "an output that exists": (written("old.csv"), "old.csv': name another, or overwrite it"),
     "a ledger that the output replaces": (
-        counted("--ledger", "out.csv", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv' matches it"
+        counted("--ledger", "out.csv.json", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv.json' matches it"
     ),
     "too small a budget": (
         [*FILES, *PUBLIC, "--epsilon", "1e-9", "--max", "minutes,candidates=-60..60..1,search=above_threshold"],
