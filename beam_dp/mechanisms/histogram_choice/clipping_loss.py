@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import exprel
 
 
 class Tail(NamedTuple):
@@ -90,17 +89,24 @@ def falling_means(
         clips: the public clips.
         scale: that of the noise.
     """
-    uppers = np.array([float(clip) for clip in (*clips, 2 * clips[-1])])
+    uppers = np.array([float(clip) for clip in clips])
+    uppers = np.append(uppers, 2 * uppers[-1])
     widths = np.maximum(np.log(uppers / np.append(uppers[0] / 2, uppers[:-1])), 1e-9)
     shown = np.where(np.arange(len(uppers)) <= tops[:, None], np.maximum(noisy, 0), 0)
     density = np.log((shown + 2 * scale) / widths)
     slopes = np.zeros(density.shape)
     slopes[:, 1:] = -2 * np.diff(density) / (widths[1:] + widths[:-1])
     slopes = np.clip(slopes, 0.0, _STEEPEST) * widths
-    falls = exprel(widths - slopes) / (exprel(-slopes) * exprel(widths))
+    falls = _mean_power(widths - slopes) / (_mean_power(-slopes) * _mean_power(widths))
     means = bucket_means(clips)
     beyond = np.broadcast_to(means[len(uppers) :], (len(noisy), _UNSEEN))
     return np.concatenate([means[: len(uppers)] * falls, beyond], axis=1)
+
+
+def _mean_power(t: np.ndarray) -> np.ndarray:
+    """Return (e^t - 1) / t, the mean of e^(t x) for x from 0 to 1."""
+    t = np.where(t == 0, 1e-12, t)
+    return np.asarray(np.expm1(t) / t)
 
 
 @dataclass(frozen=True)
