@@ -60,11 +60,12 @@ def watch() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing)
-    os.register_at_fork(after_in_child=functools.partial(signal.set_wakeup_fd, -1))
-    threading.Thread(target=_end_late, args=(reading,), daemon=True).start()
+    if sys.platform != "win32":  # it has no forks, nor such pipes before Python 3.12
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing)
+        os.register_at_fork(after_in_child=functools.partial(signal.set_wakeup_fd, -1))
+        threading.Thread(target=_end_late, args=(reading,), daemon=True).start()
     vars(subprocess)["Popen"] = Worker
 
 
