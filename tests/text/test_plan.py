@@ -282,6 +282,25 @@ def test_the_record_of_a_mean_says_what_each_number_of_it_cost() -> None:
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+@pytest.mark.parametrize("partitions", [1, 40])
+def test_the_plan_says_what_noise_a_run_has_within_a_factor_of_three_halves(
+    budget: dp.Budget, partitions: int
+) -> None:
+    """Whoever the people are: nobody, many alike, or a tail, in one partition each or in many."""
+    program = compile_program([dp.Count(), dp.Sum("v")], budget, 1, partitions=partitions)
+    said = [re.findall(r"[\d.]+(?= clips)", row.noise_scale) for row in describe(program).rows]
+    for of_people in ({}, {0: 10**6}, {0: 10**4, 3: 5000, 9: 40}):
+        choices = []
+        for clip in program.clips:
+            people = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
+            people[0, 0, list(of_people)] = list(of_people.values())
+            choices.append(clip.choice.draw(people, ZeroNoise()))
+        for step, planned in zip(program.with_better_noise(choices), said, strict=True):
+            scale = step.release._noise_at(choices[step.shared]).scale(step.release.place)
+            assert min(abs(math.log(float(each) / scale)) for each in planned) < math.log(1.5)
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
 def test_what_is_spent_is_the_budget_exactly(budget: dp.Budget) -> None:
     selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
     program = compile_program(METRICS, budget, 3, selection=selection, partitions=None)

@@ -76,7 +76,7 @@ from beam_dp.mechanisms.metrics.released import (
     Released,
     clip_then_noise,
 )
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -311,9 +311,10 @@ class AdditiveRelease(Release):
         together = len(clipped.totals) == clipped.partitions
         if not self.box or clipped.choice is None or not together:
             return None
-        box = JointNoise(self.noise_cost, (False,), partitions=clipped.partitions)
+        noise = self._noise_at(clipped.choice)
+        box = dataclasses.replace(noise, partitions=clipped.partitions)
         lost = self._choice.losses(clipped.choice, np.array([clipped.index]))[0].shown[0]
-        error = self.mean_error(clipped.choice) * clipped.clip + lost / clipped.partitions
+        error = noise.mean_error(0) * clipped.clip + lost / clipped.partitions
         return box if box.mean_error(0) * self.measure.fine <= error else None
 
     def released(
