@@ -22,8 +22,8 @@ import apache_beam as beam
 import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import table_order
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import table_order
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.report import PLAIN, report

@@ -199,7 +199,9 @@ class PrivateAggregate(RowsOfPeople):
         self, blocks: beam.PCollection[draw_once.Block]
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Return the output of blocks with output columns, once the table was drawn."""
-        suppress = suppress_unreliable.step_of(self._program, self.suppress, self.nonnegative)
+        suppress = None
+        if self.suppress is not None or self.nonnegative:
+            suppress = suppress_unreliable.step_of(self._program, self.suppress, self.nonnegative)
         may_lack = self.agrees and isinstance(self.partitions, PrivatePartitions)
         how = self._layout, self.batches, suppress, may_lack
         return draw_once.named(blocks, self.keys, self.metrics, *how)
@@ -226,7 +228,7 @@ class PrivateAggregate(RowsOfPeople):
         if isinstance(asked, PublicPartitions):
             count = len(asked.keys)
         limits = [each for each in (self._bounds.max_partitions, count) if each is not None]
-        chosen = self._bounds.is_automatic and not self._others
+        chosen = self._bounds.is_automatic and not self._others and count != 1
         rule = "be given where partitions are selected privately"
         checks.require(chosen or bool(limits), _SUBJECT, "bounds.partitions", rule, BOUNDS)
         request = Request(

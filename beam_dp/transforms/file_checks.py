@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms.bounding.columns import Role
+from beam_dp.mechanisms.bounding.table import Role
 from beam_dp.transforms import person_queries, rehearsal, row_queries
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, plain_values, row_fields, written_forms

@@ -34,12 +34,12 @@ from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.text.plan import total_of
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.person_queries import query_of
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import adapted
 from beam_dp.transforms.stages.draw_once import Block
@@ -226,7 +226,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Draw each table, make all agree in one step that reads the draws, and name them."""
-        if (query := query_of(rows)) is not None:
+        if (query := known_columns.made_by.get(rows)) is not None:
             self.first.reads(query)  # a ledger is charged with that one
         pairs = list(zip(self.endings, self.tables, strict=True))
         outputs = tuple(rows | f"Release{ending}" >> table for ending, table in pairs)

@@ -24,8 +24,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks

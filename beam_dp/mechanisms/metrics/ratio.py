@@ -16,7 +16,7 @@ import numpy as np
 
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
     Limits,

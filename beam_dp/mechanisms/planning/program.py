@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, Entry, cost_of_all
-from beam_dp.mechanisms.bounding.columns import Column
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_jointly

@@ -25,8 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Table, concatenate
+from beam_dp.mechanisms.bounding.table import Column, Role, Table, concatenate
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.summaries import owner_lines

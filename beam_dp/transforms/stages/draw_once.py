@@ -155,7 +155,7 @@ class BucketPartitions:
         self,
         bucket: int,
         summary: Summary,
-        lines: Owned | None,
+        lines: Owned,
         selected: Sequence[Selected] | None,
     ) -> tuple[PartitionView, np.ndarray]:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""

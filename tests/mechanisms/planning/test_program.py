@@ -24,8 +24,8 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget, check_total, cost_of_all, counted
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.partition_bound import LADDER, edges_up_to
