@@ -87,7 +87,7 @@ class Releases:
         drawn = self.rehearsal.combined(self.rehearsal.draw())
         if self.rehearsal.program.selection is not None:
             self.rehearsal.settled.clear()  # each draw has other partitions
-        metrics = self.rehearsal.program.metrics
+        metrics = self.rehearsal.program.request.metrics
         names = [output.name for metric in metrics for output in metric.outputs]
         columns = {name: np.full(self.partitions, np.nan) for name in names}
         absent = np.ones(self.partitions, bool)

@@ -101,7 +101,11 @@ def step_of(
     open_ones = (step.users for step in program.steps if step.release.one_sided)
     one_sided = {metric.output for users in open_ones for metric in users}
     return functools.partial(
-        kept, metrics=program.metrics, rule=rule, nonnegative=nonnegative, one_sided=one_sided
+        kept,
+        metrics=program.request.metrics,
+        rule=rule,
+        nonnegative=nonnegative,
+        one_sided=one_sided,
     )
 
 

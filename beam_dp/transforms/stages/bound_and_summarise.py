@@ -331,7 +331,7 @@ class ReduceShards(quick_steps.QuickStep):
 
     def __init__(self, bounder: Bounder, program: Program, buckets: int) -> None:
         self._bounder, self._votes, self._buckets = bounder, adaptive.votes_of(program), buckets
-        self._chooses, self._metrics = program.request.chooses, bool(program.metrics)
+        self._chooses, self._metrics = program.request.chooses, bool(program.request.metrics)
         self._caps = program.request.caps
         self._measures = [Measure(WEIGHTS)] * len(self._caps)
 
