@@ -214,7 +214,7 @@ def of_one_partition(numbers, starts, norm):
 
 def for_half_of_the_clip(self, numbers, sensitivity, noise):
     """Draw noise for half of what a person moves."""
-    draw = noise.discrete_laplace(self.budget.amount / sensitivity, len(numbers))
+    draw = self._draw(sensitivity, len(numbers), noise)
     noise.rates[-1] *= 2
     return numbers + draw
 

@@ -34,12 +34,12 @@ class AdditiveNoise:
 
     def add(self, numbers: np.ndarray, sensitivity: int, noise: Noise) -> np.ndarray:
         """Return the numbers with independent noise for a sensitivity of at least 1."""
-        amount, size = self.budget.amount, len(numbers)
+        return integers.add(numbers, self._draw(sensitivity, len(numbers), noise))
+
+    def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
         if self.budget.is_zcdp:
-            drawn = noise.discrete_gaussian(sensitivity**2 / (2 * amount), size)
-        else:
-            drawn = noise.discrete_laplace(amount / sensitivity, size)
-        return integers.add(numbers, drawn)
+            return noise.discrete_gaussian(sensitivity**2 / (2 * self.budget.amount), size)
+        return noise.discrete_laplace(self.budget.amount / sensitivity, size)
 
     def bound(self, sensitivity: int, alpha: Fraction) -> int:
         """Return a bound that the noise exceeds with probability alpha at most."""
