@@ -160,9 +160,8 @@ def summarise(
         bounds=None if others else given,
         partitions=None if rows.selected else dp.PublicPartitions([*range(rows.partitions)]),
     )
-    bounds, program = release._bounds, release._program
-    if bounds.is_automatic:
-        bounds = bounds.up_to(program.limit)
+    program = release._program
+    bounds = release._bounds.up_to(program.limit)
     rehearsal.held[:] = [table_of(rows)]
     made = _Rehearsal(release, program, bounds, Noise())
     rehearsal.held.clear()

@@ -171,9 +171,7 @@ class PrivateAggregate(RowsOfPeople):
         # A trial names the partitions that are likely to be with this budget.
         if noise_off.applies() and self.metrics:
             self._program = self._compile(noise_off.budget_of(self.budget))
-        program, bounds = self._program, self._bounds
-        if bounds.is_automatic:
-            bounds = bounds.up_to(program.limit)
+        program, bounds = self._program, self._bounds.up_to(self._program.limit)
         summarise = Summarise(
             layout,
             Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
