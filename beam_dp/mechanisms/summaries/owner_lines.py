@@ -38,6 +38,8 @@ from beam_dp.mechanisms.bounding import ordering, table
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
 
+OWNERS = 8
+"""The most owners of a row that are computed with."""
 _WIDEST = 1 << 62
 _EMPTY = np.uint64(1 << 63)  # `integers.LOWEST`: an empty role
 _NO_KEY = np.uint64(0)
