@@ -122,6 +122,10 @@ class ClipChoice:
         """How many buckets a side has; the last one is above all clips."""
         return len(self.thresholds) + 1
 
+    @property
+    def _noise(self) -> HistogramNoise:
+        return HistogramNoise(self.cost)
+
     def highest(self, noisy: np.ndarray) -> np.ndarray:
         """Return the highest bucket that shows people, per row and side; -1 where none does.
 
@@ -179,7 +183,7 @@ class ClipChoice:
             people: (rows, sides, buckets), each person in one bucket of a row.
             noise: the randomness.
         """
-        return HistogramNoise(self.cost).add(people, noise)
+        return self._noise.add(people, noise)
 
     def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds` per row; -1 where nobody is shown.
@@ -216,9 +220,7 @@ class ClipChoice:
         edges = np.array([float(clip) for clip in self.thresholds])
         errors = np.broadcast_to(noise, (len(noisy), len(edges)))
         for side in range(self.sides):
-            means = falling_means(
-                noisy[:, side], tops[:, side], self.thresholds, HistogramNoise(self.cost).scale
-            )
+            means = falling_means(noisy[:, side], tops[:, side], self.thresholds, self._noise.scale)
             means = means[:, None, : self.buckets]
             # Who is in a bucket up to an edge loses nothing, whatever its mean is taken to be.
             excess = np.triu(np.maximum(means - edges[:, None], 0.0), 1)
@@ -246,7 +248,7 @@ class ClipChoice:
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
-        tops, edges, scale = self.highest(noisy), self.thresholds, HistogramNoise(self.cost).scale
+        tops, edges, scale = self.highest(noisy), self.thresholds, self._noise.scale
         found = []
         for side in range(self.sides):
             rows, top = noisy[:, side], tops[:, side]
