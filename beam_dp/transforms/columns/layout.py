@@ -268,7 +268,7 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
             )
     for name, what, keys, part in _named_keys(layout):
         kind = _stored(types.get(name, pa.null()))
-        key = keys.unlike(part, kind)
+        key = public_keys.unlike(keys, part, kind)
         if key is not None:
             raise TypeError(
                 f"column {name!r} must be able to hold {what} {key!r}, and none of its values, of "
