@@ -271,7 +271,7 @@ def _of_one_type(cells: Any, is_key: bool) -> Any:
 
     No value decides on what is cast, and these casts succeed for all values.
     """
-    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    kind = ids.stored(cells.type)
     cells = cells.cast(kind)
     if ids.is_text(kind):
         return cells.cast(pa.large_string())
