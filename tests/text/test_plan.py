@@ -29,8 +29,8 @@ from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import program_at
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.request import CAP_SHARE
-from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import OWNERS
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.text.plan import SEARCHED, Plan, describe, protected, record_of
 from beam_dp.text.text_tables import text_table
@@ -163,7 +163,7 @@ def test_several_owners_are_named_in_one_line():
     assert protected(["VisitorId", "Payee"], None, budget) == two.format("Payee")
     meant = ". For one person's rows of one Day, write --period Day"
     assert protected(["VisitorId", "Day"], None, budget) == two.format("Day") + meant
-    columns = [f"c{number}" for number in range(worker_limits.OWNERS)]
+    columns = [f"c{number}" for number in range(OWNERS)]
     eight = "each row has 8 owners: c0, c1, c2, c3, c4, c5, c6 an"
     assert protected(columns, None, budget).startswith(eight)
     made = PrivateAggregate(["VisitorId", "Day"], [sums.Count()], Budget(1.0))

@@ -20,9 +20,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, share_of_norm
 from beam_dp.mechanisms.metrics.additive import additive_release

@@ -423,13 +423,8 @@ def clipped_totals(
         fine: `grid_of` it; the totals are in units over `fine`.
         steps: those of a whole share.
     """
-    below = integers.product(whole, _as_column(fine))
-    return integers.add(below, integers.product(shares, _as_column(clip * fine // steps)))
-
-
-def _as_column(number: int) -> np.ndarray:
-    """Return an integer of any size as an array of one."""
-    return integers.narrow(np.array([number], object))
+    below = integers.product(whole, integers.alone(fine))
+    return integers.add(below, integers.product(shares, integers.alone(clip * fine // steps)))
 
 
 def draw_jointly(
