@@ -1,8 +1,8 @@
-"""Choose the clip of one partition by two noisy histograms, where people's numbers may end sharply.
+"""Choose a clip by two noisy histograms, where people's contributions may end sharply.
 
-Ratings, ages, flags and lines of an order end at a round number. There a clip of 8 for 5 and two
-fifths of the budget for its choice cost more than a choice is worth: a rough histogram shows the
-octave in which people end, a second one which round number in it, and the noise gets what is left.
+Ratings, ages, flags and lines of an order end at a round number. There a clip of 8 for 5, and all
+that an exact choice costs, are more than a choice is worth: a rough histogram shows the octave in
+which people end, a second one which round number in it, and the noise gets what is left.
 
 *Cost.* A first histogram has 5/8 of the cost. Where it shows no cliff, all of the cost buys a
 second histogram of the same octaves. The first histogram is made of that by blurring it
@@ -16,7 +16,8 @@ does, P(x) is the chance of the first histogram times that of the second, whose 
 once each: it is moved by at most e^(5/8 cost + 1/8 cost). Which of the two holds is seen in x. With
 noise for what each leaves of the whole budget, every outcome costs the whole: pure differential
 privacy composes adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum,
-Vadhan 2010).
+Vadhan 2010). Where noise that follows has a delta, that holds for each x, so its mean over x is no
+larger. Under zCDP there is one histogram of octaves (`ClipChoice`).
 """
 
 import dataclasses
@@ -116,37 +117,44 @@ class CliffChoice(ClipChoice):
             return [*before, *super().histograms(second)]
         return [*before, (self._second.budget, self.thresholds[cells], second)]
 
-    def _ended(self, second: np.ndarray, cells: slice) -> tuple[int, ClipChoice]:
-        """Return the index of the round number at which people end, and the first choice if the
-        bucket of the octave ends there."""
+    def _end(self, second: np.ndarray, cells: slice) -> tuple[int, bool]:
+        """Return the index of the clip at which people end, and whether that is seen."""
         seen = second[0].max(axis=0) / self._second.scale
-        last = max(np.flatnonzero(seen >= _MANY), default=len(seen) - 1)
-        sharp = (seen[last + 1 :] <= _FEW).all()
-        end, octave = (
-            cells.start + (last if sharp else len(seen) - 1),
-            self.thresholds[cells.stop - 1],
-        )
-        edges = tuple(self.thresholds[end] if edge == octave else edge for edge in self.ends)
-        return end, dataclasses.replace(self._first, edges=edges)
+        last = max(np.flatnonzero(seen >= _MANY), default=None)
+        if last is None or (seen[last + 1 :] > _FEW).any():
+            return cells.stop - 1, False
+        return cells.start + int(last), True
+
+    def _ended(self, end: int, cells: slice) -> ClipChoice:
+        """Return the first choice, whose highest octave that shows people ends there."""
+        octave, clip = self.thresholds[cells.stop - 1], self.thresholds[end]
+        edges = tuple(clip if edge == octave else edge for edge in self.ends)
+        return dataclasses.replace(self._first, edges=edges)
 
     def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds`; -1 where nobody is shown."""
         _, second, cells = self._split(noisy)
         if cells is None:
             return super().clips(second, scale, partitions)
-        return np.array([self._ended(second, cells)[0]])
+        return np.array([self._end(second, cells)[0]])
 
     def best_clips(
         self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the index of the clip of several partitions, and how it errs.
 
-        Where people end sharply, it is at most the number at which they do.
+        Where people are seen to end, many may have just that number: then it is that, or the end of
+        an octave below.
         """
         first, second, cells = self._split(noisy)
         if cells is None:
             return super().best_clips(second, noise, partitions, weight)
-        return self._ended(second, cells)[1].best_clips(first, noise, partitions, weight)
+        end, is_seen = self._end(second, cells)
+        ended = self._ended(end, cells)
+        if is_seen:
+            others = np.isin(np.arange(len(noise)), ended.places, invert=True)
+            noise = np.where(others, np.inf, noise)
+        return ended.best_clips(first, noise, partitions, weight)
 
     def losses(
         self,
@@ -164,4 +172,5 @@ class CliffChoice(ClipChoice):
         first, second, cells = self._split(noisy)
         if cells is None:
             return super().losses(second, clips, tail, squared)
-        return self._ended(second, cells)[1].losses(first, clips, tail, squared)
+        end, _ = self._end(second, cells)
+        return self._ended(end, cells).losses(first, clips, tail, squared)

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SHARED_CLIP,
     SINGLE_PARTITION,
     Losses,
-    Spread,
+    WithinBuckets,
     Tail,
     even_spread,
     falling_spread,
@@ -228,7 +228,7 @@ class ClipChoice:
 
         It is the clip C, up to the highest bucket that shows people, at which a partition errs
         least: by its noise, and by its part of what people lose, loss(C) / P. Within a bucket that
-        is an estimate, by how people are spread there (`Spread`).
+        is an estimate, by how people are spread there (`WithinBuckets`).
 
         Args:
             noisy: what was drawn.
@@ -249,7 +249,7 @@ class ClipChoice:
         errors = np.where(np.arange(len(noise)) <= last[:, None], errors, np.inf)
         return np.where(top < 0, -1, errors.argmin(axis=1)), errors.min(axis=1)
 
-    def _spread(self, noisy: np.ndarray, tops: np.ndarray, side: int) -> Spread:
+    def _spread(self, noisy: np.ndarray, tops: np.ndarray, side: int) -> WithinBuckets:
         return falling_spread(noisy[:, side], tops[:, side], self.ends, self._noise.scale)
 
     def left(self, noisy: np.ndarray) -> Budget | None:

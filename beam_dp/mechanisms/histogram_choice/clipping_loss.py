@@ -53,7 +53,7 @@ _GIVEN = 0.7
 """So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
 
 
-class Spread(NamedTuple):
+class WithinBuckets(NamedTuple):
     """How the people of each bucket are spread over the numbers from a to b that it holds.
 
     Their density over the logarithm is even, or falls: with w = ln(b / a), and u from 0 to 1 over
@@ -98,7 +98,7 @@ class Spread(NamedTuple):
         return self.excess(np.zeros((len(self.slopes), 1)))[:, 0]
 
 
-def even_spread(edges: Sequence[int]) -> Spread:
+def even_spread(edges: Sequence[int]) -> WithinBuckets:
     """Return that of people who are spread evenly over logarithms.
 
     Args:
@@ -109,12 +109,12 @@ def even_spread(edges: Sequence[int]) -> Spread:
     lowers = np.concatenate([[uppers[0] / 2.0], uppers[:-1]])
     # Edges beyond 2^53 can be 1 apart and the same float.
     uppers = np.maximum(uppers + 0.5, (lowers + 0.5) * (1 + 1e-9))
-    return Spread(lowers + 0.5, uppers, np.zeros((1, len(uppers))))
+    return WithinBuckets(lowers + 0.5, uppers, np.zeros((1, len(uppers))))
 
 
 def falling_spread(
     noisy: np.ndarray, tops: np.ndarray, edges: Sequence[int], scale: float
-) -> Spread:
+) -> WithinBuckets:
     """Return that of people who get fewer within a bucket as they do from the one below.
 
     Their density falls by at most the power `_STEEPEST` of a number. Two scales of the noise are
@@ -215,14 +215,14 @@ def lost(
     noisy: np.ndarray,
     tops: np.ndarray,
     clips: np.ndarray,
-    spread: Spread,
+    spread: WithinBuckets,
     scale: float,
     tail: Tail = SINGLE_PARTITION,
     squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
 
-    *Seen*: x_m people of a bucket up to the top lose k_m each (`Spread.excess`); the noise of these
+    *Seen*: x_m people of a bucket up to the top lose k_m each (`WithinBuckets.excess`); the noise of these
     counts is added at one standard deviation, sqrt(2) scale sqrt(sum of k_m^2).
 
     *Beyond the top* t: `tail` has q, in scales of the noise, and the bend b. With counts n_d of the
