@@ -295,7 +295,7 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
 def bucket_of(partition: np.ndarray, buckets: int, key: bytes | None) -> np.ndarray:
     """Return the bucket of each partition, by a keyed hash; None: of public ones, by turns."""
     if key is None:
-        return (partition[0] % np.uint64(buckets)).astype(np.int64)
+        return np.asarray(partition[0] % np.uint64(buckets), np.int64)
     hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
     return (hashes % np.uint64(buckets)).astype(np.int64)
 

@@ -80,6 +80,21 @@ class TestDistributions:
     def test_discrete_gaussian(self, variance):
         assert follows(Noise().discrete_gaussian(variance, N), gaussian_cdf(variance))
 
+    @pytest.mark.parametrize("rate", [Fraction(255, 2**14), WIDE * 255 / 256])
+    def test_low_digits_by_exact_coins_alone(self, rate, monkeypatch):
+        # Of n digits with 2^n rate = 255 / 256, the largest that there is.
+        monkeypatch.setattr(sampling, "BAND", 2.0)
+        digits = sampling.leading_zeros(4 * rate)
+        assert float(rate * 2**digits) == 255 / 256
+        draws = Noise()._low_digits(rate, digits, 4000)
+
+        def cdf(k):
+            return np.expm1(-float(rate) * (k + 1).astype(float)) / math.expm1(-255 / 256)
+
+        assert len(draws) == 4000 and draws.max() < 2**digits and follows(draws, cdf)
+        # Broken twin: none is dropped.
+        assert not follows(draws, lambda k: (k + 1).astype(float) / 2.0**digits)
+
     @pytest.mark.audit
     def test_wide_values_follow_the_same_laws(self):
         noise = Noise()
